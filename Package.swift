@@ -2,20 +2,20 @@
 import PackageDescription
 
 /// Every room: warnings are errors, unsafe code only where the tidy test allows it.
-let house: [SwiftSetting] = [
+let strictSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
 ]
 
 func room(_ name: String, _ floor: [Target.Dependency] = [], path: String? = nil) -> Target {
-    .target(name: name, dependencies: floor, path: path, swiftSettings: house)
+    .target(name: name, dependencies: floor, path: path, swiftSettings: strictSettings)
 }
 
 /// Tests are the larger half of the code, and optimizing them would be the larger part of the build. What they test is
 /// optimized as in the product: it is compiled once for both.
 func suite(_ name: String, _ rooms: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: rooms, swiftSettings: house + [.unsafeFlags(["-Onone"])])
+    .testTarget(name: name, dependencies: rooms, swiftSettings: strictSettings + [.unsafeFlags(["-Onone"])])
 }
 
 let package = Package(
@@ -74,7 +74,7 @@ let package = Package(
                 .embedInCode("0005_credentials_and_keys.sql"),
                 .embedInCode("0006_clocks_and_caps.sql"),
             ],
-            swiftSettings: house),
+            swiftSettings: strictSettings),
         room(
             "Store",
             [
@@ -116,7 +116,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             // A link to docs/: what is served is what is written there.
-            resources: [.embedInCode("openapi.yaml")], swiftSettings: house),
+            resources: [.embedInCode("openapi.yaml")], swiftSettings: strictSettings),
 
         // Annexe: the stand-ins of the providers.
         room(
@@ -153,13 +153,13 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
-        .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: house),
+        .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: strictSettings),
 
         // Tests. The gateway under faults is the gateway with a hand on its plug; it is not shipped.
         .executableTarget(
             name: "carillon-under-faults", dependencies: ["Commands", "Gateway", "PushModel"],
             path: "Tests/FaultyGateway",
-            swiftSettings: house),
+            swiftSettings: strictSettings),
         // What several suites share. It is optimized: generators of random input run in tight loops.
         room(
             "TestSupport", ["FilterExpressions", "Postgres", "PushModel", "Reactor", "TLS"], path: "Tests/Support"),

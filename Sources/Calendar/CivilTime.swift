@@ -48,25 +48,25 @@ struct CivilTime: Equatable {
 
 /// Reads fixed shapes from ASCII text, from the left.
 struct TextScanner {
-    private var rest: ArraySlice<UInt8>
+    private var remaining: ArraySlice<UInt8>
 
-    init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
+    init(_ text: some StringProtocol) { remaining = Array(text.utf8)[...] }
 
-    var isAtEnd: Bool { rest.isEmpty }
-    var next: UInt8? { rest.first }
+    var isAtEnd: Bool { remaining.isEmpty }
+    var next: UInt8? { remaining.first }
 
     mutating func take(_ literal: StaticString) -> Bool {
         let wanted = literal.description.utf8
-        guard rest.starts(with: wanted) else { return false }
-        rest = rest.dropFirst(wanted.count)
+        guard remaining.starts(with: wanted) else { return false }
+        remaining = remaining.dropFirst(wanted.count)
         return true
     }
 
-    mutating func takeAny() -> UInt8? { rest.popFirst() }
+    mutating func takeAny() -> UInt8? { remaining.popFirst() }
 
     /// Exactly so many digits.
     mutating func number(digits: Int) -> Int? {
-        guard rest.count >= digits else { return nil }
+        guard remaining.count >= digits else { return nil }
         var number = 0
         for _ in 0..<digits {
             guard let digit = takeDigit() else { return nil }
@@ -76,14 +76,14 @@ struct TextScanner {
     }
 
     mutating func takeDigit() -> Int? {
-        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-        rest = rest.dropFirst()
+        guard let byte = remaining.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        remaining = remaining.dropFirst()
         return Int(byte - UInt8(ascii: "0"))
     }
 
     /// The index of the word that comes next.
-    mutating func word(of words: [StaticString]) -> Int? {
-        for (index, word) in words.enumerated() where take(word) { return index }
+    mutating func name(of names: [StaticString]) -> Int? {
+        for (index, name) in names.enumerated() where take(name) { return index }
         return nil
     }
 }

@@ -35,9 +35,9 @@ package enum HTTPDate {
     /// Sun, 06 Nov 1994 08:49:37 GMT
     private static func fixed(_ start: TextScanner) -> WallInstant? {
         var scanner = start
-        guard scanner.word(of: weekdays) != nil, scanner.take(", "),
+        guard scanner.name(of: weekdays) != nil, scanner.take(", "),
             let day = scanner.number(digits: 2), scanner.take(" "),
-            let month = scanner.word(of: months), scanner.take(" "),
+            let month = scanner.name(of: months), scanner.take(" "),
             let year = scanner.number(digits: 4), scanner.take(" "),
             let time = timeOfDay(&scanner), scanner.take(" GMT"), scanner.isAtEnd
         else { return nil }
@@ -47,9 +47,9 @@ package enum HTTPDate {
     /// Sunday, 06-Nov-94 08:49:37 GMT
     private static func obsolete(_ start: TextScanner, _ now: WallInstant) -> WallInstant? {
         var scanner = start
-        guard scanner.word(of: longWeekdays) != nil, scanner.take(", "),
+        guard scanner.name(of: longWeekdays) != nil, scanner.take(", "),
             let day = scanner.number(digits: 2), scanner.take("-"),
-            let month = scanner.word(of: months), scanner.take("-"),
+            let month = scanner.name(of: months), scanner.take("-"),
             let shortYear = scanner.number(digits: 2), scanner.take(" "),
             let time = timeOfDay(&scanner), scanner.take(" GMT"), scanner.isAtEnd
         else { return nil }
@@ -62,8 +62,8 @@ package enum HTTPDate {
     /// Sun Nov  6 08:49:37 1994
     private static func asctime(_ start: TextScanner) -> WallInstant? {
         var scanner = start
-        guard scanner.word(of: weekdays) != nil, scanner.take(" "),
-            let month = scanner.word(of: months), scanner.take(" "),
+        guard scanner.name(of: weekdays) != nil, scanner.take(" "),
+            let month = scanner.name(of: months), scanner.take(" "),
             let day = scanner.take(" ") ? scanner.takeDigit() : scanner.number(digits: 2), scanner.take(" "),
             let time = timeOfDay(&scanner), scanner.take(" "),
             let year = scanner.number(digits: 4), scanner.isAtEnd

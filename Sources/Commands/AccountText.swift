@@ -24,7 +24,7 @@ package struct AccountText {
         let outcomes = message.object?["outcomes"]?.object?.members ?? []
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))
-            if !isToldByProvider { lines += reasons(of: outcome.name) }
+            if !isReportedByProvider { lines += reasons(of: outcome.name) }
         }
         if message.count("pending") > 0 { lines.append(line("pending", message.count("pending"))) }
         if let audience = message.object?["audience"]?.integer { lines.append(line("audience", audience)) }
@@ -34,16 +34,16 @@ package struct AccountText {
     }
 
     /// Whether each provider's reasons stand behind it, and are all there are.
-    private var isToldByProvider: Bool {
+    private var isReportedByProvider: Bool {
         let parts = message.object?["progress"]?.object?["providers"]?.object?.members ?? []
-        let told = parts.flatMap { $0.value.object?["reasons"]?.array ?? [] }.map { $0.count("count") }.sum
+        let count = parts.flatMap { $0.value.object?["reasons"]?.array ?? [] }.map { $0.count("count") }.sum
         let whole = (message.object?["reasons"]?.array ?? []).map { $0.count("count") }.sum
-        return told > 0 && told == whole
+        return count > 0 && count == whole
     }
 
-    private func line(_ word: String, _ count: Int64) -> String {
+    private func line(_ name: String, _ count: Int64) -> String {
         let digits = String(count)
-        return String(repeating: " ", count: max(0, 12 - digits.count)) + digits + "  " + word
+        return String(repeating: " ", count: max(0, 12 - digits.count)) + digits + "  " + name
     }
 
     private func reasons(of outcome: String) -> [String] {
@@ -53,8 +53,8 @@ package struct AccountText {
         }
     }
 
-    func say() {
-        for line in lines { Console.say(line) }
+    func write() {
+        for line in lines { Console.write(line) }
     }
 }
 

@@ -35,8 +35,8 @@ struct AppSettingsCommand: AsyncParsableCommand {
                 settings.isEmpty
                 ? try await client.get(path, as: .app)
                 : try await client.send("PATCH", path, ["settings": .object(JSONObject(settings))], as: .app)
-            if gateway.json { return sayJSON(app) }
-            for line in Self.lines(app.object?["settings"] ?? .null) { Console.say(line) }
+            if gateway.json { return writeJSON(app) }
+            for line in Self.lines(app.object?["settings"] ?? .null) { Console.write(line) }
         }
     }
 

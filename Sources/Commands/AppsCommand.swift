@@ -22,11 +22,11 @@ package struct AppsCommand: AsyncParsableCommand {
             try await orComplain(asJSON: gateway.json) {
                 let client = try gateway.client()
                 let apps = try await client.list("/v1/apps", of: .app)
-                if gateway.json { return sayJSON(apps.json) }
+                if gateway.json { return writeJSON(apps.json) }
                 var table = TextTable("SLUG", "NAME", "SINCE")
                 for app in apps.items { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
                 table.isEmpty
-                    ? Console.remark("No apps yet. Make one: carillon apps create SLUG --name NAME") : table.say()
+                    ? Console.remark("No apps yet. Make one: carillon apps create SLUG --name NAME") : table.write()
             }
         }
     }
@@ -43,8 +43,8 @@ package struct AppsCommand: AsyncParsableCommand {
             try await orComplain(asJSON: gateway.json) {
                 let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
                 let app = try await gateway.client().send("POST", "/v1/apps", body, as: .app)
-                if gateway.json { return sayJSON(app) }
-                Console.say("The app \(slug) is there.")
+                if gateway.json { return writeJSON(app) }
+                Console.write("The app \(slug) is there.")
                 Console.remark("Next, its credentials: carillon credentials add --app \(slug) --help")
             }
         }
@@ -65,8 +65,8 @@ package struct AppsCommand: AsyncParsableCommand {
                 try confirm("Delete the app \(slug) and everything in it?", yes)
                 let answer = try await gateway.client().send(
                     "DELETE", "/v1/apps/" + GatewayClient.escaped(slug), as: .app)
-                if gateway.json { return sayJSON(answer) }
-                Console.say("The app \(slug) is gone; its rows follow in the background.")
+                if gateway.json { return writeJSON(answer) }
+                Console.write("The app \(slug) is gone; its rows follow in the background.")
             }
         }
     }
@@ -88,6 +88,6 @@ func confirm(
     }
 }
 
-package func sayJSON(_ value: JSONValue) {
+package func writeJSON(_ value: JSONValue) {
     Console.write(value.bytes + [UInt8(ascii: "\n")])
 }

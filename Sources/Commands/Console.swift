@@ -5,7 +5,7 @@ import Reactor
 /// What a person at a terminal reads. The only place that writes to standard output and standard error.
 package enum Console {
     /// A line of the answer that was asked for. What others wrote into it moves no cursor.
-    package static func say(_ line: String) {
+    package static func write(_ line: String) {
         write(Array((TerminalText.clean(line) + "\n").utf8))
     }
 
@@ -61,26 +61,26 @@ package struct Progress {
     package init(_ subject: String) { self.subject = subject }
 
     /// - Parameter whole: nil where it is not known yet.
-    package mutating func show(_ done: Int64, of whole: Int64?, _ words: String) {
+    package mutating func show(_ done: Int64, of whole: Int64?, _ text: String) {
         guard let whole, whole > 0 else {
-            if isTerminal { Console.draw("\(subject)  " + (done > 0 ? "\(done) " : "") + words) }
+            if isTerminal { Console.draw("\(subject)  " + (done > 0 ? "\(done) " : "") + text) }
             return
         }
         let share = min(1, Double(done) / Double(whole))
         if isTerminal {
             let filled = Int(share * Double(Self.width))
             let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.width - filled)
-            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(done) of \(whole), \(words)")
+            Console.draw("\(subject)  [\(bar)] \(Int(share * 100)) %  \(done) of \(whole), \(text)")
             return
         }
         let tenth = Int(share * 10)
         guard tenth > lastTenth else { return }
         lastTenth = tenth
-        Console.remark("\(subject)  \(done) of \(whole), \(words)")
+        Console.remark("\(subject)  \(done) of \(whole), \(text)")
     }
 
     /// A line beside the bar, which is drawn again below it.
-    package func say(_ line: String) {
+    package func write(_ line: String) {
         end()
         Console.remark(line)
     }
@@ -113,8 +113,8 @@ package struct TextTable {
         }
     }
 
-    package func say() {
-        for line in lines { Console.say(line) }
+    package func write() {
+        for line in lines { Console.write(line) }
     }
 }
 

@@ -24,8 +24,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
             try await orComplain(asJSON: app.gateway.json) {
                 let answer = try await app.gateway.client().get(
                     try app.path("credentials"), as: .list(of: .credential))
-                if app.gateway.json { return sayJSON(answer) }
-                sayTable(answer.object?["items"]?.array ?? [])
+                if app.gateway.json { return writeJSON(answer) }
+                writeTable(answer.object?["items"]?.array ?? [])
             }
         }
     }
@@ -80,9 +80,9 @@ package struct CredentialsCommand: AsyncParsableCommand {
                 let answer = try await app.gateway.client().send(
                     "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString,
                     as: .list(of: .credential))
-                if app.gateway.json { return sayJSON(answer) }
+                if app.gateway.json { return writeJSON(answer) }
                 let added = answer.object?["items"]?.array ?? []
-                sayTable(added)
+                writeTable(added)
                 guard !activate else { return }
                 for credential in added {
                     let command = "carillon credentials activate \(credential.shown("id")) --app \(try app.slug())"
@@ -157,8 +157,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
         /// - Parameter state: what scripts get.
         func order(_ method: String, _ path: String, _ sentence: String, state: String) async throws {
             try await app.gateway.client().order(method, path)
-            if app.gateway.json { return sayJSON(["id": .string(id), "state": .string(state)]) }
-            Console.say(sentence)
+            if app.gateway.json { return writeJSON(["id": .string(id), "state": .string(state)]) }
+            Console.write(sentence)
         }
 
         /// Asks where pushes would have to wait for another one.
@@ -186,8 +186,8 @@ package struct CredentialsCommand: AsyncParsableCommand {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let credential = try await one.app.gateway.client().send(
                     "POST", try one.app.path("credentials", one.id, "activate"), as: .credential)
-                if one.app.gateway.json { return sayJSON(credential) }
-                Console.say("The credential \(one.id) is in use.")
+                if one.app.gateway.json { return writeJSON(credential) }
+                Console.write("The credential \(one.id) is in use.")
             }
         }
     }
@@ -227,14 +227,14 @@ package struct CredentialsCommand: AsyncParsableCommand {
     }
 }
 
-private func sayTable(_ credentials: [JSONValue]) {
+private func writeTable(_ credentials: [JSONValue]) {
     var table = TextTable("ID", "PROVIDER", "KIND", "ENVIRONMENT", "STATE", "TOPICS", "VALID UNTIL")
     for credential in credentials {
-        let topics = credential.words("topics").joined(separator: ",")
+        let topics = credential.strings("topics").joined(separator: ",")
         table.add(
             credential.shown("id"), credential.shown("provider"), credential.shown("kind"),
             credential.shown("environment"), credential.shown("state"), topics.isEmpty ? "-" : topics,
             credential.shown("expires_at"))
     }
-    table.isEmpty ? Console.remark("No credentials yet: carillon credentials add --help") : table.say()
+    table.isEmpty ? Console.remark("No credentials yet: carillon credentials add --help") : table.write()
 }

@@ -29,9 +29,9 @@ package struct DevicesCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
         @Option(help: "Of this user.") var user: String?
         @Option(help: "With this tag.") var tag: String?
-        @Option(help: "At apns or fcm.", completion: FixedWords.providers) var provider: String?
-        @Option(help: "active, suspected or retired.", completion: FixedWords.registrationStates) var state: String?
-        @Option(help: "With tokens of this kind: alert, voip, live-activity, ...", completion: FixedWords.kinds)
+        @Option(help: "At apns or fcm.", completion: OptionValues.providers) var provider: String?
+        @Option(help: "active, suspected or retired.", completion: OptionValues.registrationStates) var state: String?
+        @Option(help: "With tokens of this kind: alert, voip, live-activity, ...", completion: OptionValues.kinds)
         var kind: String?
         @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
         @Option(help: ArgumentHelp("Of which this is true: docs/filters.md.", valueName: "expression"))
@@ -47,9 +47,9 @@ package struct DevicesCommand: AsyncParsableCommand {
                         ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
                         ("stale", stale ? "true" : nil), ("filter", filter),
                     ], of: .device, from: cursor, limit: limit)
-                if app.gateway.json { return sayJSON(devices.json) }
-                sayTable(devices.items)
-                devices.remarkOnTheRest()
+                if app.gateway.json { return writeJSON(devices.json) }
+                writeTable(devices.items)
+                devices.remarkOnOthers()
             }
         }
     }
@@ -65,12 +65,12 @@ package struct DevicesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: app.gateway.json) {
                 let device = try await app.gateway.client().get(
                     try app.path("devices", installation), as: .wholeDevice)
-                if app.gateway.json { return sayJSON(device) }
+                if app.gateway.json { return writeJSON(device) }
                 for registration in device.object?["registrations"]?.array ?? [] {
                     for member in registration.object?.members ?? [] {
-                        Console.say("\(member.name): \(member.value.inWords)")
+                        Console.write("\(member.name): \(member.value.sentence)")
                     }
-                    Console.say("")
+                    Console.write("")
                 }
             }
         }
@@ -88,12 +88,12 @@ package struct DevicesCommand: AsyncParsableCommand {
                 ]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation: the app's own name for one copy of it.") var installation: String
-        @Option(help: "apns or fcm: who gave out the token.", completion: FixedWords.providers) var provider: String
+        @Option(help: "apns or fcm: who gave out the token.", completion: OptionValues.providers) var provider: String
         @Option(
             help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"), completion: .file())
         var tokenFile = "-"
-        @Option(help: "alert (the default), voip, live-activity, ...", completion: FixedWords.kinds) var kind: String?
-        @Option(help: "production (the default) or sandbox.", completion: FixedWords.environments)
+        @Option(help: "alert (the default), voip, live-activity, ...", completion: OptionValues.kinds) var kind: String?
+        @Option(help: "production (the default) or sandbox.", completion: OptionValues.environments)
         var environment: String?
         @Option(help: "The app's bundle id.") var topic: String?
         @Option(help: "Whose it is.") var user: String?
@@ -113,8 +113,8 @@ package struct DevicesCommand: AsyncParsableCommand {
                 let device = try await app.gateway.client().send(
                     "PUT", try app.path("devices", installation), .object(JSONObject(members)),
                     as: .registeredDevice)
-                if app.gateway.json { return sayJSON(device) }
-                Console.say("\(installation): \(device.shown("change"))")
+                if app.gateway.json { return writeJSON(device) }
+                Console.write("\(installation): \(device.shown("change"))")
             }
         }
     }
@@ -160,9 +160,9 @@ package struct DevicesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: app.gateway.json) {
                 try await app.gateway.client().order("DELETE", try app.path("devices", installation))
                 if app.gateway.json {
-                    return sayJSON(["installation": .string(installation), "state": "unregistered"])
+                    return writeJSON(["installation": .string(installation), "state": "unregistered"])
                 }
-                Console.say("\(installation) is unregistered.")
+                Console.write("\(installation) is unregistered.")
             }
         }
     }
@@ -180,21 +180,21 @@ package struct DevicesCommand: AsyncParsableCommand {
                 try confirm("Erase \(user) in \(try app.slug())?", yes)
                 let answer = try await app.gateway.client().send(
                     "DELETE", try app.path("users", user), as: .erasure)
-                if app.gateway.json { return sayJSON(answer) }
-                Console.say("\(answer.count("registrations")) registrations are gone.")
+                if app.gateway.json { return writeJSON(answer) }
+                Console.write("\(answer.count("registrations")) registrations are gone.")
             }
         }
     }
 }
 
-private func sayTable(_ devices: [JSONValue]) {
+private func writeTable(_ devices: [JSONValue]) {
     var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "ENVIRONMENT", "STATE", "TOKEN", "BADGE", "USER", "TAGS")
     for device in devices {
-        let tags = device.words("tags").joined(separator: ",")
+        let tags = device.strings("tags").joined(separator: ",")
         table.add(
             device.shown("installation"), device.shown("kind"), device.shown("provider"), device.shown("environment"),
             device.shown("state"), device.shown("token"), device.shown("badge"), device.shown("user"),
             tags.isEmpty ? "-" : tags)
     }
-    table.isEmpty ? Console.remark("No devices.") : table.say()
+    table.isEmpty ? Console.remark("No devices.") : table.write()
 }

@@ -21,8 +21,8 @@ package enum GatewayAddress {
     /// program's. Behind a colon with nothing after it somebody's variable was empty; a number beyond all ports is none to
     /// who reads URLs.
     private static func hasPort(_ text: String) -> Bool {
-        let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
-        let authority = rest.prefix { $0 != "/" }
+        let remaining = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
+        let authority = remaining.prefix { $0 != "/" }
         let afterHost = authority.lastIndex(of: "]").map { authority[$0...] } ?? authority
         guard let colon = afterHost.firstIndex(of: ":") else { return true }
         let digits = afterHost[afterHost.index(after: colon)...]

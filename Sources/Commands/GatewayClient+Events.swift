@@ -6,7 +6,7 @@ extension GatewayClient {
     /// How a stream of events ended.
     enum StreamEnd: Equatable {
         /// Whoever heard them had enough.
-        case heardOut
+        case finished
         /// It ended, or its connection broke, without the last event.
         case cutOff
         /// No events are served there: an older gateway, or one that has no stream left for us.
@@ -27,7 +27,7 @@ extension GatewayClient {
     ///   - lastID: of the event that was heard last; empty: none was.
     ///   - beat: called now and then while nothing happens.
     func events(
-        _ path: String, after lastID: String, beat: () -> Void, event: (ServerSentEvent) throws -> Bool
+        _ path: String, after lastID: String, heartbeat: () -> Void, event: (ServerSentEvent) throws -> Bool
     ) async throws -> StreamEnd {
         var request = request("GET", path)
         request.headers.add(name: "accept", value: "text/event-stream")
@@ -54,13 +54,13 @@ extension GatewayClient {
                 return .cutOff
             }
             guard let chunk else { return .cutOff }
-            let beats = parser.beats
+            let heartbeats = parser.heartbeats
             let events: [ServerSentEvent]
             do { events = try parser.take(chunk.readableBytesView) } catch {
                 throw CommandFault(.refused, "the gateway answered with an event that is too large for one")
             }
-            if parser.beats > beats { beat() }
-            for heard in events where try !event(heard) { return .heardOut }
+            if parser.heartbeats > heartbeats { heartbeat() }
+            for next in events where try !event(next) { return .finished }
         }
     }
 }

@@ -106,7 +106,7 @@ package struct GatewayClient: Sendable {
     ///
     /// - Parameter ending: how a sentence goes on that says that the connection broke after the answer had begun.
     package func stream(
-        _ path: String, file: FileHandle, ifBroken ending: () -> String = { "before the end" },
+        _ path: String, file: FileHandle, ifBroken terminalStatus: () -> String = { "before the end" },
         _ line: (JSONValue) throws -> Void
     ) async throws {
         var request = request("POST", path)
@@ -121,23 +121,23 @@ package struct GatewayClient: Sendable {
             let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
             throw CommandFault(status: status, body: Array(body.readableBytesView))
         }
-        var held: [UInt8] = []
+        var buffered: [UInt8] = []
         var chunks = response.body.makeAsyncIterator()
-        while let chunk = try await next(&chunks, ending) {
-            held += chunk.readableBytesView
-            while let end = held.firstIndex(of: UInt8(ascii: "\n")) {
-                if end > 0 { try line(try Answer(status: 200, body: Array(held[..<end])).json()) }
-                held.removeSubrange(...end)
+        while let chunk = try await next(&chunks, terminalStatus) {
+            buffered += chunk.readableBytesView
+            while let end = buffered.firstIndex(of: UInt8(ascii: "\n")) {
+                if end > 0 { try line(try Answer(status: 200, body: Array(buffered[..<end])).json()) }
+                buffered.removeSubrange(...end)
             }
         }
-        if !held.isEmpty { try line(try Answer(status: 200, body: held).json()) }
+        if !buffered.isEmpty { try line(try Answer(status: 200, body: buffered).json()) }
     }
 
     private func next(
-        _ chunks: inout HTTPClientResponse.Body.AsyncIterator, _ ending: () -> String
+        _ chunks: inout HTTPClientResponse.Body.AsyncIterator, _ terminalStatus: () -> String
     ) async throws(CommandFault) -> ByteBuffer? {
         do { return try await chunks.next() } catch {
-            throw CommandFault(.unreachable, "the connection to the gateway at \(base) broke \(ending())")
+            throw CommandFault(.unreachable, "the connection to the gateway at \(base) broke \(terminalStatus())")
         }
     }
 
@@ -157,7 +157,7 @@ package struct GatewayClient: Sendable {
         if let fault = error as? CommandFault { return fault }
         var trouble = NetworkTrouble(error)
         if let parts = URL(string: base), let host = parts.host(percentEncoded: false) {
-            trouble = await CertificateLook.explain(trouble, host: host, port: parts.port ?? 443)
+            trouble = await CertificateInspector.explain(trouble, host: host, port: parts.port ?? 443)
         }
         return CommandFault(
             .unreachable, "the gateway at \(base) can't be reached: \(trouble.sentence). \(Self.remedy(trouble))")
@@ -169,10 +169,10 @@ package struct GatewayClient: Sendable {
         case .certificateExpired: "Renew it, and start the gateway again"
         case .certificateNotYetValid: "Look at the clocks of both machines"
         case .certificateOfOtherNames: "Call the gateway by a name that stands in its certificate (--url)"
-        case .speaksNoTLS: "Should it be http:// (--url)?"
+        case .lacksTLS: "Should it be http:// (--url)?"
         case .closed: "If it has a certificate, it is https:// (--url)"
         case .timedOut: "What was asked for may have happened all the same; look before you repeat it"
-        case .nobodyListens, .nameUnknown, .noWayThere, .noConnection, .noTLS, .proxyRefuses, .errorNumber, .other:
+        case .connectionRefused, .nameUnknown, .noWayThere, .noConnection, .noTLS, .proxyRefuses, .errorNumber, .other:
             "Is it running, and is this its address (--url)?"
         }
     }
@@ -201,25 +201,25 @@ extension JSONValue {
         switch object?[name] {
         case .string(let text)?: TerminalText.clean(text)
         // As it is written: what is beyond all numbers here is no "inf".
-        case .number(let number)?: TerminalText.clean(JSONValue.number(number).inWords)
+        case .number(let number)?: TerminalText.clean(JSONValue.number(number).sentence)
         case .bool(let claim)?: claim ? "yes" : "no"
         default: "-"
         }
     }
 
     /// Of one member in a list of all, for a person.
-    package var inWords: String {
+    package var sentence: String {
         switch self {
         case .null: "-"
         case .bool(let claim): claim ? "yes" : "no"
         case .string(let text): text.isEmpty ? "-" : text
-        case .array(let values): values.isEmpty ? "-" : values.map(\.inWords).joined(separator: ", ")
+        case .array(let values): values.isEmpty ? "-" : values.map(\.sentence).joined(separator: ", ")
         case .object(let object) where object.members.isEmpty: "-"
         case .number, .object: String(decoding: bytes, as: UTF8.self)
         }
     }
 
-    func words(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
+    func strings(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
 
     package func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
 }

@@ -6,14 +6,14 @@ package enum HelpText {
     private static let furtherIndent = "      "
 
     /// Words, and below them the examples as they can be pasted; long ones go on over several lines, as shells read it.
-    package static func of(_ words: String = "", examples: [String]) -> String {
+    package static func of(_ text: String = "", examples: [String]) -> String {
         let lines = examples.flatMap { example in
             let pieces = pieces(of: example)
             return pieces.enumerated().map { place, piece in
                 (place == 0 ? indent : furtherIndent) + piece + (place < pieces.count - 1 ? " \\" : "")
             }
         }
-        return (words.isEmpty ? "" : words + "\n\n") + "EXAMPLES:\n" + lines.joined(separator: "\n")
+        return (text.isEmpty ? "" : text + "\n\n") + "EXAMPLES:\n" + lines.joined(separator: "\n")
     }
 
     /// Each fits its line with what stands around it.

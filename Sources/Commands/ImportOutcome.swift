@@ -42,7 +42,7 @@ package struct ImportOutcome {
     }
 
     package mutating func take(_ line: JSONValue) {
-        if isJSON { sayJSON(line) }
+        if isJSON { writeJSON(line) }
         guard line.object?["line"] == nil else { return note(refusal: line) }
         last = line
         if !isJSON { progress.show(line.count("resume_after"), of: nil, "lines read") }
@@ -53,7 +53,7 @@ package struct ImportOutcome {
         guard !isJSON, refused <= Self.refusalsShown else { return }
         progress.end()
         let detail = refusal.object.flatMap(ProblemText.sentence) ?? "-"
-        Console.say("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
+        Console.write("line \(refusal.shown("line")): \(detail) [\(refusal.shown("code"))]")
         if refused == Self.refusalsShown { Console.remark("Further refusals are only counted (--json has them all).") }
     }
 
@@ -67,11 +67,11 @@ package struct ImportOutcome {
                     + "already stays as it is")
         }
         if !isJSON {
-            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { word in
-                last.count(word) > 0 ? "\(last.count(word)) \(word)" : nil
+            let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { name in
+                last.count(name) > 0 ? "\(last.count(name)) \(name)" : nil
             }
             let kinds = changes.isEmpty ? "" : ": " + changes.joined(separator: ", ")
-            Console.say("\(last.count("accepted")) accepted" + kinds)
+            Console.write("\(last.count("accepted")) accepted" + kinds)
         }
         guard refused == 0 else {
             throw CommandFault(

@@ -12,7 +12,7 @@ package struct ItemList {
     }
 
     /// For people, under a table that is not the whole list.
-    func remarkOnTheRest() {
+    func remarkOnOthers() {
         if let next { Console.remark("There is more: --limit shows more at once, --cursor \(next) goes on.") }
     }
 

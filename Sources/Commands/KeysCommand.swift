@@ -12,7 +12,7 @@ package struct KeysCommand: AsyncParsableCommand {
             examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
         subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
 
-    static let scopeWords = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
+    static let scopeNames = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
 
     package init() {}
 
@@ -46,14 +46,15 @@ package struct KeysCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
                 let keys = try await owner.gateway.client().list(try owner.path(), of: .key)
-                if owner.gateway.json { return sayJSON(keys.json) }
+                if owner.gateway.json { return writeJSON(keys.json) }
                 var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
                 for key in keys.items {
                     table.add(
                         key.shown("id"), key.shown("name"), "…" + key.shown("hint"),
-                        key.words("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at"))
+                        key.strings("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at")
+                    )
                 }
-                table.isEmpty ? Console.remark(try owner.none()) : table.say()
+                table.isEmpty ? Console.remark(try owner.none()) : table.write()
             }
         }
     }
@@ -70,8 +71,8 @@ package struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var owner: Owner
         @Argument(help: "What it is for, for people.") var name: String
         @Option(
-            help: ArgumentHelp("What it opens: \(KeysCommand.scopeWords).", valueName: "a,b"),
-            completion: FixedWords.scopes)
+            help: ArgumentHelp("What it opens: \(KeysCommand.scopeNames).", valueName: "a,b"),
+            completion: OptionValues.scopes)
         var scopes: String
         @Option(help: ArgumentHelp("When it ends, such as 2027-01-31T12:00:00Z.", valueName: "time"))
         var expires: String?
@@ -85,8 +86,8 @@ package struct KeysCommand: AsyncParsableCommand {
                 if let expires { members.append(JSONMember("expires_at", .string(expires))) }
                 let key = try await owner.gateway.client().send(
                     "POST", try owner.path(), .object(JSONObject(members)), as: .newKey)
-                if owner.gateway.json { return sayJSON(key) }
-                Console.say(key.shown("key"))
+                if owner.gateway.json { return writeJSON(key) }
+                Console.write(key.shown("key"))
                 let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
                 Console.remark("Keep it well: it is shown this once. It opens \(scopes) of \(place).")
             }
@@ -103,8 +104,8 @@ package struct KeysCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
                 try await owner.gateway.client().order("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
-                if owner.gateway.json { return sayJSON(["id": .string(id), "state": "revoked"]) }
-                Console.say("The key \(id) is revoked.")
+                if owner.gateway.json { return writeJSON(["id": .string(id), "state": "revoked"]) }
+                Console.write("The key \(id) is revoked.")
             }
         }
     }

@@ -7,7 +7,7 @@ struct MessageFollower {
     let path: String
 
     /// A gateway that was there may be starting anew.
-    private static let patience: Duration = .seconds(300)
+    private static let timeout: Duration = .seconds(300)
     private static let askingPauses: [Duration] = [
         .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
     ]
@@ -19,23 +19,23 @@ struct MessageFollower {
     ///   - show: given the account at once, whenever it changed, and now and then while it did not; the last one too.
     ///   - note: given a sentence where the gateway went away.
     /// - Returns: the account of a message that has ended.
-    func follow(_ show: (_ account: JSONValue, _ isNews: Bool) -> Void, note: (String) -> Void) async throws
+    func follow(_ show: (_ account: JSONValue, _ isNew: Bool) -> Void, note: (String) -> Void) async throws
         -> JSONValue
     {
-        var hearing = Hearing()
+        var state = FollowState()
         var failures = 0
-        var heardAt = ContinuousClock.now
+        var receivedAt = ContinuousClock.now
         while true {
-            let (before, wasAsking) = (hearing.count, hearing.isAsking)
+            let (before, wasAsking) = (state.count, state.isAsking)
             do {
-                let account = try await hearing.isAsking ? ask(&hearing, show) : listen(&hearing, show)
+                let account = try await state.isAsking ? ask(&state, show) : listen(&state, show)
                 if let account { return account }
-            } catch let fault as CommandFault where hearing.count > 0 && fault.mayPass {
+            } catch let fault as CommandFault where state.count > 0 && fault.mayPass {
                 // Told below.
             }
-            if hearing.isAsking != wasAsking { continue }
-            if hearing.count > before { (failures, heardAt) = (0, .now) }
-            guard ContinuousClock.now - heardAt < Self.patience else {
+            if state.isAsking != wasAsking { continue }
+            if state.count > before { (failures, receivedAt) = (0, .now) }
+            guard ContinuousClock.now - receivedAt < Self.timeout else {
                 throw CommandFault(
                     .unreachable,
                     "the gateway at \(client.base) has been away for five minutes; the message goes on as it was")
@@ -47,7 +47,7 @@ struct MessageFollower {
     }
 
     /// What was heard so far.
-    private struct Hearing {
+    private struct FollowState {
         var lastID = ""
         var last: JSONValue?
         var count = 0
@@ -57,7 +57,7 @@ struct MessageFollower {
         /// - Returns: whether it is news.
         mutating func take(_ account: JSONValue) -> Bool {
             count += 1
-            let core = account.withoutLook
+            let core = account.withoutQuery
             defer { last = core }
             return last != core
         }
@@ -65,25 +65,25 @@ struct MessageFollower {
 
     /// nil: the stream was cut off, or there is none.
     private func listen(
-        _ hearing: inout Hearing, _ show: (_ account: JSONValue, _ isNews: Bool) -> Void
+        _ state: inout FollowState, _ show: (_ account: JSONValue, _ isNew: Bool) -> Void
     ) async throws -> JSONValue? {
-        var heard = hearing
-        defer { hearing = heard }
+        var current = state
+        defer { state = current }
         var ended: JSONValue?
         var latest: JSONValue?
         let end = try await client.events(
-            path + "/events", after: heard.lastID, beat: { latest.map { show($0, false) } },
+            path + "/events", after: current.lastID, heartbeat: { latest.map { show($0, false) } },
             event: { event in
                 guard let account = try Self.account(in: event) else { return true }
-                heard.lastID = event.id
+                current.lastID = event.id
                 // A gateway tells what is new; only what it begins with may be known.
-                let isNews = heard.take(account) || latest != nil
-                show(account, isNews)
+                let isNew = current.take(account) || latest != nil
+                show(account, isNew)
                 latest = account
                 if event.name == "finished" { ended = account }
                 return ended == nil
             })
-        if end == .notServed { heard.isAsking = true }
+        if end == .notServed { current.isAsking = true }
         return ended
     }
 
@@ -100,14 +100,14 @@ struct MessageFollower {
         return try AnswerForm.message.check(value)
     }
 
-    private func ask(_ hearing: inout Hearing, _ show: (_ account: JSONValue, _ isNews: Bool) -> Void) async throws
+    private func ask(_ state: inout FollowState, _ show: (_ account: JSONValue, _ isNew: Bool) -> Void) async throws
         -> JSONValue?
     {
-        for turn in 0... {
+        for attempt in 0... {
             let account = try await client.get(path, as: .message)
-            show(account, hearing.take(account))
+            show(account, state.take(account))
             if account.isOver { return account }
-            try await Task.sleep(for: Self.askingPauses[min(turn, Self.askingPauses.count - 1)])
+            try await Task.sleep(for: Self.askingPauses[min(attempt, Self.askingPauses.count - 1)])
         }
         return nil
     }
@@ -120,7 +120,7 @@ extension CommandFault {
 
 extension JSONValue {
     /// What of a message's account does not change by looking at it.
-    fileprivate var withoutLook: JSONValue {
+    fileprivate var withoutQuery: JSONValue {
         guard let account = object, let progress = account["progress"]?.object else { return self }
         let waiting = JSONMember("progress", progress["waiting"] ?? .null)
         return .object(JSONObject(account.members.map { $0.name == "progress" ? waiting : $0 }))

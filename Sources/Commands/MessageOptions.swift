@@ -15,7 +15,7 @@ struct MessageOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A member of data, as text; again for each.", valueName: "name=text"))
     var data: [String] = []
     @Option(help: "high or normal.", completion: .list(["high", "normal"])) var priority: String?
-    @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: FixedWords.pushTypes)
+    @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: OptionValues.pushTypes)
     var pushType: String?
     @Option(help: ArgumentHelp("How long it is worth something.", valueName: "seconds")) var ttl: Int?
     @Option(
@@ -67,7 +67,7 @@ struct MessageOptions: ParsableArguments {
             throw CommandFault(.usage, "\(path) can't be read as a message: \(error.sentence)")
         }
         guard let object = value.object else {
-            throw CommandFault(.usage, "\(path) holds \(value.kindInWords); a message is an object, {...}")
+            throw CommandFault(.usage, "\(path) holds \(value.kindName); a message is an object, {...}")
         }
         return object
     }

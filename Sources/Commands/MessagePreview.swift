@@ -42,31 +42,31 @@ struct MessagePreview {
     }
 
     /// Devices' own values go into it.
-    var isTemplate: Bool { compiled.contains { !$0.holes.isEmpty } }
+    var isTemplate: Bool { compiled.contains { !$0.placeholders.isEmpty } }
 
     private static func refused(_ problem: Problem) -> CommandFault {
         CommandFault(status: problem.code.status, body: problem.body)
     }
 
-    func lines(_ phone: PreviewedPhone) -> [String] {
+    func lines(_ phone: PreviewDevice) -> [String] {
         var lines: [String] = []
-        for (place, looks) in looks(phone).enumerated() {
+        for (place, previews) in previews(phone).enumerated() {
             if compiled.count > 1 { lines.append("message \(place + 1) of \(compiled.count)") }
             let badge = badges[place] == .increment ? "+1" : nil
-            for look in looks { lines += look.lines(app: app, badge: badge) + [""] }
+            for preview in previews { lines += preview.lines(app: app, badge: badge) + [""] }
         }
         return lines
     }
 
-    func json(_ phone: PreviewedPhone) -> JSONValue {
-        let messages = looks(phone).map { looks in
-            JSONValue.object(JSONObject(looks.map { JSONMember($0.provider.name, $0.json) }))
+    func json(_ phone: PreviewDevice) -> JSONValue {
+        let messages = previews(phone).map { previews in
+            JSONValue.object(JSONObject(previews.map { JSONMember($0.provider.name, $0.json) }))
         }
         return ["previews": .array(messages)]
     }
 
     /// For each message what each kind of phone gets.
-    private func looks(_ phone: PreviewedPhone) -> [[PhoneLook]] {
+    private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
         let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         return zip(compiled, badges).map { message, change in
             let badge = Self.number(change)
@@ -83,25 +83,25 @@ struct MessagePreview {
     }
 
     private func iPhone(
-        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewedPhone
-    ) -> PhoneLook {
-        guard let notification = message.apns else { return PhoneLook(provider: .apns, push: nil) }
+        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewDevice
+    ) -> NotificationPreview {
+        guard let notification = message.apns else { return NotificationPreview(provider: .apns, push: nil) }
         let payload = notification.payloads[variant]
         var bytes = payload.head
-        payload.appendHole(badge: badge, to: &bytes)
+        payload.appendPlaceholder(badge: badge, to: &bytes)
         bytes += payload.tail
-        if let text = payload.holed {
-            let pieces = message.holes.pieces(of: text, value: phone.value(of:)) { mark in
+        if let text = payload.withPlaceholders {
+            let pieces = message.placeholders.pieces(of: text, value: phone.value(of:)) { mark in
                 var piece: [UInt8] = []
                 CompiledAPNsPayload.append(mark: mark, badge: badge ?? 0, to: &piece)
                 return piece
             }
             bytes = text.bytes(filledWith: pieces)
         }
-        return PhoneLook(
+        return NotificationPreview(
             provider: .apns,
-            push: PhoneLook.Push(
-                body: bytes, payloadBytes: payload.holed == nil ? payload.bytesMax : bytes.count,
+            push: NotificationPreview.Push(
+                body: bytes, payloadBytes: payload.withPlaceholders == nil ? payload.bytesMax : bytes.count,
                 payloadBytesMax: APNsPushTypes.row(for: notification.pushType).payloadBytesMax,
                 terms: [
                     JSONMember("push_type", .string(notification.pushType.name)),
@@ -110,19 +110,19 @@ struct MessagePreview {
     }
 
     private func android(
-        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewedPhone
-    ) -> PhoneLook {
-        guard let push = message.fcm else { return PhoneLook(provider: .fcm, push: nil) }
+        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewDevice
+    ) -> NotificationPreview {
+        guard let push = message.fcm else { return NotificationPreview(provider: .fcm, push: nil) }
         let now = Clocks.wallNow()
         let expiresAt = now + .seconds(86_400)
         let frame = push.frame(variant: variant, expiresAt: expiresAt, now: now)
         let token = Array(Self.tokenShown.utf8)
         var bytes = frame.prefix
-        push.appendHole(token: token.span, badge: badge, variant: variant, to: &bytes)
+        push.appendPlaceholder(token: token.span, badge: badge, variant: variant, to: &bytes)
         bytes += frame.suffix
         var payloadBytes = push.payloadBytes
-        if let text = push.holed(variant: variant) {
-            let pieces = message.holes.pieces(of: text, value: phone.value(of:)) { mark in
+        if let text = push.withPlaceholders(variant: variant) {
+            let pieces = message.placeholders.pieces(of: text, value: phone.value(of:)) { mark in
                 if let time = push.time(mark: mark, expiresAt: expiresAt, now: now) { return time }
                 var piece: [UInt8] = []
                 FCMMessage.append(mark: mark, token: token.span, badge: badge ?? 0, to: &piece)
@@ -131,15 +131,15 @@ struct MessagePreview {
             bytes = text.bytes(filledWith: pieces)
             payloadBytes = push.payloadBytes(variant: variant, pieceBytes: pieces.map(\.count))
         }
-        return PhoneLook(
+        return NotificationPreview(
             provider: .fcm,
-            push: PhoneLook.Push(
+            push: NotificationPreview.Push(
                 body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax, terms: []))
     }
 }
 
 /// Whose phones are looked at: what they read, and what they say of themselves.
-struct PreviewedPhone {
+struct PreviewDevice {
     let locale: String?
     /// The gateway's answer about the one that is named; nil: of nobody, so that what stands in for values is shown.
     let device: JSONValue?
@@ -161,7 +161,7 @@ struct PreviewedPhone {
 }
 
 /// What a phone of one provider's gets of a message.
-private struct PhoneLook {
+private struct NotificationPreview {
     let provider: Provider
     /// nil: nothing.
     let push: Push?
@@ -182,14 +182,14 @@ private struct PhoneLook {
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
         let value = try? JSONReader.read(push.body, limits: .trusted)
         let title: String
-        let picture: PhonePicture?
+        let picture: NotificationDrawing?
         if provider == .apns {
             let terms = JSONValue.object(JSONObject(push.terms))
             title = "\(phone): push type \(terms.shown("push_type")), priority \(terms.shown("priority")), \(sizes)"
-            picture = value.map { PhonePicture(apns: $0, app: app, badge: badge) }
+            picture = value.map { NotificationDrawing(apns: $0, app: app, badge: badge) }
         } else {
             title = "\(phone): \(sizes) of notification and data"
-            picture = value.map { PhonePicture(fcm: $0, app: app, badge: badge) }
+            picture = value.map { NotificationDrawing(fcm: $0, app: app, badge: badge) }
         }
         return [title] + (picture?.lines ?? []) + ["  " + String(decoding: push.body, as: UTF8.self)]
     }

@@ -27,8 +27,8 @@ extension MessagesCommand {
                 let follower = MessageFollower(client: client, path: try one.app.path("messages", one.id))
                 let leaving = await leavingAlone(one.id, app)
                 defer { leaving.cancel() }
-                var view = WatchView(app: app, isJSON: one.app.gateway.json)
-                let message = try await follower.follow({ view.show($0, isNews: $1) }, note: { view.note($0) })
+                var view = ProgressView(app: app, isJSON: one.app.gateway.json)
+                let message = try await follower.follow({ view.show($0, isNew: $1) }, note: { view.note($0) })
                 view.end(message)
                 try [message].checkReach()
             }
@@ -53,31 +53,31 @@ extension MessagesCommand {
 }
 
 /// A message that is followed, as it is shown.
-private struct WatchView {
+private struct ProgressView {
     let app: String
     let isJSON: Bool
     private let draws = Console.drawsAnswers
     private var screen = Screen()
-    private var standstill = StandstillWords()
+    private var waitMessages = WaitMessages()
 
     init(app: String, isJSON: Bool) {
         self.app = app
         self.isJSON = isJSON
     }
 
-    mutating func show(_ message: JSONValue, isNews: Bool) {
+    mutating func show(_ message: JSONValue, isNew: Bool) {
         if isJSON {
-            if isNews { sayJSON(message) }
+            if isNew { writeJSON(message) }
             return
         }
         guard !message.isOver else { return }
         let text = ProgressText(message)
         if draws {
-            let waits = standstill.lines(message, app: app, now: .now)
+            let waits = waitMessages.lines(message, app: app, now: .now)
             return Console.write(Array(screen.draw(text.screen(waits), rows: Console.rows).utf8))
         }
-        if isNews { Console.say(text.line) }
-        for line in standstill.news(message, app: app, now: .now) { Console.say("  " + line) }
+        if isNew { Console.write(text.line) }
+        for line in waitMessages.news(message, app: app, now: .now) { Console.write("  " + line) }
     }
 
     mutating func note(_ sentence: String) {
@@ -88,6 +88,6 @@ private struct WatchView {
     mutating func end(_ message: JSONValue) {
         guard !isJSON else { return }
         if draws { Console.write(Array(screen.clear().utf8)) }
-        AccountText(message, app: app).say()
+        AccountText(message, app: app).write()
     }
 }

@@ -25,7 +25,7 @@ package struct MessagesCommand: AsyncParsableCommand {
         @OptionGroup var app: AppOptions
         @Option(
             help: "accepted, scheduled, planning, sending, paused, finished or cancelled.",
-            completion: FixedWords.messageStates)
+            completion: OptionValues.messageStates)
         var state: String?
         @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 20
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
@@ -34,7 +34,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: app.gateway.json) {
                 let messages = try await app.gateway.client().list(
                     try app.path("messages"), [("state", state)], of: .message, from: cursor, limit: limit)
-                if app.gateway.json { return sayJSON(messages.json) }
+                if app.gateway.json { return writeJSON(messages.json) }
                 var table = TextTable("ID", "STATE", "AUDIENCE", "ACCEPTED", "PENDING", "SINCE")
                 for message in messages.items {
                     let outcomes = message.object?["outcomes"] ?? .null
@@ -42,8 +42,8 @@ package struct MessagesCommand: AsyncParsableCommand {
                         message.shown("id"), message.shown("state"), message.shown("audience"),
                         outcomes.shown("accepted"), message.shown("pending"), message.shown("accepted_at"))
                 }
-                table.isEmpty ? Console.remark("No messages.") : table.say()
-                messages.remarkOnTheRest()
+                table.isEmpty ? Console.remark("No messages.") : table.write()
+                messages.remarkOnOthers()
             }
         }
     }
@@ -64,8 +64,8 @@ package struct MessagesCommand: AsyncParsableCommand {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let message = try await one.app.gateway.client().get(
                     try one.app.path("messages", one.id), as: .message)
-                if one.app.gateway.json { return sayJSON(message) }
-                AccountText(message, app: try one.app.slug()).say()
+                if one.app.gateway.json { return writeJSON(message) }
+                AccountText(message, app: try one.app.slug()).write()
             }
         }
     }
@@ -77,7 +77,8 @@ package struct MessagesCommand: AsyncParsableCommand {
                 examples: ["carillon messages failures \(exampleID) --app garden --reason Unregistered"]))
         @OptionGroup var one: One
         @Option(
-            help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.", completion: FixedWords.outcomes)
+            help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.",
+            completion: OptionValues.outcomes)
         var state: String?
         @Option(help: "The provider's word, or ours.") var reason: String?
         @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
@@ -88,7 +89,7 @@ package struct MessagesCommand: AsyncParsableCommand {
                 let failures = try await one.app.gateway.client().list(
                     try one.app.path("messages", one.id, "failures"), [("state", state), ("reason", reason)],
                     of: .failure, from: cursor, limit: limit)
-                if one.app.gateway.json { return sayJSON(failures.json) }
+                if one.app.gateway.json { return writeJSON(failures.json) }
                 var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "OUTCOME", "REASON", "ATTEMPTS", "AT")
                 for failure in failures.items {
                     table.add(
@@ -98,8 +99,8 @@ package struct MessagesCommand: AsyncParsableCommand {
                 }
                 let isFiltered = state != nil || reason != nil
                 let none = isFiltered ? "No push ended so." : "Every push that has ended was accepted."
-                table.isEmpty ? Console.remark(none) : table.say()
-                failures.remarkOnTheRest()
+                table.isEmpty ? Console.remark(none) : table.write()
+                failures.remarkOnOthers()
             }
         }
     }
@@ -113,17 +114,17 @@ package struct MessagesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                let story = try await one.app.gateway.client().get(
+                let history = try await one.app.gateway.client().get(
                     try one.app.path("messages", one.id, "devices", installation), as: .push)
-                if one.app.gateway.json { return sayJSON(story) }
-                for line in PushText(story).lines { Console.say(line) }
+                if one.app.gateway.json { return writeJSON(history) }
+                for line in PushText(history).lines { Console.write(line) }
             }
         }
     }
 }
 
 extension GatewayClient {
-    private static func words(ofState state: String) -> String {
+    private static func text(ofState state: String) -> String {
         switch state {
         case "accepted": "waiting for its turn"
         case "scheduled": "waiting for their hour"
@@ -138,16 +139,16 @@ extension GatewayClient {
     /// The account once the message has ended; shows how far it is until then.
     func watch(_ path: String, app: String) async throws -> JSONValue {
         var progress = Progress("Sending")
-        var told = StandstillWords()
+        var shown = WaitMessages()
         defer { progress.end() }
         return try await MessageFollower(client: self, path: path).follow(
             { message, _ in
                 guard !message.isOver else { return }
-                for line in told.news(message, app: app, now: .now) { progress.say(line) }
+                for line in shown.news(message, app: app, now: .now) { progress.write(line) }
                 progress.show(
                     ProgressText(message).ended, of: message.object?["audience"]?.integer,
-                    Self.words(ofState: message.shown("state")))
-            }, note: { progress.say($0) })
+                    Self.text(ofState: message.shown("state")))
+            }, note: { progress.write($0) })
     }
 }
 
@@ -164,12 +165,12 @@ extension JSONValue {
 }
 
 /// What whoever watches is told while nothing moves: once for each reason.
-struct StandstillWords {
-    private var told: Set<String> = []
+struct WaitMessages {
+    private var shown: Set<String> = []
     private var lastEnded: Int64 = -1
     private var since: ContinuousClock.Instant = .now
     /// A provider that asks for patience asks for a minute at most, as a rule.
-    private static let patience: Duration = .seconds(90)
+    private static let timeout: Duration = .seconds(90)
     static let hint = [
         "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
         "  -> carillon doctor, run as the gateway is, looks for what is wrong; the gateway's log says what waits",
@@ -181,12 +182,12 @@ struct StandstillWords {
         let ended = ProgressText(message).ended
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
         var lines = WaitText.lines(of: message, app: app)
-        if lines.isEmpty, message.shown("state") != "scheduled", now - since > Self.patience { lines = Self.hint }
+        if lines.isEmpty, message.shown("state") != "scheduled", now - since > Self.timeout { lines = Self.hint }
         return lines
     }
 
     /// Those of them that were not told before, with whatever numbers.
     mutating func news(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
-        lines(message, app: app, now: now).filter { told.insert($0.filter { !$0.isNumber }).inserted }
+        lines(message, app: app, now: now).filter { shown.insert($0.filter { !$0.isNumber }).inserted }
     }
 }

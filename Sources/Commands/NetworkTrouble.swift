@@ -8,7 +8,7 @@ import PushModel
 
 /// Why nobody could be talked to, for people. Libraries' own words hold addresses in memory and paths of their sources.
 package enum NetworkTrouble: Equatable, Sendable {
-    case nobodyListens
+    case connectionRefused
     case nameUnknown
     case noWayThere
     /// No connection in time.
@@ -17,7 +17,7 @@ package enum NetworkTrouble: Equatable, Sendable {
     case timedOut
     /// It closed the connection before it answered.
     case closed
-    case speaksNoTLS
+    case lacksTLS
     /// Its authority is not known here, as far as can be seen.
     case certificateUntrusted
     case certificateExpired(WallInstant)
@@ -66,7 +66,7 @@ package enum NetworkTrouble: Equatable, Sendable {
 
     private init(errorNumber number: Int32) {
         switch number {
-        case ECONNREFUSED: self = .nobodyListens
+        case ECONNREFUSED: self = .connectionRefused
         case ECONNRESET, EPIPE, ECONNABORTED: self = .closed
         case EHOSTUNREACH, ENETUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL: self = .noWayThere
         case ETIMEDOUT: self = .noConnection
@@ -77,12 +77,12 @@ package enum NetworkTrouble: Equatable, Sendable {
     private init(tls error: NIOSSLError) {
         switch error {
         case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
-            let words = stack.map { "\($0)" }.joined(separator: " ")
-            let reason = words.firstMatch(of: #/:([A-Z][A-Z0-9_]+) at /#).map { String($0.1) } ?? "HANDSHAKE_FAILED"
+            let text = stack.map { "\($0)" }.joined(separator: " ")
+            let reason = text.firstMatch(of: #/:([A-Z][A-Z0-9_]+) at /#).map { String($0.1) } ?? "HANDSHAKE_FAILED"
             switch reason {
             case "CERTIFICATE_VERIFY_FAILED": self = .certificateUntrusted
-            case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST": self = .speaksNoTLS
-            default: self = words.contains("EOF during handshake") ? .closed : .noTLS(reason)
+            case "WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST": self = .lacksTLS
+            default: self = text.contains("EOF during handshake") ? .closed : .noTLS(reason)
             }
         case .unableToValidateCertificate, .noCertificateToValidate: self = .certificateUntrusted
         case .uncleanShutdown: self = .closed
@@ -93,13 +93,13 @@ package enum NetworkTrouble: Equatable, Sendable {
     /// What follows "can't be reached: ".
     package var sentence: String {
         switch self {
-        case .nobodyListens: "nobody listens there (connection refused)"
+        case .connectionRefused: "nobody listens there (connection refused)"
         case .nameUnknown: "its name is not known (DNS)"
         case .noWayThere: "there is no way there from this machine's network"
         case .noConnection: "no connection came about in time"
         case .timedOut: "it did not answer in time"
         case .closed: "it closed the connection without an answer"
-        case .speaksNoTLS: "it speaks no TLS there"
+        case .lacksTLS: "it speaks no TLS there"
         case .certificateUntrusted: "its certificate was issued by nobody whom this machine trusts"
         case .certificateExpired(let end): "its certificate has expired, on \(Self.day(end))"
         case .certificateNotYetValid(let start): "its certificate is not valid before \(Self.day(start))"
@@ -107,7 +107,7 @@ package enum NetworkTrouble: Equatable, Sendable {
         case .noTLS(let reason): "TLS could not be agreed on (\(reason))"
         case .proxyRefuses: "the proxy refuses to lead there"
         case .errorNumber(let number): "the connection failed (error \(number) of the system)"
-        case .other(let word): "the connection failed (\(word))"
+        case .other(let code): "the connection failed (\(code))"
         }
     }
 
@@ -115,8 +115,8 @@ package enum NetworkTrouble: Equatable, Sendable {
 }
 
 /// Looks at the certificate that a peer shows, where it was not believed: the library does not say why.
-package enum CertificateLook {
-    private static let patience: TimeAmount = .seconds(5)
+package enum CertificateInspector {
+    private static let timeout: TimeAmount = .seconds(5)
 
     /// - Returns: `trouble` itself where nothing more can be said.
     package static func explain(_ trouble: NetworkTrouble, host: String, port: Int) async -> NetworkTrouble {
@@ -132,7 +132,7 @@ package enum CertificateLook {
         guard let context = try? NIOSSLContext(configuration: .makeClientConfiguration()) else { return nil }
         let group = MultiThreadedEventLoopGroup.singleton
         let seen = group.any().makePromise(of: NIOSSLCertificate?.self)
-        let bootstrap = ClientBootstrap(group: group).connectTimeout(patience).channelInitializer { channel in
+        let bootstrap = ClientBootstrap(group: group).connectTimeout(timeout).channelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 // A literal address can't be named in the handshake.
                 let isName = (try? SocketAddress(ipAddress: host, port: port)) == nil
@@ -144,7 +144,7 @@ package enum CertificateLook {
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
         }
-        let deadline = group.any().scheduleTask(in: patience) { seen.succeed(nil) }
+        let deadline = group.any().scheduleTask(in: timeout) { seen.succeed(nil) }
         let channel = try? await bootstrap.connect(host: host, port: port).get()
         if channel == nil { seen.succeed(nil) }
         let leaf = try? await seen.futureResult.get()

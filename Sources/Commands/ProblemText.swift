@@ -17,8 +17,8 @@ package enum ProblemText {
     }
 
     private static func missing(_ scopes: [String]) -> String {
-        let words = scopes.map { "\"\($0)\"" }.joined(separator: " or ")
-        return "This key has not the scope \(words). Use one that has it, or make one: carillon keys create."
+        let text = scopes.map { "\"\($0)\"" }.joined(separator: " or ")
+        return "This key has not the scope \(text). Use one that has it, or make one: carillon keys create."
     }
 
     private static let waysOut: [ProblemCode: String] = [

@@ -69,14 +69,14 @@ package struct ProgressText {
     /// How fast, and until when; nil where nothing can be said, and of a message that is over.
     package var estimate: String? {
         guard message.count("pending") > 0 || audience == nil, let estimate = progress?["estimate"] else { return nil }
-        var words: [String] = []
+        var parts: [String] = []
         if let pace = estimate.object?["pushes_per_second"]?.number?.double, pace >= 0.1, pace.isFinite {
-            words.append(pace < 10 ? "\((pace * 10).rounded() / 10) a second" : "\(Int64(min(pace, 1e15))) a second")
+            parts.append(pace < 10 ? "\((pace * 10).rounded() / 10) a second" : "\(Int64(min(pace, 1e15))) a second")
         }
         if let end = instant(estimate, "finished_at"), let now = instant(.object(progress ?? JSONObject()), "at") {
-            words.append("done in about \(Self.span(max(.zero, end - now)))")
+            parts.append("done in about \(Self.span(max(.zero, end - now)))")
         }
-        return words.isEmpty ? nil : words.joined(separator: ", ")
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
     private func instant(_ value: JSONValue, _ name: String) -> WallInstant? {
@@ -111,8 +111,8 @@ package struct ProgressText {
     }
 
     private func pending(_ part: JSONValue) -> String {
-        let kinds = [("sending", "being sent"), ("ready", "next"), ("waiting", "waiting")].compactMap { name, words in
-            part.count(name) > 0 ? "\(part.count(name)) \(words)" : nil
+        let kinds = [("sending", "being sent"), ("ready", "next"), ("waiting", "waiting")].compactMap { name, parts in
+            part.count(name) > 0 ? "\(part.count(name)) \(parts)" : nil
         }
         return "\(part.count("pending")) pending" + (kinds.isEmpty ? "" : " (\(kinds.joined(separator: ", ")))")
     }

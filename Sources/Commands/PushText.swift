@@ -2,31 +2,31 @@ import JSON
 
 /// The story of one push for people.
 package struct PushText {
-    private let story: JSONValue
+    private let history: JSONValue
 
-    package init(_ story: JSONValue) { self.story = story }
+    package init(_ history: JSONValue) { self.history = history }
 
     package var lines: [String] {
-        var lines = ["\(story.shown("installation")) (\(story.shown("kind")))  \(Self.standing(story))"]
-        for step in story.object?["steps"]?.array ?? [] { lines.append("  \(step.shown("at"))  \(Self.words(step))") }
-        if story.object?["push_id"] != nil { lines.append("push id \(story.shown("push_id"))") }
+        var lines = ["\(history.shown("installation")) (\(history.shown("kind")))  \(Self.status(history))"]
+        for step in history.object?["steps"]?.array ?? [] { lines.append("  \(step.shown("at"))  \(Self.text(step))") }
+        if history.object?["push_id"] != nil { lines.append("push id \(history.shown("push_id"))") }
         return lines
     }
 
-    private static func standing(_ story: JSONValue) -> String {
-        let state = story.shown("state")
-        let reason = self.reason(story)
+    private static func status(_ history: JSONValue) -> String {
+        let state = history.shown("state")
+        let reason = self.reason(history)
         switch state {
         case "planning": return "its turn has not come yet"
         case "not_in_audience": return "the message was not for it"
-        case "waiting": return "waits\(place(story))\(reason), to be tried at \(story.shown("due_at"))"
-        case "sending": return "is being sent\(place(story))"
+        case "waiting": return "waits\(place(history))\(reason), to be tried at \(history.shown("due_at"))"
+        case "sending": return "is being sent\(place(history))"
         case "not_kept": return "over, but what would tell how is no longer kept"
         default: return state + reason
         }
     }
 
-    private static func words(_ step: JSONValue) -> String {
+    private static func text(_ step: JSONValue) -> String {
         let attempts = step.count("attempts") > 1 ? ", attempt \(step.count("attempts"))" : ""
         switch step.shown("step") {
         case "message_accepted": return "the gateway accepted the message"

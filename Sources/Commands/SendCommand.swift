@@ -46,7 +46,7 @@ package struct SendCommand: AsyncParsableCommand {
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await send(whole, &sent)) } catch { outcome = .failure(error) }
             // Also where it ended halfway: what was sent was sent.
-            if app.gateway.json, !sent.isEmpty { sayJSON(sent.json) }
+            if app.gateway.json, !sent.isEmpty { writeJSON(sent.json) }
             try outcome.get()
         }
     }
@@ -54,12 +54,12 @@ package struct SendCommand: AsyncParsableCommand {
     private func show(_ message: JSONObject) async throws(CommandFault) {
         let preview = try MessagePreview(JSONValue.object(message).bytes, app: try app.slug())
         let phone = await phone(for: message, isTemplate: preview.isTemplate)
-        if app.gateway.json { return sayJSON(preview.json(phone)) }
-        for line in preview.lines(phone) { Console.say(line) }
+        if app.gateway.json { return writeJSON(preview.json(phone)) }
+        for line in preview.lines(phone) { Console.write(line) }
     }
 
     /// In the locale that was given; else the one phone that is named, where the gateway is there to ask.
-    private func phone(for message: JSONObject, isTemplate: Bool) async -> PreviewedPhone {
+    private func phone(for message: JSONObject, isTemplate: Bool) async -> PreviewDevice {
         let names = message["audience"]?.object?["installations"]?.array ?? []
         let asksLocale = locale == nil && message["notification"]?.object?["localizations"] != nil
         guard asksLocale || isTemplate, names.count == 1, let name = names[0].string,
@@ -67,14 +67,14 @@ package struct SendCommand: AsyncParsableCommand {
             let device = try? await app.gateway.client().get(path, as: .wholeDevice)
         else {
             if isTemplate, !app.gateway.json { Console.remark("For a device that says nothing of itself:") }
-            return PreviewedPhone(locale: locale, device: nil)
+            return PreviewDevice(locale: locale, device: nil)
         }
         let theirs = device.object?["locale"]?.string
         if !app.gateway.json {
             if isTemplate { Console.remark("With what \(name) says of itself:") }
             if asksLocale, let theirs { Console.remark("In the language of \(name), \(theirs):") }
         }
-        return PreviewedPhone(locale: asksLocale ? theirs : locale, device: device)
+        return PreviewDevice(locale: asksLocale ? theirs : locale, device: device)
     }
 
     private func send(_ message: JSONObject, _ sent: inout SentMessages) async throws {
@@ -86,11 +86,11 @@ package struct SendCommand: AsyncParsableCommand {
             }
             try await test(on: testTo, message, client, &sent)
         }
-        let words = AudienceWords(of: message)
-        if !yes, testTo != nil || words.isDescribed {
-            let count = await client.count(words, devices: try app.path("devices"))
+        let strings = AudienceDescription(of: message)
+        if !yes, testTo != nil || strings.isDescribed {
+            let count = await client.count(strings, devices: try app.path("devices"))
             try confirm(
-                "Send to \(words.sentence(count: count)) of the app \(try app.slug())?", yes,
+                "Send to \(strings.sentence(count: count)) of the app \(try app.slug())?", yes,
                 otherwise: testTo.map(Self.testedOnly) ?? "nothing was done")
         }
         try await deliver(message, client, key: idempotencyKey ?? UUID().uuidString, waits: !detach) {
@@ -128,7 +128,7 @@ package struct SendCommand: AsyncParsableCommand {
     ) async throws {
         let accepted = try await client.send(
             "POST", try app.path("messages"), .object(message), idempotencyKey: key, as: .message)
-        let ids = accepted.words("messages").isEmpty ? [accepted.shown("id")] : accepted.words("messages")
+        let ids = accepted.strings("messages").isEmpty ? [accepted.shown("id")] : accepted.strings("messages")
         for id in ids {
             let isLocal = JSONValue.object(message).isAtLocalHour
             let isToCome = isLocal || accepted.isToCome
@@ -137,7 +137,7 @@ package struct SendCommand: AsyncParsableCommand {
                 answer["state"] = .string(accepted.shown("state"))
                 if isLocal { answer["device_local_time"] = true }
                 note(.object(answer))
-                if !app.gateway.json { Console.say(id) }
+                if !app.gateway.json { Console.write(id) }
                 if isToCome, !app.gateway.json {
                     Console.remark(Self.toCome(id, app: try app.slug(), isLocal: isLocal))
                 }
@@ -145,7 +145,7 @@ package struct SendCommand: AsyncParsableCommand {
             }
             let account = try await client.watch(try app.path("messages", id), app: try app.slug())
             note(account)
-            if !app.gateway.json { AccountText(account, app: try app.slug()).say() }
+            if !app.gateway.json { AccountText(account, app: try app.slug()).write() }
         }
     }
 }

@@ -20,7 +20,7 @@ package struct ServerSentEvents {
     package static let bytesMax = 4 << 20
 
     /// Lines without a meaning: somebody is there.
-    package private(set) var beats = 0
+    package private(set) var heartbeats = 0
     private var line: [UInt8] = []
     private var isAfterReturn = false
     private var id = ""
@@ -63,7 +63,7 @@ package struct ServerSentEvents {
         case "event": name = String(decoding: value, as: UTF8.self)
         case "id": id = String(decoding: value, as: UTF8.self)
         // A comment begins with the colon.
-        case "": beats += 1
+        case "": heartbeats += 1
         // Of other versions.
         default: break
         }

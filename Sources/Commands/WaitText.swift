@@ -18,20 +18,20 @@ package enum WaitText {
     /// What waits for the message itself is told once, in the place of the first, and not route by route.
     private static func summed(_ waits: [JSONValue]) -> [JSONValue] {
         var places: [String: Int] = [:]  // lookup only
-        var told: [JSONValue] = []
+        var merged: [JSONValue] = []
         for wait in waits {
             let cause = wait.shown("for")
-            guard cause == "resume" || cause == "cancellation", var first = places[cause].map({ told[$0] })?.object
+            guard cause == "resume" || cause == "cancellation", var first = places[cause].map({ merged[$0] })?.object
             else {
-                places[cause] = places[cause] ?? told.count
-                told.append(wait)
+                places[cause] = places[cause] ?? merged.count
+                merged.append(wait)
                 continue
             }
             let pushes = [JSONValue.object(first).count("pushes"), wait.count("pushes")].sum
             first["pushes"] = .number(.whole(pushes))
-            told[places[cause] ?? 0] = .object(first)
+            merged[places[cause] ?? 0] = .object(first)
         }
-        return told
+        return merged
     }
 
     private static func lines(of wait: JSONValue, _ id: String, app: String) -> [String] {
@@ -62,7 +62,7 @@ package enum WaitText {
         case "cancellation": return ["\(pushes) \(pushes == 1 ? "push is" : "pushes are") being counted as cancelled"]
         // Of the whole message, which says so itself.
         case "hour": return []
-        case let word: return ["\(what) for \(word): \(place(wait))\(reason)"]
+        case let name: return ["\(what) for \(name): \(place(wait))\(reason)"]
         }
     }
 

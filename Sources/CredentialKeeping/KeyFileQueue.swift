@@ -21,8 +21,8 @@ package actor KeyFileQueue {
     package func open<Value: Sendable>(
         for app: AppID, _ work: @escaping @Sendable () throws(CredentialFault) -> Value
     ) async throws(CredentialFault) -> Value {
-        try await waitForTurn(of: app)
-        defer { endTurn(of: app) }
+        try await waitForSlot(of: app)
+        defer { releaseSlot(of: app) }
         do {
             return try await Self.threads.run(work)
         } catch {
@@ -30,7 +30,7 @@ package actor KeyFileQueue {
         }
     }
 
-    private func waitForTurn(of app: AppID) async throws(CredentialFault) {
+    private func waitForSlot(of app: AppID) async throws(CredentialFault) {
         guard let waiting = apps[app] else {
             apps[app] = []
             return
@@ -39,7 +39,7 @@ package actor KeyFileQueue {
         await withCheckedContinuation { apps[app]?.append($0) }
     }
 
-    private func endTurn(of app: AppID) {
+    private func releaseSlot(of app: AppID) {
         guard var waiting = apps.removeValue(forKey: app), !waiting.isEmpty else { return }
         let next = waiting.removeFirst()
         apps[app] = waiting

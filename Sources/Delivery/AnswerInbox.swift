@@ -5,12 +5,12 @@ import Synchronization
 /// Bounded by the pushes that are out, each of which has one answer. From any thread; one engine takes.
 final class AnswerInbox: Sendable {
     private let waiting = Mutex<[ParcelAnswers]>([])
-    private let bell: AsyncStream<Void>.Continuation
+    private let signal: AsyncStream<Void>.Continuation
     /// Rings where something has come since it was empty.
-    let rings: AsyncStream<Void>
+    let signals: AsyncStream<Void>
 
     init() {
-        (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     func put(_ answers: ParcelAnswers) {
@@ -18,7 +18,7 @@ final class AnswerInbox: Sendable {
             defer { waiting.append(answers) }
             return waiting.isEmpty
         }
-        if isFirst { bell.yield() }
+        if isFirst { signal.yield() }
     }
 
     /// In the order in which they came.
@@ -30,5 +30,5 @@ final class AnswerInbox: Sendable {
     }
 
     /// No more is waited for.
-    func close() { bell.finish() }
+    func close() { signal.finish() }
 }

@@ -38,7 +38,7 @@ package struct AnswerReading {
 
     /// - Parameters:
     ///   - provider: whose words the answers are in.
-    ///   - laneIsProven: the lane's credential was taken not long ago (`LaneProofs`).
+    ///   - laneIsProven: the lane's credential was taken not long ago (`CredentialConfidence`).
     ///   - topicHasSuffix: the pushes' topic is not the app's own, but one of its kinds'.
     package init(
         of provider: Provider, now: WallInstant, laneIsProven: Bool = false, topicHasSuffix: Bool = false
@@ -49,7 +49,7 @@ package struct AnswerReading {
         self.topicHasSuffix = topicHasSuffix
     }
 
-    package mutating func read(_ batch: AnswerBatch, _ words: inout ReasonWords) {
+    package mutating func read(_ batch: AnswerBatch, _ names: inout ReasonNames) {
         accepted.reserveCapacity(batch.answers.count)
         for answer in batch.answers {
             switch answer.kind {
@@ -68,7 +68,7 @@ package struct AnswerReading {
                     continue
                 }
                 note(verdict, answer.origin)
-                let outcome = verdict.isDocumented ? verdict.outcome : words.bounded(verdict.outcome, status)
+                let outcome = verdict.isDocumented ? verdict.outcome : names.bounded(verdict.outcome, status)
                 others.append(PositionedOutcome(position: answer.tag, outcome: outcome))
             case .unsent(let fault):
                 others.append(PositionedOutcome(position: answer.tag, outcome: .unsent(fault)))
@@ -166,8 +166,8 @@ package struct AnswerReading {
 
 /// Words for refusals that no documentation of the provider has. They end up in rows, one a message and word, so a peer
 /// that invents them gets only so many.
-package struct ReasonWords: Equatable, Sendable {
-    package static let wordsMax = 32
+package struct ReasonNames: Equatable, Sendable {
+    package static let namesMax = 32
     private var known: Set<String> = []
 
     package init() {}
@@ -176,7 +176,7 @@ package struct ReasonWords: Equatable, Sendable {
     mutating func bounded(_ outcome: Outcome, _ status: UInt16) -> Outcome {
         guard case .rejected(let rejection) = outcome else { return outcome }
         if known.contains(rejection.reason) { return outcome }
-        guard known.count < Self.wordsMax else {
+        guard known.count < Self.namesMax else {
             return .rejected(
                 Rejection(
                     fault: rejection.fault, reason: "status_\(status)", invalidSince: rejection.invalidSince))

@@ -12,12 +12,12 @@ package struct CompiledMessage: Sendable {
     /// nil: likewise for FCM's, or the push type is APNs' own.
     package let fcm: FCMMessage?
     /// For whom it has no form, and in whose stead the door had nobody to ask: the fault's word. nil: nothing to show.
-    private let faults: [(provider: Provider, word: String)]
+    private let faults: [(provider: Provider, reason: String)]
     private let pushType: PushType
     /// From a device's locale to a variant of the text.
     let locales: LocaleTable
     /// What devices' own values fill.
-    package let holes: MessageHoles
+    package let placeholders: MessagePlaceholders
     /// Built and checked, and validated by those providers that offer it; delivered to nobody.
     package let isDryRun: Bool
 
@@ -34,7 +34,7 @@ package struct CompiledMessage: Sendable {
         besides record: CompiledMessage? = nil
     ) throws(ContentFault) -> CompiledMessage {
         let asked = providers ?? Provider.allCases
-        let (content, holes) = try MessageHoles.read(content)
+        let (content, placeholders) = try MessagePlaceholders.read(content)
         var apns: APNsNotification?
         var fcm: FCMMessage?
         var silence: ContentFault?
@@ -51,7 +51,7 @@ package struct CompiledMessage: Sendable {
             } catch { throw .fcm(error) }
         }
         if let silence, apns == nil && fcm == nil || content.apns == nil && content.fcm == nil { throw silence }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content, holes)
+        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content, placeholders)
     }
 
     /// Who has to find a message good whose sender names no provider: those that the app reaches, and those that the
@@ -67,10 +67,10 @@ package struct CompiledMessage: Sendable {
     /// For delivery, of what the door checked. A provider that the door did not ask may find the content wanting: the
     /// audience was not meant for it, and has no parcel there, or the app came to have devices of it since.
     package static func compile(stored: MessageContent, message: MessageID) -> CompiledMessage {
-        let (content, holes): (MessageContent, MessageHoles)
-        do throws(ContentFault) { (content, holes) = try MessageHoles.read(stored) } catch {
+        let (content, placeholders): (MessageContent, MessagePlaceholders)
+        do throws(ContentFault) { (content, placeholders) = try MessagePlaceholders.read(stored) } catch {
             let faults = Provider.allCases.map { ($0, error.code) }
-            return CompiledMessage(apns: nil, fcm: nil, faults: faults, stored, MessageHoles())
+            return CompiledMessage(apns: nil, fcm: nil, faults: faults, stored, MessagePlaceholders())
         }
         var apns: APNsNotification?
         var fcm: FCMMessage?
@@ -83,26 +83,26 @@ package struct CompiledMessage: Sendable {
                 faults.append((.fcm, error.code))
             }
         }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content, holes)
+        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content, placeholders)
     }
 
     private init(
         apns: APNsNotification?, fcm: FCMMessage?, faults: [(Provider, String)], _ content: MessageContent,
-        _ holes: MessageHoles
+        _ placeholders: MessagePlaceholders
     ) {
         self.apns = apns
         self.fcm = fcm
-        self.faults = faults.map { (provider: $0.0, word: $0.1) }
+        self.faults = faults.map { (provider: $0.0, reason: $0.1) }
         pushType = content.options.pushType
         locales = LocaleTable(content.localizations.map(\.locale))
         isDryRun = content.options.isDryRun
-        self.holes = holes
+        self.placeholders = placeholders
     }
 
     /// How the pushes to a provider's devices end that it has no form for.
     package func rejection(by provider: Provider) -> Rejection {
         let fault = faults.first { $0.provider == provider }
-        return Rejection(fault: .message, reason: fault?.word ?? FCMContentFault.nothingToShow.code)
+        return Rejection(fault: .message, reason: fault?.reason ?? FCMContentFault.nothingToShow.code)
     }
 
     /// Which of an installation's tokens it goes to.

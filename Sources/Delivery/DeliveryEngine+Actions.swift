@@ -16,17 +16,17 @@ extension DeliveryEngine {
             case .resolve(let route): unresolved.append(route)
             case .lease(let request): Task { await lease(request) }
             case .submit(let name, let lane, let positions, let until):
-                submit(ParcelToMake(name: name, lane: lane, positions: positions, until: until))
+                submit(EncodingJob(name: name, lane: lane, positions: positions, until: until))
             case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
             case .settle(let name, let pending, let withVerdicts):
                 settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
             case .renew(let name): renewals.append(name)
             case .withdraw(let name, let lane):
-                parcelsOut[name]?.isWithdrawn = true
+                outstandingParcels[name]?.isWithdrawn = true
                 lanes.withdraw(name, on: lane)
-            case .forget(let name, _): parcelsOut[name] = nil
-            case .tellRest(let lane, let rest): lanes.noteRest(lane, rest)
-            case .tellRestOver(let lane): lanes.noteRestOver(lane)
+            case .forget(let name, _): outstandingParcels[name] = nil
+            case .reportOpenBreaker(let lane, let remaining): lanes.noteOpenBreaker(lane, remaining)
+            case .reportClosedBreaker(let lane): lanes.noteClosedBreaker(lane)
             case .alarm(let message, let alarm): raise(alarm, of: message)
             case .drained: noteDrained()
             }
@@ -39,7 +39,7 @@ extension DeliveryEngine {
     private func resolve(_ unresolved: [ReadyRoute]) {
         guard !unresolved.isEmpty else { return }
         // One at a time: a poll's routes may take longer to look up than the next poll takes to come.
-        for route in unresolved where routesQueued.insert(route.line).inserted { routesToResolve.append(route) }
+        for route in unresolved where routesQueued.insert(route.serviceRoute).inserted { routesToResolve.append(route) }
         guard !isResolving else { return }
         isResolving = true
         Task { await resolve() }
@@ -56,18 +56,18 @@ extension DeliveryEngine {
             var ready: [ReadyRoute] = []
             var last = pollFrom
             pollFrom = nil
-            for turn in 1...Self.pollPagesMax {
+            for pageNumber in 1...Self.pollPagesMax {
                 let page = try await stores.parcels.readyRoutes(
                     knownFormats: StoredContent.knownFormats, after: last, limit: Self.routesPerPoll)
                 ready += page.routes
                 last = page.last
                 if !page.isFull { break }
                 // Beyond the limit the next poll goes on, so that nobody's routes hide another's for good.
-                if turn == Self.pollPagesMax { pollFrom = last }
+                if pageNumber == Self.pollPagesMax { pollFrom = last }
             }
-            let paced = try await stores.parcels.pacedRoutes(
+            let rateLimited = try await stores.parcels.rateLimitedRoutes(
                 knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
-            take(.polled(ReadyRoute.merging(ready, paced: paced)))
+            take(.polled(ReadyRoute.merging(ready, rateLimited: rateLimited)))
         } catch {
             log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
             take(.pollFailed)
@@ -92,14 +92,14 @@ extension DeliveryEngine {
             routesQueued = []
             for route in routes {
                 let lane = await lanes.lane(for: route)
-                take(.resolved(route.line, lane, canSend: lane.flatMap(lanes.canSend)))
+                take(.resolved(route.serviceRoute, lane, canSend: lane.flatMap(lanes.canSend)))
             }
         }
     }
 
     private func lease(_ request: LeaseRequest) async {
         let order = LeaseOrder(
-            route: request.line.route, service: request.line.service, owner: process,
+            route: request.serviceRoute.route, service: request.serviceRoute.service, owner: process,
             leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
         do {
             let leased: Lease
@@ -111,8 +111,8 @@ extension DeliveryEngine {
                     log.error(
                         "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
                 }
-            } else if request.scope == .paced {
-                leased = try await stores.parcels.leasePaced(order, passing: request.passing)
+            } else if request.scope == .rateLimited {
+                leased = try await stores.parcels.leaseRateLimited(order, passing: request.passing)
             } else {
                 leased = Lease(try await stores.parcels.lease(order))
             }
@@ -131,18 +131,18 @@ extension DeliveryEngine {
         if !leased.parcels.isEmpty { steps?.reached(.leaseCommitted) }
         var read: [ReadParcel] = []
         for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
-            keep(parcel, request, found)
+            track(parcel, request, found)
             read.append(ReadParcel(parcel, found.reading))
         }
         take(.leased(read, asked: request, again: leased.again))
     }
 
-    private func keep(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {
+    private func track(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {
         guard let lane = request.lane, let message = found.message else { return }
-        let out = ParcelOut(
-            parcel: parcel, line: request.line, message: message, values: found.values, lane: lane,
+        let out = OutstandingParcel(
+            parcel: parcel, serviceRoute: request.serviceRoute, message: message, values: found.values, lane: lane,
             answersOutstanding: 0)
-        parcelsOut[out.name] = out
+        outstandingParcels[out.name] = out
     }
 
     private func raise(_ alarm: ParcelAlarm, of message: MessageID) {

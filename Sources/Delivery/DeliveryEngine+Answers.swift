@@ -6,30 +6,32 @@ import Store
 import Transport
 
 extension DeliveryEngine {
-    func submit(_ parcel: ParcelToMake) {
+    func submit(_ parcel: EncodingJob) {
         // A database that was set back hands a lease out a second time, and the first one's end takes both away.
-        guard let line = parcelsOut[parcel.name].map(LineOfPushes.init) else {
+        guard let queueKey = outstandingParcels[parcel.name].map(EncodingQueueKey.init) else {
             Task { handBack(parcel.name, parcel.positions) }
             return
         }
-        parcelsOut[parcel.name]?.answersOutstanding = parcel.positions.count
-        guard pushLines[line, default: PushLine()].add(parcel) else { return }
-        Task { await makePushes(of: line) }
+        outstandingParcels[parcel.name]?.answersOutstanding = parcel.positions.count
+        guard encodingQueues[queueKey, default: EncodingQueue()].add(parcel) else { return }
+        Task { await makePushes(of: queueKey) }
     }
 
-    private func makePushes(of line: LineOfPushes) async {
-        while let parcel = pushLines[line]?.take() { await makePushes(of: parcel) }
-        pushLines[line] = nil
+    private func makePushes(of queueKey: EncodingQueueKey) async {
+        while let parcel = encodingQueues[queueKey]?.take() { await makePushes(of: parcel) }
+        encodingQueues[queueKey] = nil
     }
 
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
-    private func makePushes(of parcel: ParcelToMake) async {
+    private func makePushes(of parcel: EncodingJob) async {
         let (name, lane) = (parcel.name, parcel.lane)
         // What ended while it waited is nobody's any more.
-        guard let out = parcelsOut[name] else { return }
+        guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
         guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
-        guard let target = await lanes.target(of: out.line, on: lane) else { return handBack(name, parcel.positions) }
+        guard let target = await lanes.target(of: out.serviceRoute, on: lane) else {
+            return handBack(name, parcel.positions)
+        }
         guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
             return refuse(name, parcel.positions, message.rejection(by: target.provider))
         }
@@ -43,7 +45,7 @@ extension DeliveryEngine {
     }
 
     /// Those whose values there was room for; the others go back, and come again in a parcel of their own.
-    private func withValues(_ positions: [Int32], _ out: ParcelOut) -> [Int32] {
+    private func withValues(_ positions: [Int32], _ out: OutstandingParcel) -> [Int32] {
         guard let values = out.values, values.readCount < out.parcel.members.count else { return positions }
         let unread = positions.filter { $0 >= values.readCount }
         if !unread.isEmpty { part(from: out.name, unread) { handBack(out.name, $0) } }
@@ -52,7 +54,7 @@ extension DeliveryEngine {
 
     /// Ends for pushes of a parcel that never leave, while others of it do.
     private func part(from name: LeaseName, _ positions: [Int32], _ end: ([Int32]) -> Void) {
-        parcelsOut[name]?.answersOutstanding -= positions.count
+        outstandingParcels[name]?.answersOutstanding -= positions.count
         end(positions)
     }
 
@@ -67,16 +69,16 @@ extension DeliveryEngine {
 
     /// Taken back while it was encoded, it never reaches the lane: the lane could not have found it to withdraw.
     private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey, _ provider: Provider) {
-        guard let out = parcelsOut[name] else { return }
+        guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
-        parcelsOut[name]?.provider = provider
+        outstandingParcels[name]?.provider = provider
         lanes.submit(batch, name, on: lane, sink: ParcelSink(name: name, inbox: answerInbox))
         steps?.reached(.batchSubmitted)
     }
 
     /// APNs has no way to only look at a push: what could be built is checked, and is not sent.
     private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
-        end(positions, of: name, .withheld(reason: EndingReason.dryRun))
+        end(positions, of: name, .withheld(reason: TerminalReason.dryRun))
     }
 
     private func handBack(_ name: LeaseName, _ positions: [Int32]) {
@@ -104,7 +106,7 @@ extension DeliveryEngine {
     }
 
     private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
-        guard var out = parcelsOut[delivery.name] else { return nil }
+        guard var out = outstandingParcels[delivery.name] else { return nil }
         guard !delivery.batch.answers.isEmpty else {
             return AnsweredLease(delivery.name, accepted: [], others: [], isSent: delivery.batch.isSent)
         }
@@ -113,16 +115,16 @@ extension DeliveryEngine {
             steps?.reached(.firstAnswer)
         }
         out.answersOutstanding -= delivery.batch.answers.count
-        parcelsOut[delivery.name] = out
+        outstandingParcels[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         let now = Clocks.monotonicNow()
         let type = out.message.compiled?.apns?.pushType
         var reading = AnswerReading(
-            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: proofs.isProven(out.lane, now: now),
+            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: confidence.isProven(out.lane, now: now),
             topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
-        reading.read(delivery.batch, &reasonWords)
-        proofs.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
-        for consequence in reading.consequences { lanes.heed(consequence, on: out.lane, out.line) }
+        reading.read(delivery.batch, &reasonNames)
+        confidence.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
+        for consequence in reading.consequences { lanes.apply(consequence, on: out.lane, out.serviceRoute) }
         return AnsweredLease(
             delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
     }

@@ -5,7 +5,7 @@ import Store
 
 /// What is known of a leased parcel's message; without one its content can't be read now, and the parcel goes back.
 struct FoundContent: Sendable {
-    var message: ShelvedMessage?
+    var message: CachedMessage?
     /// What goes into the message's holes; nil: it has none.
     var values: MemberValues?
 
@@ -21,7 +21,7 @@ extension DeliveryEngine {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
         var asking: [(fields: [DeviceField], places: [Int])] = []
         var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
-        for (place, reading) in await shelf.messages(of: parcels).enumerated() {
+        for (place, reading) in await messageCache.messages(of: parcels).enumerated() {
             switch reading {
             case .failure(let fault):
                 if unread.last?.fault != fault { unread.append((fault, [])) }
@@ -45,7 +45,7 @@ extension DeliveryEngine {
         _ places: [Int], _ fields: [DeviceField], of parcels: [LeasedParcel], _ found: inout [FoundContent]
     ) async {
         do throws(StoreFault) {
-            let together = MembersTogether(places.map { parcels[$0].members.map(\.registration) })
+            let together = MergedMembers(places.map { parcels[$0].members.map(\.registration) })
             // As much as they would have one by one: with less, those behind would come back each time.
             let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count) }
             let values = try await stores.parcels.values(of: together.all, fields, bytesMax: bytesMax)
@@ -73,10 +73,10 @@ extension DeliveryEngine {
     }
 }
 
-extension ShelvedMessage {
+extension CachedMessage {
     /// What its holes ask of a device; nil: it has none.
     fileprivate var fields: [DeviceField]? {
-        guard let holes = compiled?.holes, !holes.isEmpty else { return nil }
-        return holes.fields
+        guard let placeholders = compiled?.placeholders, !placeholders.isEmpty else { return nil }
+        return placeholders.fields
     }
 }

@@ -21,19 +21,19 @@ extension DeliveryEngine {
     }
 
     private func sendSettles(of app: AppID) {
-        while let turn = settles[app]?.take() {
-            Task { await carryOut(turn, of: app) }
+        while let batch = settles[app]?.take() {
+            Task { await carryOut(batch, of: app) }
         }
         if settles[app]?.isIdle == true { settles[app] = nil }
     }
 
-    private func carryOut(_ turn: SettleTurn, of app: AppID) async {
+    private func carryOut(_ batch: SettleBatch, of app: AppID) async {
         let event =
-            switch turn {
-            case .together(let entries): await settledTogether(entries)
-            case .alone(let entry): await settled(entry)
+            switch batch {
+            case .group(let entries): await settledTogether(entries)
+            case .single(let entry): await settled(entry)
             }
-        settles[app]?.end(turn)
+        settles[app]?.end(batch)
         take(event)
         sendSettles(of: app)
     }
@@ -69,7 +69,7 @@ extension DeliveryEngine {
                 let report = try await stores.parcels.applyVerdicts(
                     entry.pending.verdicts, under: settings.suspicion, waitsBriefly: entry.pending.isSmall)
                 if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
-                for held in report.held { await note(held, of: entry.pending.app) }
+                for suspectRoute in report.suspectRoutes { await note(suspectRoute, of: entry.pending.app) }
                 steps?.reached(.verdictsCommitted)
             }
             verdictsDone = true
@@ -87,7 +87,7 @@ extension DeliveryEngine {
     /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
     private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
         let settlement = pending.settlement
-        guard pending.wasRefused, settlement.goesTogether else {
+        guard pending.wasRefused, settlement.isGroupable else {
             // Behind a small one others wait for their turn.
             return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
         }
@@ -96,9 +96,9 @@ extension DeliveryEngine {
 
     func renew(_ names: [LeaseName]) {
         for name in names { renewals.add(name) }
-        while let turn = renewals.take() {
+        while let batch = renewals.take() {
             Task {
-                let event = await renewed(turn)
+                let event = await renewed(batch)
                 renewals.end()
                 take(event)
                 renew([])
@@ -128,16 +128,17 @@ extension DeliveryEngine {
         return .renewed(renewed, failed: failed)
     }
 
-    private func note(_ held: HeldRoute, of app: AppID) async {
-        guard heldRoutes.isNews(held.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window) else {
+    private func note(_ suspectRoute: SuspectRoute, of app: AppID) async {
+        guard suspectRoutes.isNew(suspectRoute.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window)
+        else {
             return
         }
         let slug = await lanes.slug(of: app)
         log.error(
             "Too many tokens of a route were found in APNs' other environment: they stay where they are",
             metadata: [
-                "app": "\(slug)", "environment": "\(held.environment)", "topic": "\(held.topic)",
-                "found": "\(held.found)", "answered": "\(max(held.answered, held.found))",
+                "app": "\(slug)", "environment": "\(suspectRoute.environment)", "topic": "\(suspectRoute.topic)",
+                "found": "\(suspectRoute.found)", "answered": "\(max(suspectRoute.answered, suspectRoute.found))",
                 "remedy":
                     "wait where APNs is in trouble; else register the tokens right, or raise CARILLON_SUSPECT_SHARE",
             ])

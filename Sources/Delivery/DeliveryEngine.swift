@@ -11,27 +11,27 @@ package actor DeliveryEngine {
     let stores: Stores
     let settings: DeliverySettings
     let process: ProcessID
-    let shelf: MessageShelf
+    let messageCache: CompiledMessageCache
     /// Told of what is accepted here.
-    nonisolated let fresh = FreshContents()
-    let lanes: LaneKeeper
+    nonisolated let fresh = ContentCache()
+    let lanes: LanePool
     let steps: (any StepListener)?
     let log: Logger
     private var dispatcher: Dispatcher
     /// Parcels whose pushes are out, by their lease; looked up, never walked.
-    var parcelsOut: [LeaseName: ParcelOut] = [:]
+    var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
     /// Of apps whose settles are on their way; looked up, never walked.
     var settles: [AppID: SettleQueue] = [:]
-    var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
+    var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
     /// Whose pushes are being made; looked up, never walked.
-    var pushLines: [LineOfPushes: PushLine<ParcelToMake>] = [:]
+    var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
     /// Where the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
-    var routesQueued: Set<RouteLine> = []
-    var reasonWords = ReasonWords()
-    var proofs = LaneProofs()
-    var heldRoutes = HeldRoutes()
+    var routesQueued: Set<ServiceRoute> = []
+    var reasonNames = ReasonNames()
+    var confidence = CredentialConfidence()
+    var suspectRoutes = SuspectRoutes()
     var isResolving = false
     private var wakeAt = MonotonicInstant(nanoseconds: .max)
     private var alarmClock: Task<Void, Never>?
@@ -40,7 +40,7 @@ package actor DeliveryEngine {
     nonisolated let answerInbox = AnswerInbox()
 
     package init(
-        stores: Stores, lanes: LaneKeeper, settings: DeliverySettings, process: ProcessID,
+        stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
         steps: (any StepListener)?, log: Logger
     ) {
         self.stores = stores
@@ -49,14 +49,14 @@ package actor DeliveryEngine {
         self.process = process
         self.steps = steps
         self.log = log
-        shelf = MessageShelf(store: stores.messages, fresh: fresh)
+        messageCache = CompiledMessageCache(store: stores.messages, fresh: fresh)
         dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
     }
 
     /// Runs until the drain is over.
     package func run() async {
         take(.timer)
-        for await _ in answerInbox.rings { takeAnswers(answerInbox.take()) }
+        for await _ in answerInbox.signals { takeAnswers(answerInbox.take()) }
     }
 
     /// Parcels may be waiting, announced by another process.
@@ -89,7 +89,7 @@ package actor DeliveryEngine {
 
     var runningMessages: [MessageID] { dispatcher.runningMessages }
 
-    func isKnown(_ name: LeaseName) -> Bool { parcelsOut[name] != nil }
+    func isKnown(_ name: LeaseName) -> Bool { outstandingParcels[name] != nil }
 
     func noteDrained() {
         drained = true
@@ -109,11 +109,11 @@ package actor DeliveryEngine {
             if pause > .zero {
                 do { try await Task.sleep(for: pause) } catch { return }
             }
-            await self?.alarmRang(next)
+            await self?.alarmFired(next)
         }
     }
 
-    private func alarmRang(_ instant: MonotonicInstant) {
+    private func alarmFired(_ instant: MonotonicInstant) {
         guard wakeAt == instant else { return }
         wakeAt = MonotonicInstant(nanoseconds: .max)
         take(.timer)
@@ -121,10 +121,10 @@ package actor DeliveryEngine {
 }
 
 /// What is kept for a lease while its pushes are out.
-struct ParcelOut: Sendable {
+struct OutstandingParcel: Sendable {
     let parcel: LeasedParcel
-    let line: RouteLine
-    let message: ShelvedMessage
+    let serviceRoute: ServiceRoute
+    let message: CachedMessage
     /// What goes into the message's holes; nil: it has none.
     let values: MemberValues?
     let lane: LaneKey
@@ -139,15 +139,15 @@ struct ParcelOut: Sendable {
 
 /// Whose pushes are made one parcel after the other. What is urgent doesn't wait for a broadcast's to be made: the lane
 /// sends it first, too.
-struct LineOfPushes: Hashable, Sendable {
-    private let line: RouteLine
+struct EncodingQueueKey: Hashable, Sendable {
+    private let serviceRoute: ServiceRoute
     private let urgency: MessageUrgency
 
-    init(_ out: ParcelOut) { (line, urgency) = (out.line, out.parcel.urgency) }
+    init(_ out: OutstandingParcel) { (serviceRoute, urgency) = (out.serviceRoute, out.parcel.urgency) }
 }
 
 /// Members of a lease whose pushes are to be made, and until when they may open a stream.
-struct ParcelToMake: Sendable {
+struct EncodingJob: Sendable {
     let name: LeaseName
     let lane: LaneKey
     let positions: [Int32]

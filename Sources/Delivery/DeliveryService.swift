@@ -11,11 +11,11 @@ package struct DeliveryService: Sendable {
     private let scheduler: Scheduler
     private let stores: Stores
     private let settings: DeliverySettings
-    private let lanes: LaneKeeper
+    private let lanes: LanePool
     private let log: Logger
 
     package init(
-        stores: Stores, lanes: LaneKeeper, settings: DeliverySettings, process: ProcessID,
+        stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
         steps: (any StepListener)?, log: Logger
     ) {
         self.stores = stores
@@ -29,25 +29,25 @@ package struct DeliveryService: Sendable {
             store: stores.messages, settings: settings, steps: steps, log: log,
             parcelsWait: { await engine.planned($0) })
         let planner = planner
-        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { planner.ring() })
+        scheduler = Scheduler(store: stores.messages, log: log, fellDue: { planner.notify() })
         stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
     }
 
     /// Until the drain is over.
     package func run() async {
-        await lanes.tell(
+        await lanes.report(
             laneChanged: { [engine] key, canSend in await engine.laneChanged(key, canSend: canSend) },
             routesChanged: { [engine] in await engine.credentialsChanged() })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await planner.run() }
             group.addTask { await scheduler.run() }
             group.addTask { await stopper.run() }
-            group.addTask { await ringRegularly() }
-            group.addTask { await keepUp() }
+            group.addTask { await notifyRegularly() }
+            group.addTask { await maintain() }
             await engine.run()
             planner.stop()
-            scheduler.bell.remove()
-            stopper.bell.remove()
+            scheduler.signal.remove()
+            stopper.signal.remove()
             group.cancelAll()
         }
         await lanes.drain()
@@ -56,23 +56,23 @@ package struct DeliveryService: Sendable {
     /// Messages were accepted here.
     package func accepted(_ messages: [NewMessage]) {
         for message in messages where message.dueAt == nil {
-            engine.fresh.keep(message.id, FreshContents.Content(format: message.format, bytes: message.content))
+            engine.fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
         }
-        planner.ring()
+        planner.notify()
     }
 
     /// A message was accepted elsewhere.
-    package func messageAccepted() { planner.ring() }
+    package func messageAccepted() { planner.notify() }
 
     /// A message waits for its hour.
-    package func messageScheduled() { scheduler.bell.ring() }
+    package func messageScheduled() { scheduler.signal.notify() }
 
     /// Parcels may be waiting, another process says.
     package func parcelsWait() async { await engine.hint() }
 
     /// A message was paused, resumed or cancelled.
     package func messagesStopped() async {
-        stopper.bell.ring()
+        stopper.signal.notify()
         await engine.hint()
     }
 
@@ -84,16 +84,16 @@ package struct DeliveryService: Sendable {
 
     package func drain() async {
         planner.stop()
-        scheduler.bell.remove()
-        stopper.bell.remove()
+        scheduler.signal.remove()
+        stopper.signal.remove()
         await engine.drain()
     }
 
     /// The safety net under the signals.
-    private func ringRegularly() async {
+    private func notifyRegularly() async {
         while !Task.isCancelled {
-            planner.ring()
-            stopper.bell.ring()
+            planner.notify()
+            stopper.signal.notify()
             try? await Task.sleep(for: settings.dispatcher.pollEvery)
         }
     }
@@ -102,7 +102,7 @@ package struct DeliveryService: Sendable {
     private static let sweepsMax = 20
 
     /// Suspicions, and what has outlived its retention.
-    private func keepUp() async {
+    private func maintain() async {
         var hasMore = false
         while !Task.isCancelled {
             if !hasMore { try? await Task.sleep(for: settings.upkeepEvery) }

@@ -9,22 +9,22 @@ package struct LaneOutages {
         let reason: String
     }
 
-    private struct Rest {
+    private struct BreakerSpan {
         /// Of the first one, of those with nothing but tries in between.
         let began: MonotonicInstant
-        let latest: LaneRest
+        let latest: OpenBreaker
     }
 
     private var running: [LaneKey: Outage] = [:]
-    private var rests: [LaneKey: Rest] = [:]
+    private var openBreakers: [LaneKey: BreakerSpan] = [:]
     /// Something began or ended that was not told.
     private var hasChanged = false
     /// nil: not since the last one ended.
-    private var toldAt: MonotonicInstant?
+    private var reportedAt: MonotonicInstant?
     /// A quarter of the time after which what was told is no longer believed.
-    private static let retelling: Duration = .seconds(15)
+    private static let reportEvery: Duration = .seconds(15)
     /// So long after its end somebody would have said that it goes on, or that it is over.
-    private static let restMemory = LaneThrottle.memory + .seconds(5)
+    private static let openMemory = LaneThrottle.memory + .seconds(5)
 
     package init() {}
 
@@ -44,16 +44,16 @@ package struct LaneOutages {
     }
 
     /// - Returns: whether it is another one than was known, not the same for longer.
-    package mutating func rest(_ lane: LaneKey, _ rest: LaneRest) -> Bool {
-        let known = rests[lane]
-        rests[lane] = Rest(began: known?.began ?? rest.since, latest: rest)
+    package mutating func noteOpen(_ lane: LaneKey, _ breaker: OpenBreaker) -> Bool {
+        let known = openBreakers[lane]
+        openBreakers[lane] = BreakerSpan(began: known?.began ?? breaker.since, latest: breaker)
         hasChanged = true
-        return known?.latest.since != rest.since
+        return known?.latest.since != breaker.since
     }
 
     /// Its provider takes what it is sent.
-    package mutating func endRest(of lane: LaneKey) {
-        if rests.removeValue(forKey: lane) != nil { hasChanged = true }
+    package mutating func noteClosed(of lane: LaneKey) {
+        if openBreakers.removeValue(forKey: lane) != nil { hasChanged = true }
     }
 
     /// Providers that can't be reached are those of open lanes.
@@ -62,35 +62,35 @@ package struct LaneOutages {
     }
 
     package mutating func endAll() {
-        hasChanged = hasChanged || !running.isEmpty || !rests.isEmpty
-        (running, rests) = ([:], [:])
+        hasChanged = hasChanged || !running.isEmpty || !openBreakers.isEmpty
+        (running, openBreakers) = ([:], [:])
     }
 
-    package func areNews(now: MonotonicInstant) -> Bool {
-        let areAny = !running.isEmpty || !rests.isEmpty
-        return hasChanged || (areAny && toldAt.map { now - $0 >= Self.retelling } ?? true)
+    package func areChanged(now: MonotonicInstant) -> Bool {
+        let areAny = !running.isEmpty || !openBreakers.isEmpty
+        return hasChanged || (areAny && reportedAt.map { now - $0 >= Self.reportEvery } ?? true)
     }
 
     /// To be told now. In the order of their lanes. Who can't reach its provider and rests besides can't reach it.
     package mutating func take(now: MonotonicInstant) -> [LaneOutage] {
-        rests = rests.filter { now - $0.value.latest.until < Self.restMemory }
+        openBreakers = openBreakers.filter { now - $0.value.latest.until < Self.openMemory }
         hasChanged = false
-        toldAt = running.isEmpty && rests.isEmpty ? nil : now
-        let lanes = Set(running.keys).union(rests.keys).sorted()  // lookup only
+        reportedAt = running.isEmpty && openBreakers.isEmpty ? nil : now
+        let lanes = Set(running.keys).union(openBreakers.keys).sorted()  // lookup only
         return lanes.compactMap { lane in
             if let outage = running[lane] {
                 return LaneOutage(
                     credential: lane.credential, cause: .unreachable, reason: outage.reason, age: now - outage.began)
             }
-            guard let rest = rests[lane] else { return nil }
-            let left = max(.zero, rest.latest.until - now)
+            guard let breaker = openBreakers[lane] else { return nil }
+            let left = max(.zero, breaker.latest.until - now)
             return LaneOutage(
-                credential: lane.credential, cause: .resting(left), reason: Self.restReason, age: now - rest.began)
+                credential: lane.credential, cause: .open(left), reason: Self.openReason, age: now - breaker.began)
         }
     }
 
-    private static let restReason = "it answers most pushes 429 or 503"
+    private static let openReason = "it answers most pushes 429 or 503"
 
     /// What was taken last reached nobody.
-    package mutating func notTold() { hasChanged = true }
+    package mutating func reportFailed() { hasChanged = true }
 }

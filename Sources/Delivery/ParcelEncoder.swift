@@ -16,7 +16,7 @@ package struct ParcelEncoder: Sendable {
     let parcel: LeasedParcel
     let locales: LocaleTable
     let form: Form
-    let holes: MessageHoles
+    let placeholders: MessagePlaceholders
     /// What goes into the holes; nil: there are none.
     let values: MemberValues?
 
@@ -33,7 +33,7 @@ package struct ParcelEncoder: Sendable {
         self.parcel = parcel
         self.values = values
         locales = message.locales
-        holes = message.holes
+        placeholders = message.placeholders
         switch target {
         case .apns(let topic):
             guard let notification = message.apns else { return nil }
@@ -49,7 +49,9 @@ package struct ParcelEncoder: Sendable {
         of positions: [Int32], now: WallInstant, noStreamAfter: MonotonicInstant
     ) async -> EncodedPushes {
         var tooLarge: [Int32] = []
-        var pieces: [HolePieces?] = holed.map { text in text.map { HolePieces($0, holes) } }
+        var pieces: [PlaceholderFiller?] = withPlaceholders.map { text in
+            text.map { PlaceholderFiller($0, placeholders) }
+        }
         var bytes: [UInt8] = []
         var requests: [PushBatch.Request] = []
         requests.reserveCapacity(positions.count)
@@ -64,7 +66,7 @@ package struct ParcelEncoder: Sendable {
             let member = parcel.members[Int(position)]
             let variant = variant(for: member)
             if !pieces.isEmpty, pieces[variant] != nil {
-                if let request = holedRequest(position, variant, sharedPath, &pieces[variant], &bytes) {
+                if let request = requestWithPlaceholders(position, variant, sharedPath, &pieces[variant], &bytes) {
                     requests.append(request)
                 } else {
                     tooLarge.append(position)
@@ -81,7 +83,7 @@ package struct ParcelEncoder: Sendable {
         let batch = PushBatch(
             idHeader: idHeader, sharedFields: sharedFields(pushes: positions.count), bytes: bytes,
             frames: frames(now: now), requests: requests, noStreamAfter: noStreamAfter,
-            isUrgent: parcel.urgency == .transactional, tellsWhenSent: parcel.ratePerSecond != nil)
+            isUrgent: parcel.urgency == .transactional, reportsWhenSent: parcel.ratePerSecond != nil)
         return EncodedPushes(batch: batch, tooLarge: tooLarge)
     }
 
@@ -94,7 +96,7 @@ package struct ParcelEncoder: Sendable {
         let idStart = bytes.count
         APNsRequest.appendID(message: parcel.message, registration: member.registration, to: &bytes)
         let bodyStart = bytes.count
-        notification.payloads[variant].appendHole(badge: member.badge, to: &bytes)
+        notification.payloads[variant].appendPlaceholder(badge: member.badge, to: &bytes)
         return PushBatch.Request(
             tag: position, path: ByteRange(start: pathStart, count: idStart - pathStart),
             id: ByteRange(start: idStart, count: bodyStart - idStart), frame: Int32(variant),
@@ -106,7 +108,7 @@ package struct ParcelEncoder: Sendable {
         _ bytes: inout [UInt8]
     ) -> PushBatch.Request {
         let bodyStart = bytes.count
-        message.appendHole(
+        message.appendPlaceholder(
             token: parcel.tokens.span.extracting(tokenRange(of: member)), badge: member.badge, variant: variant,
             to: &bytes)
         return PushBatch.Request(
@@ -152,15 +154,15 @@ package struct ParcelEncoder: Sendable {
         switch form {
         case .apns(let notification, _):
             notification.payloads.map { payload in
-                guard let text = payload.holed else {
+                guard let text = payload.withPlaceholders else {
                     return PushBatch.BodyFrame(prefix: payload.head, suffix: payload.tail)
                 }
-                return PushBatch.BodyFrame(text, holes) { _ in nil }
+                return PushBatch.BodyFrame(text, placeholders) { _ in nil }
             }
         case .fcm(let message, _):
             (0..<message.variantCount).map { variant in
-                if let text = message.holed(variant: variant) {
-                    return PushBatch.BodyFrame(text, holes) {
+                if let text = message.withPlaceholders(variant: variant) {
+                    return PushBatch.BodyFrame(text, placeholders) {
                         message.time(mark: $0, expiresAt: parcel.expiresAt, now: now)
                     }
                 }

@@ -13,8 +13,8 @@ actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
     /// One for each planner. The first is rung where something may wait; the others join in as long as there is more.
-    private nonisolated let posts: [PlannerPost]
-    private nonisolated let broadcasts = BroadcastsAtWork()
+    private nonisolated let posts: [PlannerSignal]
+    private nonisolated let broadcasts = ActiveBroadcasts()
     private let steps: (any StepListener)?
     private let log: Logger
     /// Told after each turn: parcels are waiting.
@@ -26,31 +26,31 @@ actor Planner {
     ) {
         self.store = store
         self.settings = settings
-        posts = (0..<max(1, settings.plannersMax)).map { _ in PlannerPost() }
+        posts = (0..<max(1, settings.plannersMax)).map { _ in PlannerSignal() }
         self.steps = steps
         self.log = log
         self.parcelsWait = parcelsWait
     }
 
     /// Something may wait. A planner that is at work on a broadcast's slice would look for it only after that.
-    nonisolated func ring() {
-        (posts.first { !$0.isAtLong } ?? posts[0]).bell.ring()
-        broadcasts.ring()
+    nonisolated func notify() {
+        (posts.first { !$0.isInLongSlice } ?? posts[0]).signal.notify()
+        broadcasts.notify()
     }
 
     /// `run` returns when what is under way is done.
     nonisolated func stop() {
-        for post in posts { post.bell.remove() }
-        broadcasts.bell.remove()
+        for post in posts { post.signal.remove() }
+        broadcasts.signal.remove()
     }
 
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (place, post) in posts.enumerated() {
-                let neighbour = place + 1 < posts.count ? posts[place + 1].bell : nil
+                let neighbour = place + 1 < posts.count ? posts[place + 1].signal : nil
                 group.addTask { await self.run(post, neighbour) }
             }
-            for await _ in broadcasts.bell.rings {
+            for await _ in broadcasts.signal.signals {
                 while !Task.isCancelled, await planOne(transactionalAlone: true) {}
             }
         }
@@ -58,19 +58,19 @@ actor Planner {
 
     /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one, or
     /// a broadcast, of which a slice may take its time, wakes a neighbour, and that one the next.
-    private func run(_ post: PlannerPost, _ neighbour: Doorbell?) async {
-        for await _ in post.bell.rings {
+    private func run(_ post: PlannerSignal, _ neighbour: CoalescingSignal?) async {
+        for await _ in post.signal.signals {
             var found = 0
             while !Task.isCancelled {
                 let isMore = await planOne {
                     // In this order: a ring that still came here is for a message that the neighbour will find.
-                    post.isAtLong = true
-                    neighbour?.ring()
+                    post.isInLongSlice = true
+                    neighbour?.notify()
                 }
-                post.isAtLong = false
+                post.isInLongSlice = false
                 guard isMore else { break }
                 found += 1
-                if found > 1 { neighbour?.ring() }
+                if found > 1 { neighbour?.notify() }
             }
         }
     }
@@ -79,14 +79,14 @@ actor Planner {
     private func planOne(
         transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}
     ) async -> Bool {
-        let turn = BroadcastsAtWork.Turn(of: broadcasts)
-        defer { turn.end() }
+        let call = ActiveBroadcasts.Call(of: broadcasts)
+        defer { call.end() }
         do {
             let reply = try await store.planGroup(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
                 knownFormats: StoredContent.knownFormats,
                 PlannedUrgencies(transactionalAlone: transactionalAlone) {
-                    turn.begin()
+                    call.begin()
                     longBegins()
                 })
             switch reply {
@@ -107,39 +107,39 @@ actor Planner {
 }
 
 /// One planner's bell, and whether the planner is at work on a slice that may take long.
-private final class PlannerPost: Sendable {
-    let bell = Doorbell()
-    private let longFlag = Atomic<Bool>(false)
+private final class PlannerSignal: Sendable {
+    let signal = CoalescingSignal()
+    private let longSliceFlag = Atomic<Bool>(false)
 
-    var isAtLong: Bool {
-        get { longFlag.load(ordering: .sequentiallyConsistent) }
-        set { longFlag.store(newValue, ordering: .sequentiallyConsistent) }
+    var isInLongSlice: Bool {
+        get { longSliceFlag.load(ordering: .sequentiallyConsistent) }
+        set { longSliceFlag.store(newValue, ordering: .sequentiallyConsistent) }
     }
 }
 
 /// How many planners are at work on broadcasts, and whom that wakes.
-private final class BroadcastsAtWork: Sendable {
+private final class ActiveBroadcasts: Sendable {
     /// Of the planner for transactional messages alone.
-    let bell = Doorbell()
+    let signal = CoalescingSignal()
     private let count = Atomic<Int>(0)
 
     /// Something may wait: nobody who is at work on a broadcast will look for it.
-    func ring() {
-        if count.load(ordering: .sequentiallyConsistent) > 0 { bell.ring() }
+    func notify() {
+        if count.load(ordering: .sequentiallyConsistent) > 0 { signal.notify() }
     }
 
     /// One planner's call.
-    final class Turn: Sendable {
-        private let all: BroadcastsAtWork
+    final class Call: Sendable {
+        private let all: ActiveBroadcasts
         private let isBegun = Atomic<Bool>(false)
 
-        init(of all: BroadcastsAtWork) { self.all = all }
+        init(of all: ActiveBroadcasts) { self.all = all }
 
         /// It has a broadcast. What came since it asked has found nobody at work.
         func begin() {
             guard !isBegun.exchange(true, ordering: .relaxed) else { return }
             all.count.add(1, ordering: .sequentiallyConsistent)
-            all.bell.ring()
+            all.signal.notify()
         }
 
         func end() {
@@ -149,15 +149,15 @@ private final class BroadcastsAtWork: Sendable {
 }
 
 /// Rings that melt into one while nobody listens; one listener.
-package struct Doorbell: Sendable {
-    let rings: AsyncStream<Void>
-    private let button: AsyncStream<Void>.Continuation
+package struct CoalescingSignal: Sendable {
+    let signals: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
 
     package init() {
-        (rings, button) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    package func ring() { button.yield() }
+    package func notify() { continuation.yield() }
 
-    package func remove() { button.finish() }
+    package func remove() { continuation.finish() }
 }

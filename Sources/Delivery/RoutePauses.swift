@@ -7,7 +7,7 @@ import Synchronization
 /// sent for them for a while. Asked and told from any thread: a refusal holds from the moment that it was read, before
 /// what it left over can be leased again.
 final class RoutePauses: Sendable {
-    private let pauses = Mutex<[RouteLine: Pause]>([:])
+    private let pauses = Mutex<[ServiceRoute: Pause]>([:])
 
     private struct Pause {
         let key: LaneKey
@@ -15,21 +15,21 @@ final class RoutePauses: Sendable {
     }
 
     /// False where it holds already.
-    func begin(_ line: RouteLine, with key: LaneKey, for length: Duration) -> Bool {
+    func begin(_ serviceRoute: ServiceRoute, with key: LaneKey, for length: Duration) -> Bool {
         let now = Clocks.monotonicNow()
         return pauses.withLock { pauses in
-            if let pause = pauses[line], pause.key == key, pause.until > now { return false }
-            pauses[line] = Pause(key: key, until: now + length)
+            if let pause = pauses[serviceRoute], pause.key == key, pause.until > now { return false }
+            pauses[serviceRoute] = Pause(key: key, until: now + length)
             return true
         }
     }
 
     /// Another credential is not held by it.
-    func holds(_ line: RouteLine, with key: LaneKey) -> Bool {
+    func holds(_ serviceRoute: ServiceRoute, with key: LaneKey) -> Bool {
         let now = Clocks.monotonicNow()
         return pauses.withLock { pauses in
-            guard let pause = pauses[line] else { return false }
-            if pause.until <= now { pauses[line] = nil }
+            guard let pause = pauses[serviceRoute] else { return false }
+            if pause.until <= now { pauses[serviceRoute] = nil }
             return pause.key == key && pause.until > now
         }
     }

@@ -11,7 +11,7 @@ actor Scheduler {
     private static let sleepMax: Duration = .seconds(30)
 
     private let store: MessageStore
-    nonisolated let bell = Doorbell()
+    nonisolated let signal = CoalescingSignal()
     private let log: Logger
     private let fellDue: @Sendable () -> Void
     private var alarmClock: Task<Void, Never>?
@@ -24,8 +24,8 @@ actor Scheduler {
 
     /// Until the bell is removed.
     func run() async {
-        bell.ring()
-        for await _ in bell.rings {
+        signal.notify()
+        for await _ in signal.signals {
             do {
                 if try await store.fallDue() > 0 { fellDue() }
                 setAlarm(try await store.nextDue() ?? Self.sleepMax)
@@ -41,10 +41,10 @@ actor Scheduler {
 
     private func setAlarm(_ pause: Duration) {
         alarmClock?.cancel()
-        let bell = bell
+        let signal = signal
         alarmClock = Task {
             do { try await Task.sleep(for: min(pause, Self.sleepMax)) } catch { return }
-            bell.ring()
+            signal.notify()
         }
     }
 }

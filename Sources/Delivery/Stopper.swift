@@ -7,7 +7,7 @@ import Store
 struct Stopper: Sendable {
     private let stops: StopStore
     /// Rung where something may have been said, and regularly: a pause may end by its message's expiry.
-    let bell = Doorbell()
+    let signal = CoalescingSignal()
     private let log: Logger
     /// Told after each round that let parcels go: they are ready.
     private let parcelsWait: @Sendable () async -> Void
@@ -20,7 +20,7 @@ struct Stopper: Sendable {
 
     /// Until the bell is removed.
     func run() async {
-        for await _ in bell.rings {
+        for await _ in signal.signals {
             do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {
                 log.error("A message can't be ended, and waits for its mending", metadata: ["place": "\(place)"])
             } catch {

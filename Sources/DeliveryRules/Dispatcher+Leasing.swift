@@ -3,12 +3,14 @@ import PushModel
 extension Dispatcher {
     func placeOfRun(_ name: LeaseName) -> Int? { runs.place(of: name) }
 
-    func placeOfRoute(_ line: RouteLine) -> Int? { routes.firstIndex { $0.ready.line == line } }
+    func placeOfRoute(_ serviceRoute: ServiceRoute) -> Int? {
+        routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
+    }
 
     /// Lanes are few; a new one can send until it says otherwise.
     mutating func placeOfLane(_ key: LaneKey) -> Int {
         if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
-        lanes.append(LaneState(key: key, wordsMin: settings.laneWordsMin))
+        lanes.append(LaneState(key: key, signalsMin: settings.laneSignalsMin))
         return lanes.count - 1
     }
 
@@ -16,26 +18,26 @@ extension Dispatcher {
         isPolling = false
         pollAt = pollAgain ? now : now + settings.pollEvery
         pollAgain = false
-        var places: [RouteLine: Int] = [:]  // lookup only
-        for (place, state) in routes.enumerated() { places[state.ready.line] = place }
+        var places: [ServiceRoute: Int] = [:]  // lookup only
+        for (place, state) in routes.enumerated() { places[state.ready.serviceRoute] = place }
         let known = routes.count
         for route in ready {
-            let place = places[route.line] ?? routes.count
+            let place = places[route.serviceRoute] ?? routes.count
             if place == routes.count {
-                places[route.line] = place
+                places[route.serviceRoute] = place
                 routes.append(RouteState(route))
             }
             routes[place].notePolled(route, since: pollStartedAt, now)
             actions.append(.resolve(route))
         }
         if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
-        forgetTheIdle(Set(ready.map(\.line)))  // lookup only
+        forgetIdle(Set(ready.map(\.serviceRoute)))  // lookup only
     }
 
     /// What a poll would find, and nothing of what else it looks at.
     mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for route in ready {
-            if let place = placeOfRoute(route.line) {
+            if let place = placeOfRoute(route.serviceRoute) {
                 routes[place].notePlanned(route, now)
             } else {
                 var state = RouteState(route)
@@ -47,8 +49,8 @@ extension Dispatcher {
     }
 
     /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
-    private mutating func forgetTheIdle(_ ready: Set<RouteLine>) {  // lookup only
-        routes.removeAll { $0.isIdle && !ready.contains($0.ready.line) }
+    private mutating func forgetIdle(_ ready: Set<ServiceRoute>) {  // lookup only
+        routes.removeAll { $0.isIdle && !ready.contains($0.ready.serviceRoute) }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
         // What its provider said is remembered while it counts.
@@ -57,11 +59,11 @@ extension Dispatcher {
     }
 
     private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
-        left.app == right.app ? left.line < right.line : left.app < right.app
+        left.app == right.app ? left.serviceRoute < right.serviceRoute : left.app < right.app
     }
 
-    mutating func noteResolved(_ line: RouteLine, _ lane: LaneKey?, _ canSend: Bool?) {
-        guard let place = placeOfRoute(line) else { return }
+    mutating func noteResolved(_ serviceRoute: ServiceRoute, _ lane: LaneKey?, _ canSend: Bool?) {
+        guard let place = placeOfRoute(serviceRoute) else { return }
         routes[place].noteResolved(lane)
         guard let lane else { return }
         let laneAt = placeOfLane(lane)
@@ -75,7 +77,7 @@ extension Dispatcher {
         _ request: LeaseRequest, _ parcel: LeasedParcel?, again: Duration?, _ now: MonotonicInstant
     ) {
         leasesOutstanding -= 1
-        guard let place = placeOfRoute(request.line) else { return }
+        guard let place = placeOfRoute(request.serviceRoute) else { return }
         // Where nothing came, another process has the quantum in its hand.
         let floor = parcel == nil ? MessagePace.askAgainFloor : .zero
         routes[place].noteRated(request, again: again, atLeast: floor, now)
@@ -85,9 +87,9 @@ extension Dispatcher {
     /// The next poll looks for the route's parcels again; rate-limited ones are asked for after a pause.
     mutating func noteLeaseFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
         leasesOutstanding -= 1
-        guard let place = placeOfRoute(request.line) else { return }
+        guard let place = placeOfRoute(request.serviceRoute) else { return }
         routes[place].end(request, nil)
-        if request.scope == .paced { routes[place].noteRatedFailed(until: now + settings.storePause) }
+        if request.scope == .rateLimited { routes[place].noteRatedFailed(until: now + settings.storePause) }
     }
 
     mutating func begin(
@@ -136,12 +138,13 @@ extension Dispatcher {
     }
 
     private func maySend(_ scope: LeaseScope) -> Bool {
-        switch (scope, company) {
+        switch (scope, quarantine) {
         case (.expired, _): false
-        case (.ordinary, .together), (.urgent, .together), (.paced, .together): !isDraining
-        case (.lapsed, .alone(_, let isOver)): !isOver && !isDraining
-        case (.ordinary, .parting), (.ordinary, .alone), (.urgent, .parting), (.urgent, .alone), (.paced, .parting),
-            (.paced, .alone), (.lapsed, .parting), (.lapsed, .together):
+        case (.ordinary, .off), (.urgent, .off), (.rateLimited, .off): !isDraining
+        case (.lapsed, .isolated(_, let isOver)): !isOver && !isDraining
+        case (.ordinary, .draining), (.ordinary, .isolated), (.urgent, .draining), (.urgent, .isolated),
+            (.rateLimited, .draining),
+            (.rateLimited, .isolated), (.lapsed, .draining), (.lapsed, .off):
             false
         }
     }
@@ -149,10 +152,10 @@ extension Dispatcher {
     /// Asks for parcels, one call a line at a time, going round the apps.
     mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining, !routes.isEmpty else { return }
-        switch company {
-        case .together: leaseOrdinary(now, &actions)
-        case .parting: break
-        case .alone:
+        switch quarantine {
+        case .off: leaseOrdinary(now, &actions)
+        case .draining: break
+        case .isolated:
             if runs.isEmpty, leasesOutstanding == 0, let place = routes.firstIndex(where: mayLeaseLapsed) {
                 lease(place, .lapsed, now, &actions)
             }
@@ -166,8 +169,9 @@ extension Dispatcher {
             let place = (start + offset) % routes.count
             let route = routes[place]
             guard !route.isLeasing else { continue }
-            if mayLeasePaced(route), let at = route.rated.dueAt, at <= now, route.work == .none || !route.wasRated {
-                lease(place, .paced, now, &actions)
+            if mayLeaseRateLimited(route), let at = route.rated.dueAt, at <= now, route.work == .none || !route.wasRated
+            {
+                lease(place, .rateLimited, now, &actions)
             } else if route.work != .none && laneHasRoom(route.lane) {
                 lease(place, .ordinary, now, &actions)
             } else if route.work == .transactional && laneHasUrgentRoom(route.lane) {
@@ -182,15 +186,15 @@ extension Dispatcher {
     private mutating func lease(
         _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
-        routes[place].begin(scope, passing: scope == .paced ? messagesFull(on: routes[place].lane) : [])
+        routes[place].begin(scope, passing: scope == .rateLimited ? messagesFull(on: routes[place].lane) : [])
         leasesOutstanding += 1
         lastServed = routes[place].ready.app
         let lane = scope == .expired ? nil : routes[place].lane
         actions.append(
             .lease(
                 LeaseRequest(
-                    line: routes[place].ready.line, lane: lane, startedAt: now, scope: scope,
-                    passing: scope == .paced ? routes[place].rated.passed : [],
+                    serviceRoute: routes[place].ready.serviceRoute, lane: lane, startedAt: now, scope: scope,
+                    passing: scope == .rateLimited ? routes[place].rated.passed : [],
                     parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
     }
 
@@ -206,7 +210,7 @@ extension Dispatcher {
 
     private func laneCanSend(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }) else { return false }
-        return lane.canSend && !lane.throttle.isResting
+        return lane.canSend && !lane.throttle.isOpen
     }
 
     func laneHasRoom(_ key: LaneKey?) -> Bool {

@@ -2,12 +2,12 @@ import PushModel
 
 // Messages that have a rate: when a share of one is asked for, and what is taken back where a rate was lowered.
 extension Dispatcher {
-    func mayLeasePaced(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
+    func mayLeaseRateLimited(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
 
     /// When time alone allows the next share; nil: only other events do.
-    var nextShare: MonotonicInstant? {
-        guard case .together = company, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
-        return routes.lazy.filter { !$0.isLeasing && mayLeasePaced($0) }.compactMap(\.rated.dueAt).min()
+    var nextQuantum: MonotonicInstant? {
+        guard case .off = quarantine, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
+        return routes.lazy.filter { !$0.isLeasing && mayLeaseRateLimited($0) }.compactMap(\.rated.dueAt).min()
     }
 
     /// Messages of which so much is leased here for a lane that the lane is what keeps them: what has no stream yet would

@@ -37,11 +37,11 @@ extension Dispatcher {
     }
 
     mutating func noteRenewed(
-        _ name: LeaseName, _ held: Bool, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+        _ name: LeaseName, _ stillLeased: Bool, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
     ) {
         guard let place = placeOfRun(name), let startedAt = runs[place].renewStartedAt else { return }
         runs[place].renewStartedAt = nil
-        guard held else {
+        guard stillLeased else {
             // A settle on its way may have finished the parcel, or learns the same fence.
             if runs[place].run.settling == nil {
                 abandon(place, &actions)
@@ -78,7 +78,7 @@ extension Dispatcher {
     /// What time and state ask for, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for place in lanes.indices { lanes[place].throttle.pass(now) }
-        tellRests(&actions)
+        reportBreakers(&actions)
         let due = runs.takeDue(now)
         for name in due { endIfOverdue(name, now, &actions) }
         for name in due {
@@ -92,11 +92,11 @@ extension Dispatcher {
             pollStartedAt = now
             actions.append(.poll)
         }
-        changeCompany(now, &actions)
+        updateQuarantine(now, &actions)
         askForPassed()
         leaseWhatCanBeSent(now, &actions)
-        if isDraining, !saidDrained, runs.isEmpty, leasesOutstanding == 0 {
-            saidDrained = true
+        if isDraining, !reportedDrained, runs.isEmpty, leasesOutstanding == 0 {
+            reportedDrained = true
             actions.append(.drained)
         }
     }
@@ -117,7 +117,7 @@ extension Dispatcher {
             return
         }
         let isComplete = runs[place].run.openCount == 0
-        guard runs[place].run.hasNews, isComplete || runs[place].settleAt <= now else { return }
+        guard runs[place].run.hasChanges, isComplete || runs[place].settleAt <= now else { return }
         guard let pending = runs[place].run.takeSettlement() else { return }
         for alarm in runs[place].run.takeAlarms() { actions.append(.alarm(pending.settlement.message, alarm)) }
         actions.append(.settle(name, pending, withVerdicts: true))

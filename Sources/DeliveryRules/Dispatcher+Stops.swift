@@ -8,9 +8,9 @@ extension Dispatcher {
         for stopped in messages { stops[stopped.message] = stopped.stop }
         for place in runs.indices {
             guard let stop = stops[runs[place].run.parcel.message], runs[place].run.stop != stop else { continue }
-            let isNews = runs[place].run.stop == nil
+            let isNew = runs[place].run.stop == nil
             runs[place].run.stop = stop
-            if isNews, let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+            if isNew, let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
         }
     }
 }

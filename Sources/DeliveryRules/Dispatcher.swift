@@ -19,9 +19,9 @@ package struct Dispatcher: Sendable {
     /// A hint came while a poll was under way: it may have looked too early.
     var pollAgain = false
     var isDraining = false
-    var saidDrained = false
+    var reportedDrained = false
     var leasesOutstanding = 0
-    var company = Company.together(until: nil)
+    var quarantine = PoisonQuarantine.off(until: nil)
     /// Where what calls passed by may be asked for again.
     var lanesWithLess: [LaneKey?] = []
 
@@ -43,8 +43,8 @@ package struct Dispatcher: Sendable {
         case .pollFailed:
             isPolling = false
             pollAt = now + settings.storePause
-        case .resolved(let line, let lane, let canSend):
-            noteResolved(line, lane, canSend)
+        case .resolved(let serviceRoute, let lane, let canSend):
+            noteResolved(serviceRoute, lane, canSend)
         case .credentialsChanged:
             for place in routes.indices { actions.append(.resolve(routes[place].ready)) }
         case .lane(let key, let canSend):
@@ -63,7 +63,7 @@ package struct Dispatcher: Sendable {
             pollAt = min(pollAt, now + settings.storePause)
         case .answered(let leases):
             for lease in leases {
-                if lease.isFromProvider { heed(lease, now, &actions) }
+                if lease.isFromProvider { apply(lease, now, &actions) }
                 noteAnswers(lease, now)
             }
         case .settled(let leases, let failed):
@@ -84,8 +84,8 @@ package struct Dispatcher: Sendable {
     /// When `timer` is due next.
     package func nextWake() -> MonotonicInstant {
         var wake = isPolling || isDraining ? MonotonicInstant(nanoseconds: .max) : pollAt
-        if !isDraining, let turn = nextTurn { wake = min(wake, turn) }
-        if let share = nextShare { wake = min(wake, share) }
+        if !isDraining, let change = nextQuarantineChange { wake = min(wake, change) }
+        if let quantum = nextQuantum { wake = min(wake, quantum) }
         for lane in lanes { if let at = lane.throttle.wakeAt { wake = min(wake, at) } }
         if let alarm = runs.nextAlarm { wake = min(wake, alarm) }
         return wake
@@ -110,7 +110,7 @@ struct LaneState: Sendable {
     var canSend = true
     var throttle: LaneThrottle
     /// The rest that was told last; nil: that it is over.
-    var restTold: LaneRest?
+    var reportedBreaker: OpenBreaker?
     /// Leased within the lane's bound.
     var members = 0
     /// Leased on top of it.
@@ -118,9 +118,9 @@ struct LaneState: Sendable {
     /// Leased within the lane's bound. What is leased on top has a member at least, which bounds its parcels too.
     var parcels = 0
 
-    init(key: LaneKey, wordsMin: Int) {
+    init(key: LaneKey, signalsMin: Int) {
         self.key = key
-        throttle = LaneThrottle(wordsMin: wordsMin)
+        throttle = LaneThrottle(signalsMin: signalsMin)
     }
 
     mutating func begin(_ parcel: LeasedParcel, _ scope: LeaseScope) { count(1, parcel.members.count, scope) }
@@ -163,7 +163,7 @@ struct RunState: Sendable {
         if renewStartedAt == nil { due = min(due, renewAt) }
         if run.settling != nil {
             if let again = settleAgainAt { due = min(due, again) }
-        } else if run.hasNews {
+        } else if run.hasChanges {
             // What is complete has been due all the time.
             due = min(due, run.openCount == 0 ? MonotonicInstant(nanoseconds: .min) : settleAt)
         }

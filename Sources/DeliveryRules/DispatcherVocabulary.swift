@@ -39,11 +39,11 @@ package struct DispatcherSettings: Equatable, Sendable {
     /// How much of what is small one of them brings.
     package var leaseGroup: LeaseGroup
     /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
-    package var aloneFor: Duration
+    package var quarantineWindow: Duration
     /// The others' turn.
-    package var togetherFor: Duration
+    package var quarantineInterval: Duration
     /// So many answers that ask for less make a lane rest, where they are most of the latest.
-    package var laneWordsMin: Int = 128
+    package var laneSignalsMin: Int = 128
     package var retry: RetryPolicy
 
     package init(
@@ -52,7 +52,8 @@ package struct DispatcherSettings: Equatable, Sendable {
         storePause: Duration = .milliseconds(500),
         laneMembersMax: Int = 20_000, membersMax: Int = 100_000, laneParcelsMax: Int = 1_000, parcelsMax: Int = 4_000,
         membersReserve: Int = 50_000, laneUrgentMax: Int = 1_000, urgentMax: Int = 10_000, leasesMax: Int = 16,
-        leaseGroup: LeaseGroup = .standard, aloneFor: Duration = .seconds(5), togetherFor: Duration = .seconds(30),
+        leaseGroup: LeaseGroup = .standard, quarantineWindow: Duration = .seconds(5),
+        quarantineInterval: Duration = .seconds(30),
         retry: RetryPolicy = RetryPolicy()
     ) {
         precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
@@ -73,8 +74,8 @@ package struct DispatcherSettings: Equatable, Sendable {
         self.urgentMax = urgentMax
         self.leasesMax = leasesMax
         self.leaseGroup = leaseGroup
-        self.aloneFor = aloneFor
-        self.togetherFor = togetherFor
+        self.quarantineWindow = quarantineWindow
+        self.quarantineInterval = quarantineInterval
         self.retry = retry
     }
 }
@@ -99,7 +100,7 @@ package enum DispatchEvent: Equatable, Sendable {
     case pollFailed
     /// Which lane a line leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
     /// nil: as it said last.
-    case resolved(RouteLine, LaneKey?, canSend: Bool? = nil)
+    case resolved(ServiceRoute, LaneKey?, canSend: Bool? = nil)
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)
@@ -198,7 +199,7 @@ package struct UnsettledLease: Equatable, Sendable {
 
 /// One call for a parcel, or for a few small ones. Lease time is counted from `startedAt`, before the statement leaves.
 package struct LeaseRequest: Equatable, Sendable {
-    package let line: RouteLine
+    package let serviceRoute: ServiceRoute
     package let lane: LaneKey?
     package let startedAt: MonotonicInstant
     package let scope: LeaseScope
@@ -207,10 +208,11 @@ package struct LeaseRequest: Equatable, Sendable {
     /// More would come in vain.
     package let parcelsMax: Int
     package init(
-        line: RouteLine, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope, passing: [MessageID] = [],
+        serviceRoute: ServiceRoute, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope,
+        passing: [MessageID] = [],
         parcelsMax: Int = .max
     ) {
-        self.line = line
+        self.serviceRoute = serviceRoute
         self.lane = lane
         self.startedAt = startedAt
         self.scope = scope
@@ -235,9 +237,9 @@ package enum DispatchAction: Equatable, Sendable {
     case withdraw(LeaseName, LaneKey)
     /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there for a while.
     /// Told again where the rest becomes longer.
-    case tellRest(LaneKey, LaneRest)
+    case reportOpenBreaker(LaneKey, OpenBreaker)
     /// The lane that rested is as ever.
-    case tellRestOver(LaneKey)
+    case reportClosedBreaker(LaneKey)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)
     case alarm(MessageID, ParcelAlarm)

@@ -22,7 +22,7 @@ package struct LeasedParcel: Equatable, Sendable {
     /// An earlier attempt's answer was lost: the push may already have been shown.
     package let answerLost: Bool
     /// Set where its members are away from home: their own environment refused them, and this one is asked.
-    package let home: HomeRefusal?
+    package let origin: OriginRejection?
     /// The same topic's route in the other environment, where a usable credential of the app covers it. nil away from
     /// home, and for providers that know one environment.
     package let otherEnvironment: RouteID?
@@ -37,8 +37,8 @@ package struct LeasedParcel: Equatable, Sendable {
     /// Those that are still owed something, in frozen order.
     package let members: [LeasedMember]
     /// What keeps each of them from its push, by position. Empty: nothing keeps anybody.
-    package var holds: [MemberHold] = []
-    package var heldCount: Int { holds.count { $0 != .none } }
+    package var deferrals: [MemberDeferral] = []
+    package var deferredCount: Int { deferrals.count { $0 != .none } }
     /// By position: no lease before this one was free to send to the member, whatever became of its owner. Said only where
     /// an earlier owner or answer was lost; empty: of nobody.
     package var neverSent: [Bool] = []
@@ -51,7 +51,7 @@ package struct LeasedParcel: Equatable, Sendable {
 
     package init(
         id: ParcelID, message: MessageID, app: AppID, route: RouteID, epoch: Int32, settles: Int32, attempt: Int16,
-        lapses: Int16, retrySpent: Duration, answerLost: Bool, home: HomeRefusal? = nil,
+        lapses: Int16, retrySpent: Duration, answerLost: Bool, origin: OriginRejection? = nil,
         otherEnvironment: RouteID? = nil, ratePerSecond: Int32? = nil, urgency: MessageUrgency = .bulk,
         expiresAt: WallInstant, leasedAt: WallInstant, memberCount: Int, members: [LeasedMember], tokens: [UInt8],
         locales: [UInt8] = [], settledBits: [UInt8]
@@ -66,7 +66,7 @@ package struct LeasedParcel: Equatable, Sendable {
         self.lapses = lapses
         self.retrySpent = retrySpent
         self.answerLost = answerLost
-        self.home = home
+        self.origin = origin
         self.otherEnvironment = otherEnvironment
         self.ratePerSecond = ratePerSecond
         self.urgency = urgency
@@ -85,7 +85,7 @@ package struct LeasedMember: Equatable, Sendable {
     /// Position in the parcel's frozen list.
     package let index: Int32
     package let registration: RegistrationID
-    package let standing: MemberStanding
+    package let status: MemberStatus
     package let generation: TokenGeneration
     /// The value to send with this attempt, read in the lease's transaction.
     package let badge: Int32
@@ -95,25 +95,25 @@ package struct LeasedMember: Equatable, Sendable {
     package let isSuspected: Bool
     /// A registration whose environments were not compared for this generation of its token, where there is another one to
     /// look in.
-    package let mayBeElsewhere: Bool
+    package let mayBeInSibling: Bool
     /// Of `LeasedParcel.locales`. 0 bytes: none is known, or nobody asks.
     package let localeStart: Int32
     package let localeCount: Int32
 
     package init(
-        index: Int32, registration: RegistrationID, standing: MemberStanding, generation: TokenGeneration, badge: Int32,
-        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeElsewhere: Bool = false, localeStart: Int32 = 0,
+        index: Int32, registration: RegistrationID, status: MemberStatus, generation: TokenGeneration, badge: Int32,
+        tokenStart: Int32, tokenCount: Int32, isSuspected: Bool, mayBeInSibling: Bool = false, localeStart: Int32 = 0,
         localeCount: Int32 = 0
     ) {
         self.index = index
         self.registration = registration
-        self.standing = standing
+        self.status = status
         self.generation = generation
         self.badge = badge
         self.tokenStart = tokenStart
         self.tokenCount = tokenCount
         self.isSuspected = isSuspected
-        self.mayBeElsewhere = mayBeElsewhere
+        self.mayBeInSibling = mayBeInSibling
         self.localeStart = localeStart
         self.localeCount = localeCount
     }
@@ -122,7 +122,7 @@ package struct LeasedMember: Equatable, Sendable {
 /// What a parcel carries whose members are tried in the other environment: which route refused them, and how.
 ///
 /// Written once, and inherited by what is tried again there; what leaves for another route leaves it behind.
-package struct HomeRefusal: Equatable, Sendable {
+package struct OriginRejection: Equatable, Sendable {
     /// Where their registrations live.
     package let route: RouteID
     /// The token generation that was refused there: a newer one was never asked about at home.
@@ -147,7 +147,7 @@ package struct HomeRefusal: Equatable, Sendable {
 }
 
 /// What has become of a frozen member's row since it was frozen.
-package enum MemberStanding: Equatable, Sendable {
+package enum MemberStatus: Equatable, Sendable {
     /// On the parcel's route, or on the route that it came from with the same token; alive.
     case present
     /// Its row is gone: ends as unregistered (`device_deleted`).
@@ -170,8 +170,8 @@ package enum AudienceChange: Equatable, Sendable {
 
     package var reason: String {
         switch self {
-        case .user: EndingReason.userChanged
-        case .condition: EndingReason.audienceChanged
+        case .user: TerminalReason.userChanged
+        case .condition: TerminalReason.audienceChanged
         }
     }
 }
@@ -183,7 +183,7 @@ package struct Settlement: Equatable, Sendable {
     package let epoch: Int32
     package let settles: Int32
     /// New endings since the last settle, counted, ordered by state and reason; the terminal counts rise by them.
-    package let endings: [EndingCount]
+    package let terminalCounts: [TerminalCount]
     /// The whole bitmap after this settle.
     package let settledBits: [UInt8]
     package let remainders: [Remainder]
@@ -196,7 +196,7 @@ package struct Settlement: Equatable, Sendable {
     package let history: [HistoryEntry]
 
     package init(
-        parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, endings: [EndingCount],
+        parcel: ParcelID, message: MessageID, epoch: Int32, settles: Int32, terminalCounts: [TerminalCount],
         settledBits: [UInt8], remainders: [Remainder], pendingAfter: Int, sample: AnswerSample = AnswerSample(),
         history: [HistoryEntry] = []
     ) {
@@ -204,7 +204,7 @@ package struct Settlement: Equatable, Sendable {
         self.message = message
         self.epoch = epoch
         self.settles = settles
-        self.endings = endings
+        self.terminalCounts = terminalCounts
         self.settledBits = settledBits
         self.remainders = remainders
         self.pendingAfter = pendingAfter
@@ -213,11 +213,11 @@ package struct Settlement: Equatable, Sendable {
     }
 }
 
-package struct EndingCount: Equatable, Sendable {
-    package let ending: Ending
+package struct TerminalCount: Equatable, Sendable {
+    package let terminalStatus: TerminalStatus
     package var count: Int
-    package init(ending: Ending, count: Int) {
-        self.ending = ending
+    package init(terminalStatus: TerminalStatus, count: Int) {
+        self.terminalStatus = terminalStatus
         self.count = count
     }
 }
@@ -236,7 +236,7 @@ package struct Remainder: Equatable, Sendable {
     /// Why they wait.
     package let cause: WaitCause
     /// Set where they are tried away from home.
-    package let home: HomeRefusal?
+    package let origin: OriginRejection?
     /// The mark speaks of them: their badges were raised, and their users' pushes counted. Else that is still to come.
     package let isCounted: Bool
     /// Rising.
@@ -244,7 +244,8 @@ package struct Remainder: Equatable, Sendable {
 
     package init(
         route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
-        retrySpent: Duration, answerLost: Bool, cause: WaitCause, home: HomeRefusal? = nil, isCounted: Bool = true,
+        retrySpent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection? = nil,
+        isCounted: Bool = true,
         members: [RegistrationID]
     ) {
         self.route = route
@@ -255,7 +256,7 @@ package struct Remainder: Equatable, Sendable {
         self.retrySpent = retrySpent
         self.answerLost = answerLost
         self.cause = cause
-        self.home = home
+        self.origin = origin
         self.isCounted = isCounted
         self.members = members
     }
@@ -267,12 +268,12 @@ package struct Remainder: Equatable, Sendable {
 /// The database's answer to a settle or a renewal.
 package enum SettleReply: Equatable, Sendable {
     case settled
-    /// (parcel, epoch, settles, leased) no longer holds: nothing was written. `standing` is what is there now, nil
+    /// (parcel, epoch, settles, leased) no longer holds: nothing was written. `status` is what is there now, nil
     /// where the row is gone. Where only `settles` is one ahead, an earlier, ambiguous commit of ours did it.
-    case fenced(standing: ParcelStanding?)
+    case fenced(status: ParcelStatus?)
 }
 
-package struct ParcelStanding: Equatable, Sendable {
+package struct ParcelStatus: Equatable, Sendable {
     package let epoch: Int32
     package let settles: Int32
     package let isLeased: Bool
@@ -324,7 +325,7 @@ package enum LeaseScope: Equatable, Sendable {
     /// The lane can't send: whatever has expired meanwhile, to end it.
     case expired
     /// A share of what waits for its message's rate, as much of it as the rate allows now.
-    case paced
+    case rateLimited
 
     /// Small parcels of it come together (`LeaseGroup`).
     package var mayBringSeveral: Bool { self == .ordinary || self == .urgent }
@@ -343,11 +344,11 @@ package struct ReadyRoute: Equatable, Sendable {
     package let hasUrgent: Bool
     package let hasLapsed: Bool
     /// How long it is until one of the messages that wait here for their rate may go on; nil: none waits.
-    package var pacedAfter: Duration?
+    package var quantumAfter: Duration?
     package init(
         route: RouteID, service: TopicService = .app, app: AppID, provider: Provider, environment: PushEnvironment,
         topic: String, hasOrdinary: Bool = true, hasUrgent: Bool = false, hasLapsed: Bool = false,
-        pacedAfter: Duration? = nil
+        quantumAfter: Duration? = nil
     ) {
         self.route = route
         self.service = service
@@ -358,20 +359,20 @@ package struct ReadyRoute: Equatable, Sendable {
         self.hasOrdinary = hasOrdinary
         self.hasUrgent = hasUrgent
         self.hasLapsed = hasLapsed
-        self.pacedAfter = pacedAfter
+        self.quantumAfter = quantumAfter
     }
 
-    package var line: RouteLine { RouteLine(route, service) }
+    package var serviceRoute: ServiceRoute { ServiceRoute(route, service) }
 
     /// Those with ready parcels, and those with parcels that wait for a rate, each line once.
-    package static func merging(_ ready: [ReadyRoute], paced: [ReadyRoute]) -> [ReadyRoute] {
-        guard !paced.isEmpty else { return ready }
+    package static func merging(_ ready: [ReadyRoute], rateLimited: [ReadyRoute]) -> [ReadyRoute] {
+        guard !rateLimited.isEmpty else { return ready }
         var merged = ready
-        var places: [RouteLine: Int] = [:]  // lookup only
-        for (place, route) in ready.enumerated() { places[route.line] = place }
-        for route in paced {
-            if let place = places[route.line] {
-                merged[place].pacedAfter = route.pacedAfter
+        var places: [ServiceRoute: Int] = [:]  // lookup only
+        for (place, route) in ready.enumerated() { places[route.serviceRoute] = place }
+        for route in rateLimited {
+            if let place = places[route.serviceRoute] {
+                merged[place].quantumAfter = route.quantumAfter
             } else {
                 merged.append(route)
             }

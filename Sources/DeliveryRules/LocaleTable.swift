@@ -68,7 +68,7 @@ package struct LocaleTable: Equatable, Sendable {
     }
 
     /// The first two that are one locale in two spellings ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
-    package static func twins(in locales: [String]) -> (first: Int, second: Int)? {
+    package static func duplicates(in locales: [String]) -> (first: Int, second: Int)? {
         let tags = LocaleTable(locales).tags
         for second in tags.indices {
             if let first = tags[..<second].firstIndex(of: tags[second]) { return (first, second) }
@@ -110,8 +110,10 @@ struct LocaleTag: Hashable, Sendable {
             guard index < end, text[index].separatesSubtags else { break }
             index += 1
         }
-        language = LocaleLore.current(language: language)
-        if script == 0, region != 0, language == LocaleLore.chinese { script = LocaleLore.script(ofChineseIn: region) }
+        language = LanguageTables.current(language: language)
+        if script == 0, region != 0, language == LanguageTables.chinese {
+            script = LanguageTables.script(ofChineseIn: region)
+        }
     }
 
     private mutating func take(_ subtag: UInt64, _ count: Int, isAndroidRegion: Bool) {
@@ -136,7 +138,7 @@ struct LocaleTag: Hashable, Sendable {
     func score(of other: LocaleTag) -> Int? {
         guard language != 0, other.language != 0 else { return nil }
         if language != other.language {
-            return LocaleLore.reads(language, also: other.language) ? 1 : nil
+            return LanguageTables.reads(language, also: other.language) ? 1 : nil
         }
         let (own, its) = (likelyScript, other.likelyScript)
         // Two scripts are two languages for a reader. But a bare "zh" is meant for all who read Chinese.
@@ -153,12 +155,12 @@ struct LocaleTag: Hashable, Sendable {
             return false
         }
         return region == 0 || region == tag.region
-            || region == LocaleLore.parent(of: tag.region, language: language)
+            || region == LanguageTables.parent(of: tag.region, language: language)
     }
 
     /// 0 for one region that follows another, and a variant there.
     private var breadth: Int {
-        let ofRegion = region == 0 ? 4 : LocaleLore.parent(of: region, language: language) == nil ? 2 : 0
+        let ofRegion = region == 0 ? 4 : LanguageTables.parent(of: region, language: language) == nil ? 2 : 0
         return ofRegion + (variant == 0 ? 1 : 0)
     }
 
@@ -167,16 +169,16 @@ struct LocaleTag: Hashable, Sendable {
         guard other.variant == variant || other.variant == 0 else { return 0 }
         if other.region == region { return 4 }
         if other.region == 0 { return 2 }
-        return other.region == LocaleLore.parent(of: region, language: language) ? 3 : 0
+        return other.region == LanguageTables.parent(of: region, language: language) ? 3 : 0
     }
 
     private var likelyScript: UInt64 {
-        script == 0 && language == LocaleLore.chinese ? LocaleLore.simplified : script
+        script == 0 && language == LanguageTables.chinese ? LanguageTables.simplified : script
     }
 }
 
 /// What one has to know about languages. Source: Unicode CLDR (language aliases, parent locales), RFC 5646.
-private enum LocaleLore {
+private enum LanguageTables {
     static let chinese = packed("zh")
     static let simplified = packed("hans")
     static let traditional = packed("hant")

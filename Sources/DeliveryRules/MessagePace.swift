@@ -7,12 +7,12 @@ import PushModel
 /// `slack` and one share come to.
 package enum MessagePace {
     /// A share is so much of a second, or one push.
-    package static let sharesPerSecond: Int32 = 10
+    package static let quantaPerSecond: Int32 = 10
     /// Shares of more pushes are smaller, down to so much of a second: a share leaves in one go, and of few large ones a
     /// second has now one more, now one less.
-    package static let fineSharesPerSecond: Int32 = 25
+    package static let fineQuantaPerSecond: Int32 = 25
     /// What a share may be, in pushes, before it is made smaller: each costs a transaction.
-    package static let coarseShareMax: Int32 = 500
+    package static let coarseQuantumMax: Int32 = 500
     /// What a lease that comes late may catch up with. Longer would be a burst, shorter is lost at a busy moment.
     package static let slack: Duration = .milliseconds(200)
     /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: what a
@@ -27,14 +27,14 @@ package enum MessagePace {
     package static let askAgainFloor: Duration = .milliseconds(5)
 
     /// How many of `pending` pushes one lease may take.
-    package static func share(of pending: Int, perSecond: Int32) -> Int {
-        let fine = max(coarseShareMax, perSecond / fineSharesPerSecond)
-        return min(pending, max(1, Int(min(perSecond / sharesPerSecond, fine))))
+    package static func quantum(of pending: Int, perSecond: Int32) -> Int {
+        let fine = max(coarseQuantumMax, perSecond / fineQuantaPerSecond)
+        return min(pending, max(1, Int(min(perSecond / quantaPerSecond, fine))))
     }
 
     /// A message of which a lane of this process has so much without a stream is asked for no more there: a share. That
     /// leaves at once when a lane goes on that stood still, or that its provider let out little of.
-    package static func unsentMax(perSecond: Int32) -> Int { share(of: .max, perSecond: perSecond) }
+    package static func unsentMax(perSecond: Int32) -> Int { quantum(of: .max, perSecond: perSecond) }
 
     /// When the next share may be leased, of which `next` is stored.
     package static func instant(_ next: WallInstant, now: WallInstant) -> WallInstant {

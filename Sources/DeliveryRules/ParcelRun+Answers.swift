@@ -5,12 +5,12 @@ extension ParcelRun {
     package mutating func recordAccepted(_ position: Int) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         sample.answered += 1
-        if parcel.home != nil {
+        if parcel.origin != nil {
             judge(position, .found(on: parcel.route), asOf: parcel.leasedAt)
         } else if parcel.members[position].isSuspected {
             judge(position, .cleared, asOf: parcel.leasedAt)
         }
-        end(position, Ending(.accepted), isTried: true)
+        end(position, TerminalStatus(.accepted), isTried: true)
     }
 
     /// What the wire said about the member at `position`. A second word about the same member is ignored.
@@ -28,29 +28,29 @@ extension ParcelRun {
         case .unknown:
             recordUnknown(position, now)
         case .withheld(let reason):
-            end(position, Ending(.suppressed, reason))
+            end(position, TerminalStatus(.suppressed, reason))
         }
     }
 
     private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
-        if let home = parcel.home, rejection.fault.isAboutToken { return recordRefusedInBoth(home, position) }
-        if rejection.fault == .tokenUnknownHere, triesElsewhere(rejection, position, now) { return }
+        if let origin = parcel.origin, rejection.fault.isAboutToken { return recordRefusedInBoth(origin, position) }
+        if rejection.fault == .tokenUnknownHere, triesSibling(rejection, position, now) { return }
         sample.answered += 1
         switch rejection.fault {
         case .tokenUnregistered:
             let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
             judge(
                 position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
-            end(position, Ending(.unregistered, rejection.reason), isTried: true)
+            end(position, TerminalStatus(.unregistered, rejection.reason), isTried: true)
         case .tokenSuspect, .tokenUnknownHere:
             sample.suspected += 1
             judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
-            end(position, Ending(.rejected, rejection.reason), isTried: true)
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .message:
-            end(position, Ending(.rejected, rejection.reason), isTried: true)
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .ours:
             noteOurFault(rejection.reason)
-            end(position, Ending(.rejected, rejection.reason), isTried: true)
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
         case .credential:
             postpone(position, after: nil, .credentialRefused, now)
         }
@@ -74,7 +74,7 @@ extension ParcelRun {
 
     private mutating func recordUnknown(_ position: Int, _ now: MonotonicInstant) {
         guard isRepeatable else {
-            end(position, Ending(.gaveUp, EndingReason.answerLost), isTried: true)
+            end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost), isTried: true)
             return
         }
         let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
@@ -112,12 +112,12 @@ extension ParcelRun {
     ) {
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
-        if let home = parcel.home, wall(at: now) + pause >= home.until {
-            return giveUpElsewhere(home, position, isTried: false, isLost: mayHaveBeenShown(position))
+        if let origin = parcel.origin, wall(at: now) + pause >= origin.until {
+            return giveUpInSibling(origin, position, isTried: false, isLost: mayHaveBeenShown(position))
         }
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: lapses(of: position),
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: cause, home: parcel.home)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: cause, origin: parcel.origin)
     }
 
     var entropy: UInt64 {
@@ -132,31 +132,32 @@ extension ParcelRun {
         let isLost = cause == .answerLost || mayHaveBeenShown(position)
         let pause = RetryPolicy.wholeSeconds(pause)
         if wall(at: now) + pause >= parcel.expiresAt {
-            let ending =
-                isLost ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
-            end(position, ending, isTried: countsAsAttempt)
+            let terminalStatus =
+                isLost
+                ? TerminalStatus(.gaveUp, TerminalReason.answerLost) : TerminalStatus(.expired, TerminalReason.expired)
+            end(position, terminalStatus, isTried: countsAsAttempt)
             return
         }
-        if let home = parcel.home, wall(at: now) + pause >= home.until {
-            return giveUpElsewhere(home, position, isTried: countsAsAttempt, isLost: isLost)
+        if let origin = parcel.origin, wall(at: now) + pause >= origin.until {
+            return giveUpInSibling(origin, position, isTried: countsAsAttempt, isLost: isLost)
         }
         let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
         let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
         if spent > policy.budget {
-            let reason = isLost ? EndingReason.answerLost : EndingReason.retriesExhausted
-            end(position, Ending(.gaveUp, reason), isTried: countsAsAttempt)
+            let reason = isLost ? TerminalReason.answerLost : TerminalReason.retriesExhausted
+            end(position, TerminalStatus(.gaveUp, reason), isTried: countsAsAttempt)
             return
         }
         let attempt = countsAsAttempt ? nextAttempt : parcel.attempt
         goOn(
             position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
-            answerLost: isLost, cause: cause, home: parcel.home)
+            answerLost: isLost, cause: cause, origin: parcel.origin)
     }
 
     mutating func handOver(_ position: Int, to route: RouteID) {
         goOn(
             position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: lapses(of: position),
-            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, home: nil)
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, origin: nil)
     }
 
     /// Of its parcel, unless it had no part in them.
@@ -171,30 +172,30 @@ extension ParcelRun {
 
     mutating func goOn(
         _ position: Int, route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
-        spent: Duration, answerLost: Bool, cause: WaitCause, home: HomeRefusal?, isCounted: Bool = true
+        spent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection?, isCounted: Bool = true
     ) {
         if stop == .cancelled {
-            let ending = Ending.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
-            return end(position, ending, isTried: attempt > parcel.attempt)
+            let terminalStatus = TerminalStatus.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
+            return end(position, terminalStatus, isTried: attempt > parcel.attempt)
         }
         let key = RemainderTally.Key(
             route: route, dueAfter: dueAfter, dueAt: dueAt, attempt: attempt, lapses: lapses, retrySpent: spent,
-            answerLost: answerLost, cause: cause, home: home, isCounted: isCounted)
+            answerLost: answerLost, cause: cause, origin: origin, isCounted: isCounted)
         remainders.add(parcel.members[position].registration, to: key)
         close(position)
     }
 
     mutating func endExpired(_ position: Int) {
-        let ending =
+        let terminalStatus =
             mayHaveBeenShown(position)
-            ? Ending(.gaveUp, EndingReason.answerLost) : Ending(.expired, EndingReason.expired)
-        end(position, ending)
+            ? TerminalStatus(.gaveUp, TerminalReason.answerLost) : TerminalStatus(.expired, TerminalReason.expired)
+        end(position, terminalStatus)
     }
 
     /// - Parameter isTried: this lease made an attempt at it.
-    mutating func end(_ position: Int, _ ending: Ending, isTried: Bool = false) {
-        endings.add(ending)
-        ended.add(position, ending, attempts: isTried ? nextAttempt : parcel.attempt)
+    mutating func end(_ position: Int, _ terminalStatus: TerminalStatus, isTried: Bool = false) {
+        terminalCounts.add(terminalStatus)
+        ended.add(position, terminalStatus, attempts: isTried ? nextAttempt : parcel.attempt)
         close(position)
     }
 
@@ -202,7 +203,7 @@ extension ParcelRun {
         precondition(isOpen[position], "a member ends once")
         isOpen[position] = false
         openCount -= 1
-        hasNews = true
+        hasChanges = true
         let index = Int(parcel.members[position].index)
         settledBits[index >> 3] |= 1 << UInt8(index & 7)
     }
@@ -212,7 +213,7 @@ extension ParcelRun {
         verdicts.append(
             GuardedVerdict(
                 registration: member.registration, generation: member.generation,
-                route: parcel.home?.route ?? parcel.route, verdict: verdict, asOf: asOf))
+                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf))
     }
 
     private mutating func noteOurFault(_ reason: String) {

@@ -12,18 +12,18 @@ package struct PendingSettle: Equatable, Sendable {
     package internal(set) var wasRefused = false
 
     /// Whether it may share a transaction.
-    package var goesTogether: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.goesTogether }
+    package var isGroupable: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.isGroupable }
 }
 
 extension Settlement {
     /// It ends its parcel, and leaves behind nobody but who waits for the end of quiet hours: what may be settled together
     /// with others.
-    package var goesTogether: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
+    package var isGroupable: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
 }
 
 extension Remainder {
     /// Nothing was tried of it, and nothing has to be known of it but until when it waits.
-    fileprivate var onlySleeps: Bool { members.isEmpty || cause == .quietHours && home == nil }
+    fileprivate var onlySleeps: Bool { members.isEmpty || cause == .quietHours && origin == nil }
 }
 
 /// What a settle's reply means for the run.
@@ -39,22 +39,22 @@ package enum SettleConclusion: Equatable, Sendable {
 extension ParcelRun {
     /// Everything that happened since the last settle, for one transaction. nil while one is under way, or without news.
     package mutating func takeSettlement() -> PendingSettle? {
-        guard settling == nil, hasNews else { return nil }
+        guard settling == nil, hasChanges else { return nil }
         let goingOn = remainders.remainders()
         let settlement = Settlement(
             parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: settles,
-            endings: endings.inOrder(), settledBits: settledBits, remainders: goingOn,
+            terminalCounts: terminalCounts.inOrder(), settledBits: settledBits, remainders: goingOn,
             pendingAfter: openCount, sample: sample,
             history: ended.take(parcel.members) + goingOn.compactMap { $0.entry(in: parcel) })
         let pending = PendingSettle(
             settlement: settlement, verdicts: verdicts, app: parcel.app,
             isSmall: parcel.memberCount <= SettleQueue.membersMax)
         settling = pending
-        endings = EndingTally()
+        terminalCounts = TerminalTally()
         remainders = RemainderTally()
         verdicts = []
         sample = AnswerSample()
-        hasNews = false
+        hasChanges = false
         return pending
     }
 
@@ -71,11 +71,11 @@ extension ParcelRun {
         switch reply {
         case .settled:
             break
-        case .fenced(let standing):
-            guard let standing else { return pending.settlement.pendingAfter == 0 ? .finished : .lost }
+        case .fenced(let status):
+            guard let status else { return pending.settlement.pendingAfter == 0 ? .finished : .lost }
             let isOurOwn =
-                standing.epoch == parcel.epoch && standing.isLeased
-                && standing.settles == pending.settlement.settles + 1
+                status.epoch == parcel.epoch && status.isLeased
+                && status.settles == pending.settlement.settles + 1
             guard isOurOwn else { return .lost }
         }
         settles += 1

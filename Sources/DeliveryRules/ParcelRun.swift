@@ -24,15 +24,15 @@ package struct ParcelRun: Equatable, Sendable {
     /// Present members that the lane should get; taken once.
     var toSend: [Int32] = []
 
-    var endings = EndingTally()
-    var ended: EndedMembers
+    var terminalCounts = TerminalTally()
+    var ended: TerminalMembers
     var remainders = RemainderTally()
     var verdicts: [GuardedVerdict] = []
     var sample = AnswerSample()
     var settledBits: [UInt8]
     var settles: Int32
     /// Something changed since the last settlement was taken.
-    package internal(set) var hasNews = false
+    package internal(set) var hasChanges = false
     /// A settle whose reply is outstanding; taken again, unchanged, where the reply was lost.
     package internal(set) var settling: PendingSettle?
     package internal(set) var alarms: [ParcelAlarm] = []
@@ -46,14 +46,14 @@ package struct ParcelRun: Equatable, Sendable {
         self.isRepeatable = isRepeatable
         isOpen = [Bool](repeating: true, count: parcel.members.count)
         openCount = parcel.members.count
-        ended = EndedMembers(count: parcel.members.count)
+        ended = TerminalMembers(count: parcel.members.count)
         settles = parcel.settles
         let bitmapBytes = (parcel.memberCount + 7) / 8
         settledBits = parcel.settledBits
         if settledBits.count < bitmapBytes {
             settledBits.append(contentsOf: [UInt8](repeating: 0, count: bitmapBytes - settledBits.count))
         }
-        sortByStanding()
+        sortByStatus()
     }
 
     /// The positions to hand to the lane; empties with the call.
@@ -84,28 +84,28 @@ package struct ParcelRun: Equatable, Sendable {
     }
 
     // What each member starts with.
-    mutating func sortByStanding() {
+    mutating func sortByStatus() {
         let isExpired = parcel.leasedAt >= parcel.expiresAt
         let isPoisoned = parcel.lapses >= PoisonRule.lapsesMax
         var present: [Int32] = []
         for position in parcel.members.indices {
-            switch parcel.members[position].standing {
-            case .deleted: end(position, Ending(.unregistered, EndingReason.deviceDeleted))
-            case .retired: end(position, Ending(.unregistered, EndingReason.retired))
-            case .excluded(let change): end(position, Ending(.unregistered, change.reason))
+            switch parcel.members[position].status {
+            case .deleted: end(position, TerminalStatus(.unregistered, TerminalReason.deviceDeleted))
+            case .retired: end(position, TerminalStatus(.unregistered, TerminalReason.retired))
+            case .excluded(let change): end(position, TerminalStatus(.unregistered, change.reason))
             case .moved(let route):
                 if isExpired {
                     endExpired(position)
-                } else if !holdBack(position, goingOn: route) {
+                } else if !deferByLimits(position, goingOn: route) {
                     handOver(position, to: route)
                 }
             case .present:
                 if isExpired {
                     endExpired(position)
-                } else if holdBack(position, goingOn: parcel.home?.route ?? parcel.route) {
+                } else if deferByLimits(position, goingOn: parcel.origin?.route ?? parcel.route) {
                     continue
                 } else if mayHaveBeenShown(position) && !isRepeatable {
-                    end(position, Ending(.gaveUp, EndingReason.answerLost))
+                    end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost))
                 } else {
                     present.append(Int32(position))
                 }
@@ -119,7 +119,7 @@ package struct ParcelRun: Equatable, Sendable {
     mutating func bisect(_ present: [Int32]) {
         guard parcel.members.count > 1 else {
             for position in present {
-                end(Int(position), Ending(.gaveUp, EndingReason.poison))
+                end(Int(position), TerminalStatus(.gaveUp, TerminalReason.poison))
                 alarms.append(.poison(parcel.members[Int(position)].registration))
             }
             return
@@ -130,7 +130,7 @@ package struct ParcelRun: Equatable, Sendable {
             goOn(
                 Int(position), route: parcel.route, dueAfter: dueAfter, attempt: parcel.attempt,
                 lapses: PoisonRule.lapsesMax - 1, spent: parcel.retrySpent, answerLost: true, cause: .bisected,
-                home: parcel.home)
+                origin: parcel.origin)
         }
     }
 }
@@ -146,11 +146,11 @@ package enum PoisonRule {
     package static let lapsesMax: Int16 = 3
     /// From here on a parcel travels alone: what dies with a process that a push ended would lapse with it, and end
     /// as poison although it is none.
-    package static let aloneFrom: Int16 = 2
+    package static let quarantineFrom: Int16 = 2
 }
 
 /// Stable words for endings that no provider named.
-package enum EndingReason {
+package enum TerminalReason {
     package static let deviceDeleted = "device_deleted"
     package static let retired = "retired"
     package static let userChanged = "user_changed"

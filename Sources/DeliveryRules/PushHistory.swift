@@ -17,7 +17,7 @@ package struct HistoryEntry: Equatable, Sendable {
 
 package enum HistoryEvent: Equatable, Sendable {
     /// For good.
-    case ended(Ending)
+    case ended(TerminalStatus)
     /// It was tried, or changed its route, and goes on in another parcel.
     case goesOn(WaitCause)
 }
@@ -58,9 +58,9 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
 ///
 /// Answers come in any order, and a history wants its members rising: each member's place tells its ending, so that one
 /// walk sorts them all.
-struct EndedMembers: Equatable, Sendable {
+struct TerminalMembers: Equatable, Sendable {
     fileprivate struct Group: Equatable, Sendable {
-        let ending: Ending
+        let terminalStatus: TerminalStatus
         let attempts: Int16
         var count: Int
     }
@@ -71,10 +71,10 @@ struct EndedMembers: Equatable, Sendable {
 
     init(count: Int) { places = [Int32](repeating: 0, count: count) }
 
-    mutating func add(_ position: Int, _ ending: Ending, attempts: Int16) {
-        var place = groups.firstIndex { $0.attempts == attempts && $0.ending == ending }
+    mutating func add(_ position: Int, _ terminalStatus: TerminalStatus, attempts: Int16) {
+        var place = groups.firstIndex { $0.attempts == attempts && $0.terminalStatus == terminalStatus }
         if place == nil {
-            groups.append(Group(ending: ending, attempts: attempts, count: 0))
+            groups.append(Group(terminalStatus: terminalStatus, attempts: attempts, count: 0))
             place = groups.count - 1
         }
         guard let place else { return }
@@ -96,17 +96,21 @@ struct EndedMembers: Equatable, Sendable {
         }
         let order = groups.indices.sorted { groups[$0].isBefore(groups[$1]) }
         let entries = order.map { place in
-            HistoryEntry(.ended(groups[place].ending), attempts: groups[place].attempts, members: gathered[place])
+            HistoryEntry(
+                .ended(groups[place].terminalStatus), attempts: groups[place].attempts, members: gathered[place])
         }
         groups = []
         return entries
     }
 }
 
-extension EndedMembers.Group {
+extension TerminalMembers.Group {
     fileprivate func isBefore(_ other: Self) -> Bool {
-        if ending.state != other.ending.state { return ending.state.rawValue < other.ending.state.rawValue }
-        return ending.reason == other.ending.reason ? attempts < other.attempts : ending.reason < other.ending.reason
+        if terminalStatus.state != other.terminalStatus.state {
+            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
+        }
+        return terminalStatus.reason == other.terminalStatus.reason
+            ? attempts < other.attempts : terminalStatus.reason < other.terminalStatus.reason
     }
 }
 

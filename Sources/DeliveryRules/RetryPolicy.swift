@@ -46,7 +46,7 @@ package struct RetryPolicy: Equatable, Sendable {
 
     package static func wholeSeconds(_ wait: Duration) -> Duration {
         // Saturated where a provider asks for the end of time: nothing may be added to that.
-        let (seconds, rest) = max(0, wait.wholeNanoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
-        return .seconds(rest == 0 ? seconds : seconds + 1)
+        let (seconds, remaining) = max(0, wait.wholeNanoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
+        return .seconds(remaining == 0 ? seconds : seconds + 1)
     }
 }

@@ -26,10 +26,10 @@ struct RouteState: Sendable {
     /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
     /// longer leaves first (decision 0013).
     enum Call: Equatable, Sendable {
-        /// `last`: the scope of the call before. → underWay
+        /// `last`: the scope of the call before. → inFlight
         case idle(last: LeaseScope?)
         /// → idle, outdated
-        case underWay(LeaseScope)
+        case inFlight(LeaseScope)
         /// A call for rate-limited parcels is on its way that passed by messages which may be leased by now. → idle
         case outdated
     }
@@ -64,7 +64,7 @@ struct RouteState: Sendable {
     var isLeasing: Bool { if case .idle = call { false } else { true } }
 
     /// Where ordinary and rate-limited parcels wait, they take turns.
-    var wasRated: Bool { call == .idle(last: .paced) }
+    var wasRated: Bool { call == .idle(last: .rateLimited) }
 
     /// Nothing is known to be due.
     var isIdle: Bool { work == .none && !hasLapsed && !isLeasing }
@@ -77,8 +77,8 @@ struct RouteState: Sendable {
         work = max(seen, isNewer ? work : .none)
         if seen != .none { workSeenAt = now }
         hasLapsed = route.hasLapsed
-        rated.dueAt = route.pacedAfter.map { now + $0 }
-        if route.pacedAfter != nil { rated.seenAt = now }
+        rated.dueAt = route.quantumAfter.map { now + $0 }
+        if route.quantumAfter != nil { rated.seenAt = now }
         maySweep = true
     }
 
@@ -94,8 +94,8 @@ struct RouteState: Sendable {
 
     /// - Parameter passing: the messages that a call for rate-limited parcels does not ask for.
     mutating func begin(_ scope: LeaseScope, passing: [MessageID]) {
-        call = .underWay(scope)
-        if scope == .paced { rated.passed = passing }
+        call = .inFlight(scope)
+        if scope == .rateLimited { rated.passed = passing }
         if scope == .expired { maySweep = false }
     }
 
@@ -112,7 +112,7 @@ struct RouteState: Sendable {
         case (.urgent, nil): if knowsAll { work = min(work, .bulk) }
         case (.lapsed, let urgency): hasLapsed = urgency != nil
         case (.expired, let urgency): maySweep = urgency != nil
-        case (.paced, _): break
+        case (.rateLimited, _): break
         }
     }
 
@@ -124,7 +124,7 @@ struct RouteState: Sendable {
     mutating func noteRated(
         _ request: LeaseRequest, again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
     ) {
-        guard request.scope == .paced else {
+        guard request.scope == .rateLimited else {
             if again != nil { (rated.dueAt, rated.seenAt) = (now, now) }
             return
         }
@@ -144,7 +144,7 @@ struct RouteState: Sendable {
     /// The messages that the last call passed by may be leased now: they are asked for at once.
     mutating func askForPassed() {
         rated.passed = []
-        if call == .underWay(.paced) { call = .outdated }
+        if call == .inFlight(.rateLimited) { call = .outdated }
         rated.dueAt = MonotonicInstant(nanoseconds: .min)
     }
 }

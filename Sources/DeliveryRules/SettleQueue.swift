@@ -13,15 +13,15 @@ package struct SettleEntry: Equatable, Sendable {
 }
 
 /// Settles that go to the database in one turn.
-package enum SettleTurn: Equatable, Sendable {
+package enum SettleBatch: Equatable, Sendable {
     /// In one transaction: none has verdicts, and each ends its parcel.
-    case together([SettleEntry])
-    case alone(SettleEntry)
+    case group([SettleEntry])
+    case single(SettleEntry)
 
     package var entries: [SettleEntry] {
         switch self {
-        case .together(let entries): entries
-        case .alone(let entry): [entry]
+        case .group(let entries): entries
+        case .single(let entry): [entry]
         }
     }
 }
@@ -39,39 +39,39 @@ package struct SettleQueue: Sendable {
     /// More in one transaction would hold their messages' rows for longer than a neighbour should wait.
     package static let groupMax = 100
     /// Of those that go one by one. A fraction of the connections that one process has.
-    package static let aloneMax = 3
+    package static let singlesMax = 3
 
-    private var together = Turns<SettleEntry>(turnsMax: 1, entriesMax: groupMax)
-    private var alone = Turns<SettleEntry>(turnsMax: aloneMax, entriesMax: 1)
+    private var group = BatchQueue<SettleEntry>(batchesMax: 1, entriesMax: groupMax)
+    private var single = BatchQueue<SettleEntry>(batchesMax: singlesMax, entriesMax: 1)
 
     package init() {}
 
     package mutating func add(_ entry: SettleEntry) {
-        if entry.pending.goesTogether { together.add(entry) } else { alone.add(entry) }
+        if entry.pending.isGroupable { group.add(entry) } else { single.add(entry) }
     }
 
     /// What may leave now; nil: nothing waits, or enough is on its way.
-    package mutating func take() -> SettleTurn? {
-        if let entries = together.take() { return .together(entries) }
-        return alone.take().map { .alone($0[0]) }
+    package mutating func take() -> SettleBatch? {
+        if let entries = group.take() { return .group(entries) }
+        return single.take().map { .single($0[0]) }
     }
 
     /// It came back, whatever became of it.
-    package mutating func end(_ turn: SettleTurn) {
-        switch turn {
-        case .together: together.end()
-        case .alone: alone.end()
+    package mutating func end(_ batch: SettleBatch) {
+        switch batch {
+        case .group: group.end()
+        case .single: single.end()
         }
     }
 
     /// Nothing waits, and nothing is on its way.
-    package var isIdle: Bool { together.isIdle && alone.isIdle }
+    package var isIdle: Bool { group.isIdle && single.isIdle }
 }
 
 /// Renewals of leases go by list, all apps' together: each is a row's one column.
-package enum RenewalTurns {
+package enum RenewalBatches {
     /// Leases in one call.
     package static let leasesMax = 500
     /// Calls on their way at once: one that hangs must not let all leases run out.
-    package static let turnsMax = 2
+    package static let batchesMax = 2
 }

@@ -1,23 +1,23 @@
 import PushModel
 
 /// Endings counted since the last settle. A parcel sees a handful of different ones, so a linear search is the fastest.
-struct EndingTally: Equatable, Sendable {
-    private(set) var counts: [EndingCount] = []
+struct TerminalTally: Equatable, Sendable {
+    private(set) var counts: [TerminalCount] = []
 
-    mutating func add(_ ending: Ending) {
-        for place in counts.indices where counts[place].ending == ending {
+    mutating func add(_ terminalStatus: TerminalStatus) {
+        for place in counts.indices where counts[place].terminalStatus == terminalStatus {
             counts[place].count += 1
             return
         }
-        counts.append(EndingCount(ending: ending, count: 1))
+        counts.append(TerminalCount(terminalStatus: terminalStatus, count: 1))
     }
 
     /// In the order in which the rows are locked: by state, then reason.
-    func inOrder() -> [EndingCount] {
+    func inOrder() -> [TerminalCount] {
         counts.sorted { left, right in
-            left.ending.state == right.ending.state
-                ? left.ending.reason < right.ending.reason
-                : left.ending.state.rawValue < right.ending.state.rawValue
+            left.terminalStatus.state == right.terminalStatus.state
+                ? left.terminalStatus.reason < right.terminalStatus.reason
+                : left.terminalStatus.state.rawValue < right.terminalStatus.state.rawValue
         }
     }
 }
@@ -33,7 +33,7 @@ struct RemainderTally: Equatable, Sendable {
         let retrySpent: Duration
         let answerLost: Bool
         let cause: WaitCause
-        let home: HomeRefusal?
+        let origin: OriginRejection?
         let isCounted: Bool
     }
 
@@ -55,7 +55,7 @@ struct RemainderTally: Equatable, Sendable {
             Remainder(
                 route: group.key.route, dueAfter: group.key.dueAfter, dueAt: group.key.dueAt,
                 attempt: group.key.attempt, lapses: group.key.lapses, retrySpent: group.key.retrySpent,
-                answerLost: group.key.answerLost, cause: group.key.cause, home: group.key.home,
+                answerLost: group.key.answerLost, cause: group.key.cause, origin: group.key.origin,
                 isCounted: group.key.isCounted, members: group.members.sorted())
         }
     }

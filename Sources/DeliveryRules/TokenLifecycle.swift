@@ -16,22 +16,22 @@ package enum TokenLifecycle {
     package static func register(
         existing: StoredRegistration?, holder: StoredRegistration?, incoming: IncomingRegistration
     ) -> RegistrationDecision {
-        if let learned = incoming.registration.asOf, let standing = existing ?? holder,
+        if let learned = incoming.registration.asOf, let status = existing ?? holder,
             [existing, holder].contains(where: { $0?.asOf.map { learned < $0 } ?? false })
         {
-            return RegistrationDecision(change: .stale, row: standing, isWideRowChanged: false, formerHolder: nil)
+            return RegistrationDecision(change: .stale, row: status, isWideRowChanged: false, formerHolder: nil)
         }
         guard let existing else {
             let row = StoredRegistration(creating: incoming)
             return RegistrationDecision(
                 change: holder == nil ? .created : .moved, row: row, isWideRowChanged: true,
-                formerHolder: holder?.robbed)
+                formerHolder: holder?.lostToken)
         }
         let row = existing.merged(with: incoming)
         return RegistrationDecision(
             change: change(from: existing, to: row, holder: holder), row: row,
             isWideRowChanged: !row.hasSameWideRow(as: existing) || incoming.registration.attributes != .keep,
-            formerHolder: holder?.robbed, liftsSuspicion: existing.state == .suspected,
+            formerHolder: holder?.lostToken, liftsSuspicion: existing.state == .suspected,
             replacedGeneration: row.hasSameToken(as: existing) ? nil : existing.generation)
     }
 
@@ -102,12 +102,13 @@ package struct StoredRegistration: Equatable, Sendable {
     }
 
     init(creating incoming: IncomingRegistration) {
-        let said = incoming.registration
+        let input = incoming.registration
         self.init(
-            id: nil, installation: said.installation, kind: said.kind, route: incoming.route, provider: said.provider,
-            token: said.token, state: .active, generation: TokenGeneration(1), user: said.user.applied(to: nil),
-            locale: said.locale.applied(to: nil), timeZone: said.timeZone.applied(to: nil),
-            appVersion: said.appVersion.applied(to: nil), tags: said.tags.applied(to: []) ?? [], asOf: said.asOf)
+            id: nil, installation: input.installation, kind: input.kind, route: incoming.route,
+            provider: input.provider,
+            token: input.token, state: .active, generation: TokenGeneration(1), user: input.user.applied(to: nil),
+            locale: input.locale.applied(to: nil), timeZone: input.timeZone.applied(to: nil),
+            appVersion: input.appVersion.applied(to: nil), tags: input.tags.applied(to: []) ?? [], asOf: input.asOf)
     }
 
     /// The token as the provider knows it. Tokens of two providers may be equal by chance.
@@ -116,36 +117,36 @@ package struct StoredRegistration: Equatable, Sendable {
     }
 
     func hasSameWideRow(as other: StoredRegistration) -> Bool {
-        var twin = self
+        var copy = self
         // The one column that is not in the wide row.
-        twin.asOf = other.asOf
-        return twin == other
+        copy.asOf = other.asOf
+        return copy == other
     }
 
     /// The row after its app said so. Registering again makes a doubted or retired token live: the app just got it
     /// from the provider.
     func merged(with incoming: IncomingRegistration) -> StoredRegistration {
-        let said = incoming.registration
+        let input = incoming.registration
         var row = self
-        row.provider = said.provider
-        row.token = said.token
+        row.provider = input.provider
+        row.token = input.token
         // An app says the same at each of its starts; the provider knows better.
         let isMistaken = row.hasSameToken(as: self) && incoming.route == mistakenRoute
         row.route = isMistaken ? route : incoming.route
         row.state = .active
-        row.user = said.user.applied(to: user)
-        row.locale = said.locale.applied(to: locale)
-        row.timeZone = said.timeZone.applied(to: timeZone)
-        row.appVersion = said.appVersion.applied(to: appVersion)
-        row.tags = said.tags.applied(to: tags) ?? []
-        row.asOf = said.asOf ?? asOf
+        row.user = input.user.applied(to: user)
+        row.locale = input.locale.applied(to: locale)
+        row.timeZone = input.timeZone.applied(to: timeZone)
+        row.appVersion = input.appVersion.applied(to: appVersion)
+        row.tags = input.tags.applied(to: tags) ?? []
+        row.asOf = input.asOf ?? asOf
         // An answer from the old route (the wrong environment, say) must not judge the token on the new one either.
         if !row.hasSameToken(as: self) || row.route != route { row.beginGeneration(generation.next) }
         return row
     }
 
     /// What is left of a row whose token lives elsewhere now: kept, so that its installation stays known.
-    var robbed: StoredRegistration {
+    var lostToken: StoredRegistration {
         var row = self
         row.state = .retired
         row.beginGeneration(generation.next)

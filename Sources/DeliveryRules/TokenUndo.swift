@@ -8,13 +8,13 @@ extension TokenLifecycle {
     /// comes back as a new generation: answers to pushes from before the undo are older than it, and judge nothing.
     /// The registration time stays, so that a provider that still calls the token dead retires it again.
     package static func undo(
-        _ retirement: Retirement, state: RegistrationState, generation: TokenGeneration, isHeldElsewhere: Bool
+        _ retirement: Retirement, state: RegistrationState, generation: TokenGeneration, isTokenTaken: Bool
     ) -> UndoDecision {
         guard retirement.verdict == .retired else { return .notARetirement }
-        if retirement.isUndone { return .standing }
+        if retirement.isUndone { return .inEffect }
         guard retirement.generation == generation else { return .replaced }
-        guard state == .retired else { return .standing }
-        return isHeldElsewhere ? .moved : .revived(generation.next)
+        guard state == .retired else { return .inEffect }
+        return isTokenTaken ? .moved : .revived(generation.next)
     }
 }
 
@@ -35,7 +35,7 @@ package enum UndoDecision: Equatable, Sendable {
     /// Active again, with this generation.
     case revived(TokenGeneration)
     /// Undone before, or registered again since: nothing is left to do.
-    case standing
+    case inEffect
     case notARetirement
     /// The installation has another token now.
     case replaced

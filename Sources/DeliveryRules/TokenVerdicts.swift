@@ -10,15 +10,15 @@ extension TokenLifecycle {
     ///
     /// A token that was found moves its registration as well, to a new generation: an answer from the old route must
     /// not judge it on the new one. Both that generation and one that is doubted in both environments count as compared.
-    package static func judge(_ verdict: GuardedVerdict, standing: TokenStanding) -> RegistrationState? {
-        guard verdict.generation == standing.generation, standing.state != .retired else { return nil }
+    package static func judge(_ verdict: GuardedVerdict, status: TokenStatus) -> RegistrationState? {
+        guard verdict.generation == status.generation, status.state != .retired else { return nil }
         switch verdict.verdict {
         case .unregistered(let since, _):
-            return standing.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
+            return status.registeredAt <= (since ?? verdict.asOf) ? .retired : nil
         case .suspected, .suspectedInBoth:
-            return standing.registeredAt <= verdict.asOf ? .suspected : nil
+            return status.registeredAt <= verdict.asOf ? .suspected : nil
         case .cleared:
-            return standing.state == .suspected ? .active : nil
+            return status.state == .suspected ? .active : nil
         case .found:
             return .active
         }
@@ -26,7 +26,7 @@ extension TokenLifecycle {
 }
 
 /// What a verdict is held against.
-package struct TokenStanding: Equatable, Sendable {
+package struct TokenStatus: Equatable, Sendable {
     package let state: RegistrationState
     package let generation: TokenGeneration
     package let registeredAt: WallInstant
@@ -51,7 +51,7 @@ package struct SuspicionRule: Equatable, Sendable {
     /// make a sample for all but those whom a dead token costs nothing; the minutes of routes are kept for longer.
     package static let windowMax: Duration = .seconds(7 * 86_400)
     /// How soon a doubt is looked at again that has stood for its window and waits for a sample.
-    package static let lookAgainAfter: Duration = .seconds(60)
+    package static let checkAgainAfter: Duration = .seconds(60)
 
     /// The product's own, where no setting says otherwise.
     package static let standard = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
@@ -64,19 +64,19 @@ package struct SuspicionRule: Equatable, Sendable {
         self.sampleMin = sampleMin
     }
 
-    package func judge(_ doubt: StandingDoubt) -> DoubtJudgement {
-        guard doubt.age >= window else { return .waits(for: window - doubt.age) }
+    package func judge(_ suspicion: PendingSuspicion) -> SuspicionDecision {
+        guard suspicion.age >= window else { return .waits(for: window - suspicion.age) }
         // More doubts than the smallest sample bears are a batch: answers that come later don't make it good.
-        let first = doubt.inWindow
+        let first = suspicion.inWindow
         if isTooMany(first.suspected, of: max(first.answered, sampleMin)) { return .dropped }
         if first.answered >= sampleMin { return .confirmed }
-        if doubt.sinceThen.answered >= sampleMin {
-            if isTooMany(doubt.sinceThen.suspected, of: doubt.sinceThen.answered) { return .dropped }
+        if suspicion.sinceThen.answered >= sampleMin {
+            if isTooMany(suspicion.sinceThen.suspected, of: suspicion.sinceThen.answered) { return .dropped }
             // Few doubts among few answers may be a small batch. Its tokens work at the next push, or are not pushed
             // to, which costs nothing; a bad token is doubted again.
-            if let again = doubt.repeatedAfter, again >= window { return .confirmed }
+            if let again = suspicion.repeatedAfter, again >= window { return .confirmed }
         }
-        return doubt.age >= Self.windowMax ? .dropped : .waits(for: Self.lookAgainAfter)
+        return suspicion.age >= Self.windowMax ? .dropped : .waits(for: Self.checkAgainAfter)
     }
 
     func isTooMany(_ suspected: Int, of answered: Int) -> Bool {
@@ -85,7 +85,7 @@ package struct SuspicionRule: Equatable, Sendable {
 }
 
 /// A doubt that has not been judged, and what its route answered.
-package struct StandingDoubt: Equatable, Sendable {
+package struct PendingSuspicion: Equatable, Sendable {
     package let age: Duration
     /// How long after it the token was last doubted again; nil: not since.
     package let repeatedAfter: Duration?
@@ -103,7 +103,7 @@ package struct StandingDoubt: Equatable, Sendable {
     }
 }
 
-package enum DoubtJudgement: Equatable, Sendable {
+package enum SuspicionDecision: Equatable, Sendable {
     /// Too early, or too few answers yet. → looked at again after this
     case waits(for: Duration)
     /// The token is retired.

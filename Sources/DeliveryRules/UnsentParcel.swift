@@ -17,11 +17,11 @@ package struct UnsentParcel: Equatable, Sendable {
     /// Bit `index` is set where the member is settled or handed over. Empty: none.
     package let settledBits: [UInt8]
     /// Bit `index` is set where the member was held back by each lease that there was. Empty: of nobody.
-    package let heldBits: [UInt8]
+    package let deferredBits: [UInt8]
 
     package init(
         id: ParcelID, message: MessageID, epoch: Int32, settles: Int32, attempt: Int16, mayHaveBeenShown: Bool,
-        members: [RegistrationID], settledBits: [UInt8], heldBits: [UInt8] = []
+        members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
     ) {
         self.id = id
         self.message = message
@@ -31,7 +31,7 @@ package struct UnsentParcel: Equatable, Sendable {
         self.mayHaveBeenShown = mayHaveBeenShown
         self.members = members
         self.settledBits = settledBits
-        self.heldBits = heldBits
+        self.deferredBits = deferredBits
     }
 
     /// - Parameter isCancelled: else it has expired.
@@ -42,7 +42,7 @@ package struct UnsentParcel: Equatable, Sendable {
         var unsent: [RegistrationID] = []
         var perhapsShown: [RegistrationID] = []
         for index in members.indices where !bits.hasBit(index) {
-            if mayHaveBeenShown && !heldBits.hasBit(index) {
+            if mayHaveBeenShown && !deferredBits.hasBit(index) {
                 perhapsShown.append(members[index])
             } else {
                 unsent.append(members[index])
@@ -50,12 +50,15 @@ package struct UnsentParcel: Equatable, Sendable {
             bits[index >> 3] |= 1 << UInt8(index & 7)
         }
         let groups = [(false, unsent), (true, perhapsShown)].filter { !$0.1.isEmpty }
-            .map { (ending: Ending.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1) }
+            .map {
+                (terminalStatus: TerminalStatus.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1)
+            }
         return Settlement(
             parcel: id, message: message, epoch: epoch, settles: settles,
-            endings: groups.map { EndingCount(ending: $0.ending, count: $0.members.count) }, settledBits: bits,
+            terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },
+            settledBits: bits,
             remainders: [], pendingAfter: 0,
-            history: groups.map { HistoryEntry(.ended($0.ending), attempts: attempt, members: $0.members) })
+            history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) })
     }
 }
 
@@ -65,10 +68,11 @@ extension [UInt8] {
     }
 }
 
-extension Ending {
+extension TerminalStatus {
     /// Of a push that will not be tried again. One that may have been shown is not called unsent (rule 9).
-    static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> Ending {
-        if mayHaveBeenShown { return Ending(.gaveUp, EndingReason.answerLost) }
-        return isCancelled ? Ending(.cancelled, EndingReason.cancelled) : Ending(.expired, EndingReason.expired)
+    static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> TerminalStatus {
+        if mayHaveBeenShown { return TerminalStatus(.gaveUp, TerminalReason.answerLost) }
+        return isCancelled
+            ? TerminalStatus(.cancelled, TerminalReason.cancelled) : TerminalStatus(.expired, TerminalReason.expired)
     }
 }

@@ -20,7 +20,7 @@ struct EventQueue<Event> {
     var nextAt: SimulatedTime? { heap.first?.at }
 
     mutating func put(_ event: Event, at: SimulatedTime) {
-        heap.append(Entry(at: at, number: numbers, slot: keep(event)))
+        heap.append(Entry(at: at, number: numbers, slot: insert(event)))
         numbers += 1
         var place = heap.count - 1
         while place > 0 {
@@ -31,7 +31,7 @@ struct EventQueue<Event> {
         }
     }
 
-    private mutating func keep(_ event: Event) -> Int {
+    private mutating func insert(_ event: Event) -> Int {
         guard let slot = freeSlots.popLast() else {
             events.append(event)
             return events.count - 1

@@ -7,7 +7,7 @@ package struct Ledger: Sendable {
     /// Every (message, registration) that was ever frozen into a parcel, in that order.
     package private(set) var pairs: [PushPair] = []
     /// Looked up, never walked.
-    private var standing: [PushPair: PairStanding] = [:]
+    private var status: [PushPair: PairStatus] = [:]
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
@@ -29,7 +29,7 @@ package struct Ledger: Sendable {
     package private(set) var held: Set<RegistrationID> = []
 
     /// Who was sent what on which day, and which pairs that was decided for.
-    private var days: [PersonDay: Set<MessageID>] = [:]
+    private var days: [UserDay: Set<MessageID>] = [:]
     private var spent: Set<PushPair> = []
     /// Looked up, never walked.
     private var freed: Set<PushPair> = []
@@ -37,7 +37,7 @@ package struct Ledger: Sendable {
     /// Notes that a lease is free to send it; the first time counts.
     ///
     /// - Returns: how many messages its person has had on that day now.
-    mutating func spend(_ pair: PushPair, _ day: PersonDay) -> Int {
+    mutating func spend(_ pair: PushPair, _ day: UserDay) -> Int {
         if spent.insert(pair).inserted { days[day, default: []].insert(pair.message) }
         return days[day]?.count ?? 0
     }
@@ -47,28 +47,28 @@ package struct Ledger: Sendable {
 
     func wasFree(_ pair: PushPair) -> Bool { freed.contains(pair) }
 
-    func messages(_ day: PersonDay) -> Set<MessageID> { days[day] ?? [] }
+    func messages(_ day: UserDay) -> Set<MessageID> { days[day] ?? [] }
 
-    package struct PairStanding: Sendable {
+    package struct PairStatus: Sendable {
         /// nil: it is owed still.
-        package var ending: Ending?
-        package var isEnded: Bool { ending != nil }
+        package var terminalStatus: TerminalStatus?
+        package var isEnded: Bool { terminalStatus != nil }
     }
 
     /// nil where the pair was never frozen.
-    package subscript(_ pair: PushPair) -> PairStanding? { standing[pair] }
+    package subscript(_ pair: PushPair) -> PairStatus? { status[pair] }
 
     package mutating func freeze(_ pair: PushPair) -> String? {
-        guard standing[pair] == nil else { return "a registration is in two slices of one message" }
-        standing[pair] = PairStanding()
+        guard status[pair] == nil else { return "a registration is in two slices of one message" }
+        status[pair] = PairStatus()
         pairs.append(pair)
         return nil
     }
 
-    package mutating func end(_ pair: PushPair, _ ending: Ending) -> String? {
-        guard let known = standing[pair] else { return "a pair ended that was never owed" }
+    package mutating func end(_ pair: PushPair, _ terminalStatus: TerminalStatus) -> String? {
+        guard let known = status[pair] else { return "a pair ended that was never owed" }
         guard !known.isEnded else { return "a pair ended twice" }
-        standing[pair]?.ending = ending
+        status[pair]?.terminalStatus = terminalStatus
         return nil
     }
 
@@ -88,15 +88,15 @@ package struct Ledger: Sendable {
         for pair in pairs { lapses[pair, default: 0] += 1 }
     }
 
-    package mutating func hear(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
+    package mutating func record(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
         samples.append((route, sample, wall))
     }
 
-    package func heard(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
-        samples.reduce(into: AnswerSample()) { sum, heard in
-            guard heard.route == route, window.contains(heard.at) else { return }
-            sum.answered += heard.sample.answered
-            sum.suspected += heard.sample.suspected
+    package func sample(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
+        samples.reduce(into: AnswerSample()) { sum, sample in
+            guard sample.route == route, window.contains(sample.at) else { return }
+            sum.answered += sample.sample.answered
+            sum.suspected += sample.sample.suspected
         }
     }
 
@@ -106,7 +106,7 @@ package struct Ledger: Sendable {
         finds.count { $0.route == route && window.contains($0.at) }
     }
 
-    package mutating func hold(_ registration: RegistrationID) { held.insert(registration) }
+    package mutating func deferral(_ registration: RegistrationID) { held.insert(registration) }
 
     package var lapsedLeases: Int { lapsed.count }
 
@@ -116,7 +116,7 @@ package struct Ledger: Sendable {
 
     package mutating func offer(_ parcel: LeasedParcel) {
         var offer = EnvironmentOffer(isThere: parcel.otherEnvironment != nil)
-        for member in parcel.members where member.standing == .present {
+        for member in parcel.members where member.status == .present {
             let name = TokenName(registration: member.registration, generation: member.generation)
             offer.generations[member.registration] = member.generation
             if compared.contains(name) { offer.compared.insert(name) }
@@ -145,7 +145,7 @@ package struct Ledger: Sendable {
     }
 }
 
-struct PersonDay: Hashable, Sendable {
+struct UserDay: Hashable, Sendable {
     let app: AppID
     let who: String
     let day: Int64

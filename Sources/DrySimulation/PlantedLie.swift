@@ -4,25 +4,29 @@ import PushModel
 /// A settle that says something else than what happened, and adds up: for tests of the checkers.
 package struct PlantedLie: Sendable {
     package let from: TerminalState
-    package let ending: Ending
+    package let terminalStatus: TerminalStatus
 
-    package init(_ from: TerminalState, as ending: Ending) {
+    package init(_ from: TerminalState, as terminalStatus: TerminalStatus) {
         self.from = from
-        self.ending = ending
+        self.terminalStatus = terminalStatus
     }
 
-    func told(_ settlement: Settlement) -> Settlement {
+    func falsified(_ settlement: Settlement) -> Settlement {
         Settlement(
             parcel: settlement.parcel, message: settlement.message, epoch: settlement.epoch,
             settles: settlement.settles,
-            endings: settlement.endings.map { EndingCount(ending: told($0.ending), count: $0.count) },
+            terminalCounts: settlement.terminalCounts.map {
+                TerminalCount(terminalStatus: falsified($0.terminalStatus), count: $0.count)
+            },
             settledBits: settlement.settledBits, remainders: settlement.remainders,
             pendingAfter: settlement.pendingAfter, sample: settlement.sample,
             history: settlement.history.map { entry in
-                guard case .ended(let ending) = entry.event else { return entry }
-                return HistoryEntry(.ended(told(ending)), attempts: entry.attempts, members: entry.members)
+                guard case .ended(let terminalStatus) = entry.event else { return entry }
+                return HistoryEntry(.ended(falsified(terminalStatus)), attempts: entry.attempts, members: entry.members)
             })
     }
 
-    private func told(_ ending: Ending) -> Ending { ending.state == from ? self.ending : ending }
+    private func falsified(_ terminalStatus: TerminalStatus) -> TerminalStatus {
+        terminalStatus.state == from ? self.terminalStatus : terminalStatus
+    }
 }

@@ -6,7 +6,7 @@ import PushModel
 
 /// What a provider answers: its own words in its own bytes. What they mean is for the product's classification.
 package struct ProviderAnswer: Equatable, Sendable {
-    package let word: AnswerWord
+    package let kind: AnswerKind
     /// In a 410: since when the token is dead.
     package var since: WallInstant?
     /// In the header, in seconds.
@@ -14,8 +14,8 @@ package struct ProviderAnswer: Equatable, Sendable {
     /// The same as a date, to the second: what the header says then.
     package var retryAt: WallInstant?
 
-    package init(_ word: AnswerWord, since: WallInstant? = nil, retryAfter: Int? = nil) {
-        self.word = word
+    package init(_ kind: AnswerKind, since: WallInstant? = nil, retryAfter: Int? = nil) {
+        self.kind = kind
         // Apple's clock has milliseconds.
         self.since = since.map { WallInstant(microseconds: $0.microseconds / 1_000 * 1_000) }
         self.retryAfter = retryAfter
@@ -25,28 +25,28 @@ package struct ProviderAnswer: Equatable, Sendable {
     package func verdict(now: WallInstant) -> ProviderVerdict {
         let wait = Array((retryAt.map(HTTPDate.format) ?? retryAfter.map { "\($0)" } ?? "").utf8)
         let body = Array(self.body.utf8)
-        return word.provider == .fcm
-            ? FCMResponse.classify(status: word.status, body: body.span, retryAfter: wait.span, now: now)
+        return kind.provider == .fcm
+            ? FCMResponse.classify(status: kind.status, body: body.span, retryAfter: wait.span, now: now)
             : APNsResponse.classify(
-                status: word.status, body: body.span, retryAfter: retryAfter.map { .seconds($0) })
+                status: kind.status, body: body.span, retryAfter: retryAfter.map { .seconds($0) })
     }
 
     private var body: String {
-        guard let since else { return word.body }
-        return #"{"reason":"\#(word.rawValue)","timestamp":\#(since.microseconds / 1_000)}"#
+        guard let since else { return kind.body }
+        return #"{"reason":"\#(kind.rawValue)","timestamp":\#(since.microseconds / 1_000)}"#
     }
 
     /// How long the provider wants to be left alone with this push, by its header or by its documentation.
     package var pauseAsked: Duration? {
-        guard let floor = word.floor else { return nil }
+        guard let floor = kind.floor else { return nil }
         guard let retryAfter else { return floor }
         // Google's header says it all; Apple's may only add to what it documents.
-        return word.provider == .fcm ? .seconds(max(1, retryAfter)) : max(floor, .seconds(retryAfter))
+        return kind.provider == .fcm ? .seconds(max(1, retryAfter)) : max(floor, .seconds(retryAfter))
     }
 }
 
 /// Everything that the providers of these worlds can say. The census asks for each of them.
-package enum AnswerWord: String, CaseIterable, Sendable {
+package enum AnswerKind: String, CaseIterable, Sendable {
     // Apple's.
     case delivered
     case unregistered = "Unregistered"
@@ -114,15 +114,15 @@ package enum AnswerWord: String, CaseIterable, Sendable {
     package var isRefusal: Bool {
         switch self {
         case .payloadTooLarge, .messageTooBig, .messageFieldIsBad, .thirdPartyAuth: true
-        default: saysDead || doubtsToken
+        default: reportsUnregistered || suspectsToken
         }
     }
 
     /// Dead, by the provider's word.
-    package var saysDead: Bool { self == .unregistered || self == .expiredToken || self == .appGone }
+    package var reportsUnregistered: Bool { self == .unregistered || self == .expiredToken || self == .appGone }
 
     /// Something is wrong with the token, or with whom it is shown to.
-    package var doubtsToken: Bool {
+    package var suspectsToken: Bool {
         switch self {
         case .badDeviceToken, .notForTopic, .senderMismatch, .tokenIsNone, .tokenFieldIsBad: true
         default: false

@@ -12,7 +12,7 @@ struct QuotaMeter: Sendable {
     private var thrownBack: [SimulatedTime] = []
     static let window = SimulatedTime.seconds(60)
     /// The processes' own minute, and as long as an ask that its caller gave up may still be on its way.
-    private static let rest = SimulatedTime.seconds(61 + 33)
+    private static let quietTime = SimulatedTime.seconds(61 + 33)
     /// When somebody wanted to send, the first time after a rest.
     private(set) var began: SimulatedTime?
     private var asked: SimulatedTime?
@@ -20,7 +20,7 @@ struct QuotaMeter: Sendable {
     init(project: Int64) { self.project = project }
 
     mutating func ask(at now: SimulatedTime) {
-        if asked.map({ now - $0 > Self.rest }) ?? true { began = now }
+        if asked.map({ now - $0 > Self.quietTime }) ?? true { began = now }
         asked = now
     }
 

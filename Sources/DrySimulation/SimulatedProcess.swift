@@ -5,7 +5,7 @@ import PushModel
 /// One gateway process: the real Dispatcher, and a shell that is as thin as the real one.
 struct SimulatedProcess: Sendable {
     let index: Int
-    var life = 0
+    var incarnation = 0
     var id: ProcessID
     var dispatcher: Dispatcher
     var clock: ProcessClock
@@ -15,40 +15,40 @@ struct SimulatedProcess: Sendable {
     var isFrozen = false
     var isDraining = false
     /// What came while it was frozen.
-    var held: [WorldEvent] = []
+    var delayed: [WorldEvent] = []
     var lanes: [SimulatedLane] = []
     /// Google's, as this process counts them.
     var projects: [SimulatedProject] = []
-    var leases: [HeldLease] = []
+    var leases: [ActiveLease] = []
     var answers: [AnswerBatch] = []
     var isFlushScheduled = false
     /// Of apps whose settles are on their way. Looked up, never walked.
     var settles: [AppID: SettleQueue] = [:]
-    var renewals = Turns<LeaseName>(turnsMax: RenewalTurns.turnsMax, entriesMax: RenewalTurns.leasesMax)
+    var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
     /// Looked up, never walked.
-    var roundsUnderWay: Set<Upkeep> = []
+    var roundsInFlight: Set<Upkeep> = []
     /// They are to be followed by another. Looked up, never walked.
-    var rung: Set<Upkeep> = []
+    var notified: Set<Upkeep> = []
     /// The alarm clock, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
     /// Since when nothing kept it from hearing what the database says.
-    var hearsSince = SimulatedTime.zero
+    var receivesSince = SimulatedTime.zero
     /// A poll is under way that is lost or late.
     var isPollTroubled = false
     /// One for each account that it knows.
     var accounts: [SimulatedAccount] = []
     /// Turns without time passing: a dispatcher that wakes itself at once, again and again, is spinning.
-    var turnsWithoutTime = 0
+    var ticksWithoutTime = 0
 
     var isIdle: Bool {
         isAlive && !isFrozen && !isDraining && dispatcher.runningLeases.isEmpty && leaseCalls == 0
             && lanes.allSatisfy { $0.waiting.isEmpty && $0.open.isEmpty }
     }
 
-    var addressee: Addressee { Addressee(process: index, life: life) }
+    var addressee: Addressee { Addressee(process: index, incarnation: incarnation) }
 
-    func lease(_ name: LeaseName) -> HeldLease? { placeOfLease(name).map { leases[$0] } }
+    func lease(_ name: LeaseName) -> ActiveLease? { placeOfLease(name).map { leases[$0] } }
 
     func placeOfLease(_ name: LeaseName) -> Int? { leases.indices.first { leases[$0].name == name } }
 
@@ -92,7 +92,7 @@ struct SimulatedProcess: Sendable {
 }
 
 /// What the shell keeps of a lease: the material of its requests, and until when streams may open.
-struct HeldLease: Sendable {
+struct ActiveLease: Sendable {
     let name: LeaseName
     let parcel: LeasedParcel
     let number: Int
@@ -102,7 +102,7 @@ struct HeldLease: Sendable {
     /// The process was told that its message is stopped.
     var isSilenced = false
     /// The process was told that its pushes have left.
-    var isToldSent = false
+    var isReportedSent = false
 }
 
 struct AnswerBatch: Sendable {
@@ -124,7 +124,7 @@ struct SimulatedLane: Sendable {
     var signedAt = SimulatedTime.zero
     var isBlocked = false
     /// The checkers' count.
-    var slowness = HeardSlowness()
+    var slowness = ThrottleSignals()
     /// nil: the provider doesn't count.
     var quota: LaneQuota?
     /// When its credential was taken last.

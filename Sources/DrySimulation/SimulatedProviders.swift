@@ -93,9 +93,9 @@ package struct IssuedToken: Sendable {
     package var deadSince: WallInstant?
     package var flaw: Flaw?
     /// The times that its deaths were told for: Apple's own; Google tells none, so the lease's.
-    package var goneSaid: [WallInstant] = []
+    package var unregisteredReported: [WallInstant] = []
     /// The leases whose pushes came back with a doubt about it.
-    package var doubtSaid: [WallInstant] = []
+    package var suspicionReported: [WallInstant] = []
 }
 
 package struct IssuedAccess: Sendable {

@@ -2,7 +2,7 @@ import DeliveryRules
 import PushModel
 
 /// What one look at an audience found.
-package struct SimulatedLook {
+package struct SimulatedAudienceQuery {
     /// Rising.
     package var members: [SimulatedMember] = []
     /// Those that end before anything is sent, by state, reason and route.
@@ -12,28 +12,30 @@ package struct SimulatedLook {
     package var ended: Int { early.reduce(0) { $0 + $1.members.count } }
 
     package struct EarlyGroup {
-        package let ending: Ending
+        package let terminalStatus: TerminalStatus
         /// nil: the members are places among the names of the audience, from 1.
         package let route: RouteID?
         package var members: [Int64]
 
-        fileprivate var order: [String] { ["\(ending.state.rawValue)", ending.reason] }
+        fileprivate var order: [String] { ["\(terminalStatus.state.rawValue)", terminalStatus.reason] }
     }
 
-    fileprivate mutating func end(nameAt place: Int, _ ending: Ending) { end(Int64(place), nil, ending) }
-
-    fileprivate mutating func end(_ row: RegistrationRow, _ ending: Ending) {
-        end(row.id.value, row.stored.route, ending)
+    fileprivate mutating func end(nameAt place: Int, _ terminalStatus: TerminalStatus) {
+        end(Int64(place), nil, terminalStatus)
     }
 
-    private mutating func end(_ member: Int64, _ route: RouteID?, _ ending: Ending) {
-        if let known = early.firstIndex(where: { $0.ending == ending && $0.route == route }) {
+    fileprivate mutating func end(_ row: RegistrationRow, _ terminalStatus: TerminalStatus) {
+        end(row.id.value, row.stored.route, terminalStatus)
+    }
+
+    private mutating func end(_ member: Int64, _ route: RouteID?, _ terminalStatus: TerminalStatus) {
+        if let known = early.firstIndex(where: { $0.terminalStatus == terminalStatus && $0.route == route }) {
             early[known].members.append(member)
             return
         }
-        early.append(EarlyGroup(ending: ending, route: route, members: [member]))
+        early.append(EarlyGroup(terminalStatus: terminalStatus, route: route, members: [member]))
         early.sort { one, other in
-            one.ending == other.ending
+            one.terminalStatus == other.terminalStatus
                 ? (one.route?.value ?? 0) < (other.route?.value ?? 0)
                 : one.order.lexicographicallyPrecedes(other.order)
         }
@@ -53,7 +55,7 @@ extension RegistrationRow {
 
 extension SimulatedStore {
     /// The next slice of an audience: bounded by what is looked at, by rising ids but for named installations.
-    package mutating func look(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedLook {
+    package mutating func query(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedAudienceQuery {
         let audience = message.audienceWanted
         switch audience.selection {
         case .all: return range(of: live(message), message, after, idsMax) { audience.includes($0) }
@@ -72,9 +74,9 @@ extension SimulatedStore {
                 audience.includes($0) && expression.includes($0)
             }
         case .tags(let expression):
-            let walked = walked(expression, message, after, idsMax)
+            let scanned = scanned(expression, message, after, idsMax)
             let tagged = registrations.filter { row in
-                row.app == message.app && walked.contains { row.stored.tags.contains($0) }
+                row.app == message.app && scanned.contains { row.stored.tags.contains($0) }
             }
             return range(of: tagged, message, after, idsMax) {
                 $0.stored.kind == message.kind && $0.isLive && audience.includes($0) && expression.includes($0)
@@ -99,49 +101,52 @@ extension SimulatedStore {
     private func range(
         of rows: [RegistrationRow], _ message: MessageRow, _ after: Int64, _ idsMax: Int,
         where fits: (RegistrationRow) -> Bool
-    ) -> SimulatedLook {
-        let looked = rows.filter { $0.id.value > after && $0.id <= message.horizon }.prefix(idsMax)
-        return SimulatedLook(
-            members: looked.filter(fits).map(\.member), through: looked.last?.id.value ?? message.horizon.value,
-            isLast: looked.count < idsMax)
+    ) -> SimulatedAudienceQuery {
+        let examined = rows.filter { $0.id.value > after && $0.id <= message.horizon }.prefix(idsMax)
+        return SimulatedAudienceQuery(
+            members: examined.filter(fits).map(\.member), through: examined.last?.id.value ?? message.horizon.value,
+            isLast: examined.count < idsMax)
     }
 
-    private func named(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int) -> SimulatedLook {
-        let looked = names.dropFirst(Int(after)).prefix(idsMax)
-        var look = SimulatedLook(through: after + Int64(looked.count), isLast: Int(after) + looked.count >= names.count)
-        for (number, name) in zip(looked.indices, looked) {
+    private func named(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int)
+        -> SimulatedAudienceQuery
+    {
+        let examined = names.dropFirst(Int(after)).prefix(idsMax)
+        var query = SimulatedAudienceQuery(
+            through: after + Int64(examined.count), isLast: Int(after) + examined.count >= names.count)
+        for (number, name) in zip(examined.indices, examined) {
             guard let place = placeOfDevice(app: message.app, installation: name, kind: message.kind),
                 registrations[place].id <= message.horizon
             else {
                 let isKnown = registrations.contains {
                     $0.app == message.app && $0.stored.installation == name && $0.id <= message.horizon
                 }
-                let reason = isKnown ? EndingReason.noRegistrationOfKind : EndingReason.unknownDevice
-                look.end(nameAt: number + 1, Ending(.rejected, reason))
+                let reason = isKnown ? TerminalReason.noRegistrationOfKind : TerminalReason.unknownDevice
+                query.end(nameAt: number + 1, TerminalStatus(.rejected, reason))
                 continue
             }
             let row = registrations[place]
             guard message.audienceWanted.includes(row) else { continue }
             if row.isLive {
-                look.members.append(row.member)
+                query.members.append(row.member)
             } else {
-                look.end(row, Ending(.unregistered, EndingReason.retired))
+                query.end(row, TerminalStatus(.unregistered, TerminalReason.retired))
             }
         }
-        look.members.sort { $0.id < $1.id }
-        return look
+        query.members.sort { $0.id < $1.id }
+        return query
     }
 
     /// All at once. A live registration that holds the token is the member; the others get rows of their own.
-    private mutating func inline(_ targets: [InlineTarget], _ message: MessageRow) -> SimulatedLook {
-        var look = SimulatedLook(through: 0, isLast: true)
+    private mutating func inline(_ targets: [InlineTarget], _ message: MessageRow) -> SimulatedAudienceQuery {
+        var query = SimulatedAudienceQuery(through: 0, isLast: true)
         for target in targets where message.audienceWanted.providers?.contains(target.provider) ?? true {
             let holder = registrations.first {
                 $0.app == message.app && $0.isLive && $0.stored.provider == target.provider
                     && $0.stored.token == target.token
             }
             if let holder {
-                look.members.append(holder.member)
+                query.members.append(holder.member)
                 continue
             }
             let route = routeOf(
@@ -150,37 +155,39 @@ extension SimulatedStore {
             let row = InlineRow(
                 id: RegistrationID(lastRegistration), message: message.id, route: route, token: target.token)
             inlineTargets.append(row)
-            look.members.append(SimulatedMember(id: row.id, route: route))
+            query.members.append(SimulatedMember(id: row.id, route: route))
         }
-        look.members.sort { $0.id < $1.id }
-        return look
+        query.members.sort { $0.id < $1.id }
+        return query
     }
 
-    private func ofUsers(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int) -> SimulatedLook {
+    private func ofUsers(_ names: [String], _ message: MessageRow, _ after: Int64, _ idsMax: Int)
+        -> SimulatedAudienceQuery
+    {
         let owned = registrations.filter { row in
             row.app == message.app && row.stored.user.map { names.contains($0) } ?? false
         }
-        var look = range(of: owned, message, after, idsMax) {
+        var query = range(of: owned, message, after, idsMax) {
             $0.stored.kind == message.kind && $0.isLive && message.audienceWanted.includes($0)
         }
-        guard after == 0 else { return look }
+        guard after == 0 else { return query }
         for (number, name) in names.enumerated() {
             let all = owned.filter { $0.stored.user == name && $0.id <= message.horizon }
             let own = all.filter { $0.stored.kind == message.kind }
             if own.isEmpty {
-                let reason = all.isEmpty ? EndingReason.unknownUser : EndingReason.noRegistrationOfKind
-                look.end(nameAt: number + 1, Ending(.rejected, reason))
+                let reason = all.isEmpty ? TerminalReason.unknownUser : TerminalReason.noRegistrationOfKind
+                query.end(nameAt: number + 1, TerminalStatus(.rejected, reason))
             }
             guard !own.contains(where: \.isLive) else { continue }
             if let gone = own.first(where: message.audienceWanted.includes) {
-                look.end(gone, Ending(.unregistered, EndingReason.retired))
+                query.end(gone, TerminalStatus(.unregistered, TerminalReason.retired))
             }
         }
-        return look
+        return query
     }
 
     /// The rarest of `all`, or `any` together where those are rarer yet; counted up to a slice's worth.
-    private func walked(
+    private func scanned(
         _ expression: TagExpression, _ message: MessageRow, _ after: Int64, _ idsMax: Int
     ) -> [String] {
         func count(_ tag: String) -> Int {

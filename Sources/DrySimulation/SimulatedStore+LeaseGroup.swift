@@ -16,7 +16,7 @@ extension SimulatedStore {
             let free = claimed.filter { !kept.contains($0) }
             for place in kept {
                 if isStopped(parcels[place].message) {
-                    _ = hold(parcels[place].message)
+                    _ = putOnHold(parcels[place].message)
                 } else {
                     pace(parcels[place].message, now)
                 }
@@ -35,12 +35,12 @@ extension SimulatedStore {
     private func group(_ due: [Int], _ size: LeaseGroup) -> [Int] {
         guard let first = due.first else { return [] }
         var taken = [first]
-        guard parcels[first].urgency == .transactional, parcels[first].home == nil else { return taken }
+        guard parcels[first].urgency == .transactional, parcels[first].origin == nil else { return taken }
         var members = parcels[first].members.count
         for place in due.dropFirst() {
             members += parcels[place].members.count
             guard taken.count < size.parcelsMax, members <= size.membersMax,
-                parcels[place].urgency == .transactional, parcels[place].home == nil
+                parcels[place].urgency == .transactional, parcels[place].origin == nil
             else { break }
             taken.append(place)
         }

@@ -11,8 +11,8 @@ extension SimulatedStore {
                 }
                 guard !due.isEmpty else { return nil }
                 return route.ready(
-                    service, ordinary: due.contains { !$0.travelsAlone },
-                    urgent: due.contains { $0.isWanted(.urgent, now) }, lapsed: due.contains(where: \.travelsAlone))
+                    service, ordinary: due.contains { !$0.isQuarantined },
+                    urgent: due.contains { $0.isWanted(.urgent, now) }, lapsed: due.contains(where: \.isQuarantined))
             }
         }
     }
@@ -40,7 +40,7 @@ extension SimulatedStore {
         var next = nextDue(route, service, knownFormats, scope, now)
         while let place = next, isStopped(parcels[place].message) || mayWait && waitsForRate(place, now) {
             if isStopped(parcels[place].message) {
-                _ = hold(parcels[place].message)
+                _ = putOnHold(parcels[place].message)
             } else {
                 pace(parcels[place].message, now)
             }
@@ -57,12 +57,12 @@ extension SimulatedStore {
         _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
     ) -> LeasedParcel {
         let neverSent = parcels[place].neverSent
-        let holds = judge(place, now)
-        if holds == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
+        let deferrals = judge(place, now)
+        if deferrals == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
         parcels[place].epoch += 1
         parcels[place].lease = LeaseRow(owner: owner, until: now + leaseFor)
         var parcel = handOut(parcels[place], service, now)
-        if let holds, holds.contains(where: { $0 != .none }) { parcel.holds = holds }
+        if let deferrals, deferrals.contains(where: { $0 != .none }) { parcel.deferrals = deferrals }
         parcel.neverSent = neverSent
         return parcel
     }
@@ -111,15 +111,15 @@ extension SimulatedStore {
 
     private func handOut(_ parcel: ParcelRow, _ service: TopicService, _ now: WallInstant) -> LeasedParcel {
         let hasBadge = message(parcel.message)?.badge ?? .none != .none
-        let other = parcel.home == nil ? otherEnvironment(of: parcel.route, service, now) : nil
+        let other = parcel.origin == nil ? otherEnvironment(of: parcel.route, service, now) : nil
         var members: [LeasedMember] = []
         var tokens: [UInt8] = []
         for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
             if let target = inlineTarget(id) {
                 members.append(
                     LeasedMember(
-                        index: Int32(index), registration: id, standing: .present, generation: TokenGeneration(1),
-                        badge: message(parcel.message)?.badge.fromNought ?? 0, tokenStart: Int32(tokens.count),
+                        index: Int32(index), registration: id, status: .present, generation: TokenGeneration(1),
+                        badge: message(parcel.message)?.badge.fromZero ?? 0, tokenStart: Int32(tokens.count),
                         tokenCount: Int32(target.token.bytes.count), isSuspected: false))
                 tokens += target.token.bytes
                 continue
@@ -128,30 +128,30 @@ extension SimulatedStore {
             let token = row?.stored.token.bytes ?? []
             members.append(
                 LeasedMember(
-                    index: Int32(index), registration: id, standing: standing(of: row, in: parcel),
+                    index: Int32(index), registration: id, status: status(of: row, in: parcel),
                     generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
                     tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
                     isSuspected: row?.stored.state == .suspected,
-                    mayBeElsewhere: row.map { other == nil || $0.mayBeElsewhere } ?? false))
+                    mayBeInSibling: row.map { other == nil || $0.mayBeInSibling } ?? false))
             tokens += token
         }
         return LeasedParcel(
             id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
             settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
-            answerLost: parcel.answerLost, home: parcel.home,
+            answerLost: parcel.answerLost, origin: parcel.origin,
             otherEnvironment: other,
             ratePerSecond: message(parcel.message)?.ratePerSecond, urgency: parcel.urgency,
             expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
             tokens: tokens, settledBits: parcel.bitmap)
     }
 
-    private func standing(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStanding {
+    private func status(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStatus {
         guard let row else { return .deleted }
         guard row.isLive else { return .retired }
         if let change = excluded(row, from: parcel) { return .excluded(change) }
         let isPresent =
-            if let home = parcel.home {
-                row.stored.route == home.route && row.stored.generation == home.generation
+            if let origin = parcel.origin {
+                row.stored.route == origin.route && row.stored.generation == origin.generation
             } else {
                 row.stored.route == parcel.route
             }
@@ -162,15 +162,15 @@ extension SimulatedStore {
     /// app's.
     private func otherEnvironment(of id: RouteID, _ service: TopicService, _ now: WallInstant) -> RouteID? {
         guard let own = route(id), own.provider == .apns else { return nil }
-        let twin = routes.first {
+        let sibling = routes.first {
             $0.app == own.app && $0.provider == own.provider && $0.environment != own.environment
                 && $0.topic == own.topic
         }
-        let there = senders.filter { $0.app == twin?.app && $0.environment == twin?.environment }
-        guard let twin,
+        let there = senders.filter { $0.app == sibling?.app && $0.environment == sibling?.environment }
+        guard let sibling,
             let sender = there.first(where: { $0.service == service }) ?? there.first(where: { $0.service == nil })
         else { return nil }
-        return sender.blockedUntil.map { now < $0 } ?? false ? nil : twin.id
+        return sender.blockedUntil.map { now < $0 } ?? false ? nil : sibling.id
     }
 
     package mutating func renew(
@@ -186,7 +186,7 @@ extension SimulatedStore {
 
 extension BadgeChange {
     /// Of a badge that stood at nought.
-    fileprivate var fromNought: Int32 {
+    fileprivate var fromZero: Int32 {
         switch self {
         case .none: 0
         case .increment: 1
@@ -196,18 +196,18 @@ extension BadgeChange {
 }
 
 extension RegistrationRow {
-    package var mayBeElsewhere: Bool { environmentsCompared != stored.generation }
+    package var mayBeInSibling: Bool { environmentsCompared != stored.generation }
 }
 
 extension ParcelRow {
-    package var travelsAlone: Bool { lapses >= PoisonRule.aloneFrom }
+    package var isQuarantined: Bool { lapses >= PoisonRule.quarantineFrom }
 
     fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
         switch scope {
-        case .ordinary, .paced: !travelsAlone
-        case .urgent: urgency == .transactional && !travelsAlone
-        case .lapsed: travelsAlone
-        case .expired: min(expiresAt, home?.until ?? expiresAt) <= now
+        case .ordinary, .rateLimited: !isQuarantined
+        case .urgent: urgency == .transactional && !isQuarantined
+        case .lapsed: isQuarantined
+        case .expired: min(expiresAt, origin?.until ?? expiresAt) <= now
         }
     }
 

@@ -64,7 +64,7 @@ extension SimulatedStore {
 
     /// What the app's limits say to each open member of a parcel that is being leased, before its badge mark is set; who
     /// is free is counted, and its badge raised. nil: there are none to ask.
-    mutating func judge(_ place: Int, _ now: WallInstant) -> [MemberHold]? {
+    mutating func judge(_ place: Int, _ now: WallInstant) -> [MemberDeferral]? {
         let parcel = parcels[place]
         guard let message = message(parcel.message), now < parcel.expiresAt else { return nil }
         let limits = limits(of: parcel.app)
@@ -74,7 +74,7 @@ extension SimulatedStore {
         let excluded = open.filter { registration(parcel.members[$0]).map { isExcluded($0, from: parcel) } ?? false }
         guard quiet != nil || cap != nil || parcel.uncounted != nil || !excluded.isEmpty else { return nil }
         let fresh = open.filter { !parcel.isBadgeMarked || parcel.uncounted?[$0] ?? false }
-        var holds = [MemberHold](repeating: .none, count: parcel.members.count)
+        var holds = [MemberDeferral](repeating: .none, count: parcel.members.count)
         for index in open {
             guard let until = quiet?.until(now, minutesEast: minutesEast(parcel.members[index], limits)) else {
                 continue

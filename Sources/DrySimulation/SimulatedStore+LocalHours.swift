@@ -5,11 +5,12 @@ import PushModel
 extension SimulatedStore {
     /// Who leaves when; whom it comes too late for ends here.
     func sort(
-        _ look: inout SimulatedLook, by sending: LocalSending, of message: MessageRow, groupsOf membersMax: Int
+        _ query: inout SimulatedAudienceQuery, by sending: LocalSending, of message: MessageRow,
+        groupsOf membersMax: Int
     ) {
         var left: [SimulatedMember] = []
         var gone: [SimulatedMember] = []
-        for var member in look.members {
+        for var member in query.members {
             let instant = instant(of: sending.hour, for: member.id, app: message.app)
             if let sentAt = sending.sends(at: instant, acceptedAt: message.acceptedAt) {
                 member.sentAt = sentAt
@@ -18,13 +19,14 @@ extension SimulatedStore {
                 gone.append(member)
             }
         }
-        look.members = left
-        let ending = Ending(.suppressed, EndingReason.localTimePassed)
+        query.members = left
+        let terminalStatus = TerminalStatus(.suppressed, TerminalReason.localTimePassed)
         for route in routes.map(\.id) {
             let ids = gone.filter { $0.route == route }.map(\.id.value)
             for start in stride(from: 0, to: ids.count, by: membersMax) {
                 let group = Array(ids[start..<min(start + membersMax, ids.count)])
-                look.early.append(SimulatedLook.EarlyGroup(ending: ending, route: route, members: group))
+                query.early.append(
+                    SimulatedAudienceQuery.EarlyGroup(terminalStatus: terminalStatus, route: route, members: group))
             }
         }
     }

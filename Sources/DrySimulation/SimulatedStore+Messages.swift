@@ -87,7 +87,7 @@ extension SimulatedStore {
         } else {
             plans.append(plan)
         }
-        if let rate = message.ratePerSecond { _ = wish(.rate(rate), message.id, now: now) }
+        if let rate = message.ratePerSecond { _ = control(.rate(rate), message.id, now: now) }
     }
 
     /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
@@ -100,7 +100,7 @@ extension SimulatedStore {
         }
         lastPlanned[plans[place].urgency] = plans[place].app
         let message = messages[messagePlace]
-        var slice = look(
+        var slice = query(
             at: message, after: plans[place].plannedThrough,
             message.localSending == nil ? idsMax : idsMax * LocalHour.slicesAtOnce)
         if let sending = message.localSending { sort(&slice, by: sending, of: message, groupsOf: parcelMembersMax) }
@@ -121,19 +121,19 @@ extension SimulatedStore {
         finishIfComplete(messagePlace, now)
         return SimulatedSlice(
             message: message.id, app: message.app, routes: routes, ready: ready(among: written, of: message, now),
-            waitsForRate: written.contains { !$0.isHeld && $0.isPaced }, members: slice.members.count,
+            waitsForRate: written.contains { !$0.isOnHold && $0.isRateLimited }, members: slice.members.count,
             isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
     }
 
     /// Counted, for their provider too where they had one; told as a settle of parcel 0.
     private mutating func end(
-        _ early: [SimulatedLook.EarlyGroup], _ messagePlace: Int, settle: Int64, _ now: WallInstant
+        _ early: [SimulatedAudienceQuery.EarlyGroup], _ messagePlace: Int, settle: Int64, _ now: WallInstant
     ) {
         for (number, group) in early.enumerated() {
-            addToMessage(messagePlace, EndingCount(ending: group.ending, count: group.members.count))
+            addToMessage(messagePlace, TerminalCount(terminalStatus: group.terminalStatus, count: group.members.count))
             if let provider = group.route.flatMap({ route($0) })?.provider {
                 var counts = ProviderCounts(provider: provider)
-                counts.counts[Int(group.ending.state.rawValue) - 1] = Int64(group.members.count)
+                counts.counts[Int(group.terminalStatus.state.rawValue) - 1] = Int64(group.members.count)
                 add(counts, messagePlace)
             }
             history.append(
@@ -141,7 +141,8 @@ extension SimulatedStore {
                     message: messages[messagePlace].id, parcel: ParcelID(0), settle: Int32(settle), place: number + 1,
                     route: group.route ?? RouteID(0),
                     entry: HistoryEntry(
-                        .ended(group.ending), attempts: 0, members: group.members.sorted().map(RegistrationID.init)),
+                        .ended(group.terminalStatus), attempts: 0,
+                        members: group.members.sorted().map(RegistrationID.init)),
                     at: now))
         }
     }
@@ -149,11 +150,11 @@ extension SimulatedStore {
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {
         let known = plans.indices.filter { knownFormats.contains(plans[$0].format) }
         /// The apps go round, from the one behind that.
-        func hadItsTurn(_ plan: PlanRow) -> Bool { lastPlanned[plan.urgency].map { plan.app <= $0 } ?? false }
+        func wasPlannedLast(_ plan: PlanRow) -> Bool { lastPlanned[plan.urgency].map { plan.app <= $0 } ?? false }
         return known.min { left, right in
             let (one, other) = (plans[left], plans[right])
             if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
-            if hadItsTurn(one) != hadItsTurn(other) { return hadItsTurn(other) }
+            if wasPlannedLast(one) != wasPlannedLast(other) { return wasPlannedLast(other) }
             if one.app != other.app { return one.app < other.app }
             switch (one.plannedAt, other.plannedAt) {
             case (nil, .some): return true
@@ -201,28 +202,32 @@ extension SimulatedStore {
                 id: ParcelID(lastParcel), message: message.id, app: message.app, route: route, format: message.format,
                 service: message.service, urgency: message.urgency, attempt: 0, lapses: 0, retrySpent: .zero,
                 isBadgeMarked: false,
-                answerLost: false, dueAt: max(instant ?? now, now), expiresAt: expiresAt, isHeld: isStopped(message.id),
-                isPaced: isPaced(message.id), members: ids, settled: [Bool](repeating: false, count: ids.count)))
+                answerLost: false, dueAt: max(instant ?? now, now), expiresAt: expiresAt,
+                isOnHold: isStopped(message.id),
+                isRateLimited: isRateLimited(message.id), members: ids,
+                settled: [Bool](repeating: false, count: ids.count)))
     }
 
     /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.
-    package mutating func addToMessage(_ place: Int, _ ending: EndingCount) {
-        messages[place].counts[Int(ending.ending.state.rawValue) - 1] += Int64(ending.count)
-        addReason(place, ending)
+    package mutating func addToMessage(_ place: Int, _ terminalStatus: TerminalCount) {
+        messages[place].counts[Int(terminalStatus.terminalStatus.state.rawValue) - 1] += Int64(terminalStatus.count)
+        addReason(place, terminalStatus)
     }
 
-    package mutating func addReason(_ place: Int, _ ending: EndingCount) {
-        guard ending.ending != Ending(.accepted) else { return }
-        if let known = messages[place].reasons.firstIndex(where: { $0.ending == ending.ending }) {
-            let count = messages[place].reasons[known].count + Int64(ending.count)
-            messages[place].reasons[known] = EndingTotal(ending: ending.ending, count: count)
+    package mutating func addReason(_ place: Int, _ terminalStatus: TerminalCount) {
+        guard terminalStatus.terminalStatus != TerminalStatus(.accepted) else { return }
+        if let known = messages[place].reasons.firstIndex(where: { $0.terminalStatus == terminalStatus.terminalStatus })
+        {
+            let count = messages[place].reasons[known].count + Int64(terminalStatus.count)
+            messages[place].reasons[known] = TerminalTotal(terminalStatus: terminalStatus.terminalStatus, count: count)
             return
         }
-        messages[place].reasons.append(EndingTotal(ending: ending.ending, count: Int64(ending.count)))
+        messages[place].reasons.append(
+            TerminalTotal(terminalStatus: terminalStatus.terminalStatus, count: Int64(terminalStatus.count)))
         messages[place].reasons.sort { left, right in
-            left.ending.state == right.ending.state
-                ? left.ending.reason < right.ending.reason
-                : left.ending.state.rawValue < right.ending.state.rawValue
+            left.terminalStatus.state == right.terminalStatus.state
+                ? left.terminalStatus.reason < right.terminalStatus.reason
+                : left.terminalStatus.state.rawValue < right.terminalStatus.state.rawValue
         }
     }
 

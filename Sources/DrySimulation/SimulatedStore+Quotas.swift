@@ -4,18 +4,18 @@ import PushModel
 /// Who may use which part of a project's quota.
 package struct QuotaRow: Equatable, Sendable {
     package let project: String
-    package var book = QuotaBook()
+    package var quotaLedger = QuotaLedger()
 }
 
 extension SimulatedStore {
     package mutating func answer(
-        _ ask: QuotaAsk, of process: ProcessID, project: String, now: WallInstant
+        _ ask: QuotaRequest, of process: ProcessID, project: String, now: WallInstant
     ) -> QuotaGrant? {
         if let place = quotas.firstIndex(where: { $0.project == project }) {
-            return quotas[place].book.answer(ask, of: process, now: now)
+            return quotas[place].quotaLedger.answer(ask, of: process, now: now)
         }
         var row = QuotaRow(project: project)
-        let grant = row.book.answer(ask, of: process, now: now)
+        let grant = row.quotaLedger.answer(ask, of: process, now: now)
         quotas.append(row)
         return grant
     }

@@ -22,41 +22,41 @@ extension SimulatedStore {
     }
 
     /// What one of its parcels, new or come back, waits for; unless it is stopped.
-    func isPaced(_ id: MessageID) -> Bool {
+    func isRateLimited(_ id: MessageID) -> Bool {
         message(id).map { $0.ratePerSecond != nil && !$0.isStopped } ?? false
     }
 
     func waitsForRate(_ place: Int, _ now: WallInstant) -> Bool {
         let parcel = parcels[place]
-        return isPaced(parcel.message) && !parcel.travelsAlone && parcel.home == nil && now < parcel.expiresAt
+        return isRateLimited(parcel.message) && !parcel.isQuarantined && parcel.origin == nil && now < parcel.expiresAt
     }
 
     mutating func pace(_ id: MessageID, _ now: WallInstant) {
         hasFoundRated = true
         for place in parcels.indices where parcels[place].message == id && parcels[place].isReady {
-            if waitsForRate(place, now) { parcels[place].isPaced = true }
+            if waitsForRate(place, now) { parcels[place].isRateLimited = true }
         }
     }
 
     /// Some of it waits for a rate in vain.
-    func isUnpaced(_ message: MessageRow, _ now: WallInstant) -> Bool {
-        message.ratePerSecond == nil || hasExpired(message, \.isPaced, now)
+    func isRateLifted(_ message: MessageRow, _ now: WallInstant) -> Bool {
+        message.ratePerSecond == nil || hasExpired(message, \.isRateLimited, now)
     }
 
-    mutating func unpace(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
+    mutating func liftRates(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
         guard let message = message(id), !message.isStopped else { return 0 }
         let places = parcels.indices.filter { place in
-            parcels[place].message == id && parcels[place].isPaced
+            parcels[place].message == id && parcels[place].isRateLimited
                 && (message.ratePerSecond == nil || parcels[place].expiresAt <= now)
         }
-        for place in places.prefix(limit) { parcels[place].isPaced = false }
+        for place in places.prefix(limit) { parcels[place].isRateLimited = false }
         return min(places.count, limit)
     }
 
     /// Leased without having waited: it counts all the same, but for whom is held back, and what is only cut in two.
     mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
         if now < parcel.expiresAt, parcel.lapses < PoisonRule.lapsesMax {
-            take(parcel.members.count - parcel.heldCount, parcel.message, now)
+            take(parcel.members.count - parcel.deferredCount, parcel.message, now)
         }
     }
 
@@ -68,21 +68,21 @@ extension SimulatedStore {
     }
 
     /// A share of the next parcel of the route and service whose message's turn it is.
-    package mutating func leasePaced(
+    package mutating func leaseRateLimited(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         passing: [MessageID] = [], now: WallInstant
     ) -> (parcel: LeasedParcel?, again: Duration?) {
-        let inTurn = waiting(route, service, knownFormats, passing, now).filter { place in
+        let inOrder = waiting(route, service, knownFormats, passing, now).filter { place in
             rates.contains { $0.message == parcels[place].message && $0.instant(now) <= now }
         }
         var leased: LeasedParcel?
-        if let place = inTurn.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
-            leased = leaseShare(of: place, service, owner, leaseFor, now)
+        if let place = inOrder.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
+            leased = leaseQuantum(of: place, service, owner, leaseFor, now)
         }
         let left = waiting(route, service, knownFormats, passing, now).map { parcels[$0].message }
         let next = rates.filter { left.contains($0.message) }.map { $0.instant(now) }.min()
         // Who is held back is known when it was said already.
-        if let leased { take(-leased.heldCount, leased.message, now) }
+        if let leased { take(-leased.deferredCount, leased.message, now) }
         return (leased, next.map { max(.zero, $0 - now) })
     }
 
@@ -91,8 +91,8 @@ extension SimulatedStore {
     ) -> [Int] {
         parcels.indices.filter {
             let parcel = parcels[$0]
-            return parcel.isPaced && parcel.route == route && parcel.service == service && parcel.dueAt <= now
-                && formats.contains(parcel.format) && isPaced(parcel.message) && !passing.contains(parcel.message)
+            return parcel.isRateLimited && parcel.route == route && parcel.service == service && parcel.dueAt <= now
+                && formats.contains(parcel.format) && isRateLimited(parcel.message) && !passing.contains(parcel.message)
         }
     }
 
@@ -101,29 +101,29 @@ extension SimulatedStore {
         return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
     }
 
-    private mutating func leaseShare(
+    private mutating func leaseQuantum(
         of place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
     ) -> LeasedParcel {
         let parcel = parcels[place]
         let rate = message(parcel.message)?.ratePerSecond ?? 1
         let isSent = now < parcel.expiresAt
-        let share = isSent ? MessagePace.share(of: parcel.pending, perSecond: rate) : parcel.pending
-        if isSent { take(share, parcel.message, now) }
-        guard share < parcel.pending else {
-            parcels[place].isPaced = false
+        let quantum = isSent ? MessagePace.quantum(of: parcel.pending, perSecond: rate) : parcel.pending
+        if isSent { take(quantum, parcel.message, now) }
+        guard quantum < parcel.pending else {
+            parcels[place].isRateLimited = false
             return lease(isSent ? gather(into: place, rate, now) : place, service, owner, leaseFor, now)
         }
-        return lease(carve(share, from: place), service, owner, leaseFor, now)
+        return lease(split(quantum, from: place), service, owner, leaseFor, now)
     }
 
     /// Takes in what waits next and differs in nothing but its members, whole parcels as long as there is room.
     private mutating func gather(into place: Int, _ rate: Int32, _ now: WallInstant) -> Int {
         let own = parcels[place]
         guard own.isUntouched else { return place }
-        let room = MessagePace.share(of: Self.gatheredMax, perSecond: rate) - own.members.count
+        let room = MessagePace.quantum(of: Self.gatheredMax, perSecond: rate) - own.members.count
         let waiting = parcels.indices.filter {
             let other = parcels[$0]
-            return other.isPaced && other.message == own.message && other.route == own.route && other.dueAt <= now
+            return other.isRateLimited && other.message == own.message && other.route == own.route && other.dueAt <= now
         }
         let next = waiting.sorted { isBefore(parcels[$0], parcels[$1]) }.prefix(Self.gatheredParcelsMax)
         var (members, taken) = (own.members, [ParcelID]())
@@ -143,7 +143,7 @@ extension SimulatedStore {
     private static let gatheredParcelsMax = 256
 
     /// Handed over, as what is left of a settle is.
-    private mutating func carve(_ count: Int, from place: Int) -> Int {
+    private mutating func split(_ count: Int, from place: Int) -> Int {
         let whole = parcels[place]
         let taken = whole.settled.indices.filter { !whole.settled[$0] }.prefix(count)
         for index in taken { parcels[place].settled[index] = true }
@@ -163,7 +163,7 @@ extension SimulatedStore {
     }
 
     /// Routes with a parcel that waits for its message's rate; by rising id, then service.
-    package func pacedRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
+    package func rateLimitedRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.flatMap { route in
             TopicService.allCases.compactMap { service in
                 let waiting = waiting(route.id, service, knownFormats, [], now)
@@ -171,7 +171,7 @@ extension SimulatedStore {
                 let instants = rates.filter { waiting.contains($0.message) }.map { $0.instant(now) }
                 guard let next = instants.min() else { return nil }
                 var ready = route.ready(service, ordinary: false, urgent: false, lapsed: false)
-                ready.pacedAfter = max(.zero, next - now)
+                ready.quantumAfter = max(.zero, next - now)
                 return ready
             }
         }

@@ -22,27 +22,27 @@ extension SimulatedStore {
     }
 
     @discardableResult
-    package mutating func register(_ said: DeviceRegistration, app: AppID, now: WallInstant) -> RegistrationChange {
+    package mutating func register(_ input: DeviceRegistration, app: AppID, now: WallInstant) -> RegistrationChange {
         let route = routeOf(
-            app: app, provider: said.provider, environment: said.environment, topic: said.topic)
-        let place = placeOfDevice(app: app, installation: said.installation, kind: said.kind)
-        let holderPlace = placeOfHolder(app: app, of: said)
+            app: app, provider: input.provider, environment: input.environment, topic: input.topic)
+        let place = placeOfDevice(app: app, installation: input.installation, kind: input.kind)
+        let holderPlace = placeOfHolder(app: app, of: input)
         let decision = TokenLifecycle.register(
-            existing: place.map { registrations[$0].standingRow },
-            holder: holderPlace.map { registrations[$0].standingRow },
-            incoming: IncomingRegistration(registration: said, route: route))
+            existing: place.map { registrations[$0].storedRow },
+            holder: holderPlace.map { registrations[$0].storedRow },
+            incoming: IncomingRegistration(registration: input, route: route))
         guard decision.change != .stale else { return .stale }
-        if let holderPlace, let robbed = decision.formerHolder {
-            tell(.moved, "moved", of: registrations[holderPlace], now)
+        if let holderPlace, let lostToken = decision.formerHolder {
+            publish(.moved, "moved", of: registrations[holderPlace], now)
             forgetSuspicion(registrations[holderPlace].id)
-            registrations[holderPlace].stored = robbed
+            registrations[holderPlace].stored = lostToken
         }
-        write(decision, said, at: place, app, now)
+        write(decision, input, at: place, app, now)
         return decision.change
     }
 
     private mutating func write(
-        _ decision: RegistrationDecision, _ said: DeviceRegistration, at place: Int?, _ app: AppID, _ now: WallInstant
+        _ decision: RegistrationDecision, _ input: DeviceRegistration, at place: Int?, _ app: AppID, _ now: WallInstant
     ) {
         guard let place else {
             lastRegistration += 1
@@ -50,24 +50,24 @@ extension SimulatedStore {
             row.id = RegistrationID(lastRegistration)
             registrations.append(
                 RegistrationRow(
-                    id: RegistrationID(lastRegistration), app: app, stored: row, badge: max(said.badge ?? 0, 0),
-                    registeredAt: said.learned(at: now), createdAt: now, asOf: said.asOf))
+                    id: RegistrationID(lastRegistration), app: app, stored: row, badge: max(input.badge ?? 0, 0),
+                    registeredAt: input.learned(at: now), createdAt: now, asOf: input.asOf))
             return
         }
-        if decision.replacedGeneration != nil { tell(.replaced, "replaced", of: registrations[place], now) }
+        if decision.replacedGeneration != nil { publish(.replaced, "replaced", of: registrations[place], now) }
         if decision.liftsSuspicion { forgetSuspicion(registrations[place].id) }
         registrations[place].stored = decision.row
-        registrations[place].asOf = said.asOf ?? registrations[place].asOf
-        registrations[place].registeredAt = max(registrations[place].registeredAt, said.learned(at: now))
+        registrations[place].asOf = input.asOf ?? registrations[place].asOf
+        registrations[place].registeredAt = max(registrations[place].registeredAt, input.learned(at: now))
     }
 
     /// Whoever else has the token.
-    package func placeOfHolder(app: AppID, of said: DeviceRegistration) -> Int? {
+    package func placeOfHolder(app: AppID, of input: DeviceRegistration) -> Int? {
         registrations.indices.first {
-            registrations[$0].stored.token == said.token && registrations[$0].app == app && registrations[$0].isLive
-                && registrations[$0].stored.provider == said.provider
-                && !(registrations[$0].stored.installation == said.installation
-                    && registrations[$0].stored.kind == said.kind)
+            registrations[$0].stored.token == input.token && registrations[$0].app == app && registrations[$0].isLive
+                && registrations[$0].stored.provider == input.provider
+                && !(registrations[$0].stored.installation == input.installation
+                    && registrations[$0].stored.kind == input.kind)
         }
     }
 
@@ -105,22 +105,22 @@ extension SimulatedStore {
 
     @discardableResult
     package mutating func undo(feedback id: Int64, app: AppID, now: WallInstant) -> SimulatedUndo {
-        guard let told = feedback.firstIndex(where: { $0.app == app && $0.id == id }) else { return .unknownFeedback }
-        guard let place = placeOfRegistration(feedback[told].registration) else { return .unknownDevice }
+        guard let entry = feedback.firstIndex(where: { $0.app == app && $0.id == id }) else { return .unknownFeedback }
+        guard let place = placeOfRegistration(feedback[entry].registration) else { return .unknownDevice }
         let row = registrations[place]
-        let isHeldElsewhere = registrations.contains {
+        let isTokenTaken = registrations.contains {
             $0.app == app && $0.id != row.id && $0.isLive && $0.stored.hasSameToken(as: row.stored)
         }
         let decision = TokenLifecycle.undo(
             Retirement(
-                verdict: feedback[told].verdict, generation: feedback[told].generation,
-                isUndone: feedback[told].isUndone),
-            state: row.stored.state, generation: row.stored.generation, isHeldElsewhere: isHeldElsewhere)
+                verdict: feedback[entry].verdict, generation: feedback[entry].generation,
+                isUndone: feedback[entry].isUndone),
+            state: row.stored.state, generation: row.stored.generation, isTokenTaken: isTokenTaken)
         if case .revived(let generation) = decision {
             registrations[place].stored.state = .active
             registrations[place].stored.beginGeneration(generation)
-            feedback[told].isUndone = true
-            tell(.undone, "undone", of: registrations[place], now)
+            feedback[entry].isUndone = true
+            publish(.undone, "undone", of: registrations[place], now)
         }
         return .decided(decision, registrations[place].stored.state)
     }
@@ -129,7 +129,7 @@ extension SimulatedStore {
         suspicions.removeAll { $0.registration == registration }
     }
 
-    package mutating func tell(
+    package mutating func publish(
         _ verdict: FeedbackVerdict, _ reason: String, of row: RegistrationRow, _ now: WallInstant,
         _ environments: EnvironmentChange? = nil
     ) {

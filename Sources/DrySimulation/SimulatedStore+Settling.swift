@@ -4,16 +4,16 @@ import PushModel
 extension SimulatedStore {
     /// Compare-and-set on (parcel, epoch, settles, leased): everything, or nothing.
     package mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
-        guard let place = placeOfParcel(settlement.parcel) else { return .fenced(standing: nil) }
+        guard let place = placeOfParcel(settlement.parcel) else { return .fenced(status: nil) }
         let parcel = parcels[place]
         guard parcel.epoch == settlement.epoch, parcel.settles == settlement.settles, parcel.lease != nil else {
             return .fenced(
-                standing: ParcelStanding(
+                status: ParcelStatus(
                     epoch: parcel.epoch, settles: parcel.settles, isLeased: parcel.lease != nil))
         }
-        tell(settlement, place, now)
+        publish(settlement, place, now)
         write(settlement, place)
-        count(settlement.sample, on: parcel.home?.route ?? parcel.route, now)
+        count(settlement.sample, on: parcel.origin?.route ?? parcel.route, now)
         for remainder in settlement.remainders where !remainder.members.isEmpty {
             insert(remainder, of: parcels[place], now)
         }
@@ -21,7 +21,7 @@ extension SimulatedStore {
         return .settled
     }
 
-    private mutating func tell(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
+    private mutating func publish(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
         for (number, entry) in settlement.history.filter({ !$0.members.isEmpty }).enumerated() {
             history.append(
                 HistoryRow(
@@ -35,8 +35,8 @@ extension SimulatedStore {
         for index in parcels[place].settled.indices {
             parcels[place].settled[index] = settlement.settledBits[index >> 3] & (1 << UInt8(index & 7)) != 0
         }
-        for ending in settlement.endings {
-            parcels[place].counts[Int(ending.ending.state.rawValue) - 1] += Int64(ending.count)
+        for terminalStatus in settlement.terminalCounts {
+            parcels[place].counts[Int(terminalStatus.terminalStatus.state.rawValue) - 1] += Int64(terminalStatus.count)
         }
         parcels[place].handedOver += settlement.remainders.reduce(0) { $0 + $1.members.count }
     }
@@ -50,17 +50,18 @@ extension SimulatedStore {
                 format: parcel.format, service: parcel.service, urgency: parcel.urgency, attempt: remainder.attempt,
                 lapses: remainder.lapses,
                 retrySpent: remainder.retrySpent, isBadgeMarked: parcel.isBadgeMarked && remainder.isCounted,
-                answerLost: remainder.answerLost, waitsFor: remainder.cause, home: remainder.home,
+                answerLost: remainder.answerLost, waitsFor: remainder.cause, origin: remainder.origin,
                 dueAt: remainder.dueAt ?? now + remainder.dueAfter, expiresAt: parcel.expiresAt,
-                isHeld: isStopped(parcel.message),
-                isPaced: isPaced(parcel.message) && remainder.lapses < PoisonRule.aloneFrom && remainder.home == nil,
+                isOnHold: isStopped(parcel.message),
+                isRateLimited: isRateLimited(parcel.message) && remainder.lapses < PoisonRule.quarantineFrom
+                    && remainder.origin == nil,
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 
     /// The reasons at once; the counts as the parcel goes.
     private mutating func fold(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
         guard let messagePlace = placeOfMessage(settlement.message) else { return }
-        for ending in settlement.endings { addReason(messagePlace, ending) }
+        for terminalStatus in settlement.terminalCounts { addReason(messagePlace, terminalStatus) }
         guard settlement.pendingAfter == 0 else { return }
         for state in TerminalState.allCases.indices {
             messages[messagePlace].counts[state] += parcels[place].counts[state]

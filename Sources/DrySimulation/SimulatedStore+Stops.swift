@@ -2,9 +2,9 @@ import DeliveryRules
 import PushModel
 
 extension SimulatedStore {
-    package mutating func wish(_ wish: LifeWish, _ id: MessageID, now: WallInstant) -> LifeReply {
+    package mutating func control(_ control: ControlRequest, _ id: MessageID, now: WallInstant) -> ControlReply {
         guard let place = placeOfMessage(id) else { return .noSuchMessage }
-        switch wish {
+        switch control {
         case .cancel: cancel(place)
         case .pause:
             if messages[place].state.rawValue < MessageState.paused.rawValue { messages[place].state = .paused }
@@ -13,18 +13,18 @@ extension SimulatedStore {
         }
         let message = messages[place]
         if message.isStopped {
-            let isNews = wish == .pause || wish == .cancel
-            if isNews, message.audience != message.members, !stops.contains(id) { stops.append(id) }
-        } else if wish == .resume {
+            let isNew = control == .pause || control == .cancel
+            if isNew, message.audience != message.members, !stops.contains(id) { stops.append(id) }
+        } else if control == .resume {
             stops.removeAll { $0 == id }
         }
-        let stands =
-            switch wish {
+        let done =
+            switch control {
             case .pause: message.state == .paused
             case .resume, .rate: message.state != .cancelled && message.state != .finished
             case .cancel: message.state == .cancelled
             }
-        return stands ? .stands : .over(message.state)
+        return done ? .done : .over(message.state)
     }
 
     private mutating func cancel(_ place: Int) {
@@ -78,12 +78,12 @@ extension SimulatedStore {
     package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
 
     /// Out of the way of leases.
-    mutating func hold(_ id: MessageID, atMost limit: Int = .max) -> Int {
+    mutating func putOnHold(_ id: MessageID, atMost limit: Int = .max) -> Int {
         guard isStopped(id) else { return 0 }
         let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].waits }.prefix(limit)
         for place in places {
-            parcels[place].isHeld = true
-            parcels[place].isPaced = false
+            parcels[place].isOnHold = true
+            parcels[place].isRateLimited = false
         }
         return places.count
     }
@@ -91,9 +91,9 @@ extension SimulatedStore {
     /// Who waited meanwhile has waited longer.
     mutating func release(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
         guard !isStopped(id) else { return 0 }
-        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isHeld }.prefix(limit)
+        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isOnHold }.prefix(limit)
         for place in places {
-            parcels[place].isHeld = false
+            parcels[place].isOnHold = false
             parcels[place].dueAt = max(parcels[place].dueAt, now)
         }
         return places.count
@@ -101,23 +101,23 @@ extension SimulatedStore {
 
     /// The steps of a page of messages, of which some is held, or waits for a rate in vain, or which are stopped; and what
     /// comes behind them.
-    func look(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
-        let held = Set(parcels.filter(\.isHeld).map(\.message))  // lookup only
-        let paced = Set(parcels.filter(\.isPaced).map(\.message))  // lookup only
+    func checkControls(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
+        let onHold = Set(parcels.filter(\.isOnHold).map(\.message))  // lookup only
+        let rateLimited = Set(parcels.filter(\.isRateLimited).map(\.message))  // lookup only
         let all = messages.filter { message in
-            held.contains(message.id) || stops.contains(message.id)
-                || paced.contains(message.id) && isUnpaced(message, now)
+            onHold.contains(message.id) || stops.contains(message.id)
+                || rateLimited.contains(message.id) && isRateLifted(message, now)
         }
         let behind = all.filter { message in last.map { $0 < message.id } ?? true }
         let found = behind.sorted { $0.id < $1.id }.prefix(limit)
         // Held first of all: what is still among the ready ones stands in others' way.
-        var steps = found.filter(\.isStopped).map { UpkeepStep.hold($0.id) }
+        var steps = found.filter(\.isStopped).map { UpkeepStep.putOnHold($0.id) }
         steps += found.filter { isOver($0, now) }.map { .end($0.id) }
         for message in found where !message.isStopped {
             steps.append(.release(message.id))
-            if isUnpaced(message, now) { steps.append(.unpace(message.id)) }
+            if isRateLifted(message, now) { steps.append(.liftRates(message.id)) }
         }
-        if let next = found.last, found.count == limit { return steps + [.look(after: next.id)] }
+        if let next = found.last, found.count == limit { return steps + [.checkControls(after: next.id)] }
         return steps + (last == nil && found.isEmpty ? [.forgetRates] : [.forgetStops, .forgetRates])
     }
 
@@ -135,7 +135,7 @@ extension SimulatedStore {
 
     /// Nobody will send any more what is held of it, or some of that.
     private func isOver(_ message: MessageRow, _ now: WallInstant) -> Bool {
-        message.state == .cancelled || message.state == .paused && hasExpired(message, \.isHeld, now)
+        message.state == .cancelled || message.state == .paused && hasExpired(message, \.isOnHold, now)
     }
 
     /// All of it, or what left at the hours of earlier clocks.
@@ -150,10 +150,10 @@ extension SimulatedStore {
     ) -> [(settlement: Settlement, before: ParcelRow)] {
         guard let message = message(id), message.isStopped else { return [] }
         let isCancelled = message.state == .cancelled
-        let over = parcels.filter { $0.message == id && $0.isHeld && (isCancelled || $0.expiresAt <= now) }
+        let over = parcels.filter { $0.message == id && $0.isOnHold && (isCancelled || $0.expiresAt <= now) }
         return over.prefix(limit).map(\.id).compactMap { id in
             guard let place = placeOfParcel(id) else { return nil }
-            parcels[place].isHeld = false
+            parcels[place].isOnHold = false
             parcels[place].epoch += 1
             parcels[place].lease = LeaseRow(owner: ProcessID(message.id.value), until: now)
             let before = parcels[place]
@@ -172,14 +172,14 @@ extension MessageRow {
 }
 
 extension ParcelRow {
-    package var isReady: Bool { lease == nil && !isHeld && !isPaced }
+    package var isReady: Bool { lease == nil && !isOnHold && !isRateLimited }
     /// For a lease, or for its rate before that.
-    var waits: Bool { lease == nil && !isHeld }
+    var waits: Bool { lease == nil && !isOnHold }
 
     fileprivate var unsent: UnsentParcel {
         UnsentParcel(
             id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
             mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), members: members, settledBits: bitmap,
-            heldBits: uncounted?.bits ?? [])
+            deferredBits: uncounted?.bits ?? [])
     }
 }

@@ -3,7 +3,7 @@ import PushModel
 
 // Each step decides by the rows as it finds them: what was read before it may be long over.
 extension SimulatedStore {
-    package mutating func keepUp(
+    package mutating func maintain(
         _ step: UpkeepStep, _ limits: UpkeepLimits, under rule: SuspicionRule, now: WallInstant
     ) -> UpkeepReply {
         var reply = UpkeepReply()
@@ -15,14 +15,14 @@ extension SimulatedStore {
         case .fallDue:
             reply.count = fallDue(now: now, atMost: limits.fallenMax)
             reply.isFull = reply.count > 0
-        case .look(let last): reply.found = look(after: last, atMost: limits.messagesMax, now)
-        case .hold(let message): reply.count = hold(message, atMost: limits.movedMax)
+        case .checkControls(let last): reply.found = checkControls(after: last, atMost: limits.messagesMax, now)
+        case .putOnHold(let message): reply.count = putOnHold(message, atMost: limits.movedMax)
         case .end(let message):
             reply.settled = end(message, atMost: limits.endedMax, now)
             reply.count = reply.settled.count
             reply.isFull = reply.count == limits.endedMax
         case .release(let message): reply.count = release(message, atMost: limits.movedMax, now)
-        case .unpace(let message): reply.count = unpace(message, atMost: limits.movedMax, now)
+        case .liftRates(let message): reply.count = liftRates(message, atMost: limits.movedMax, now)
         case .forgetStops: reply.count = forgetStops()
         case .forgetRates: reply.count = forgetRates()
         }
@@ -31,12 +31,12 @@ extension SimulatedStore {
     }
 
     /// A whole round, beside which nothing happens. → rows that were moved
-    package mutating func keepUp(
+    package mutating func maintain(
         _ upkeep: Upkeep, _ limits: UpkeepLimits = UpkeepLimits(), under rule: SuspicionRule = .standard,
         now: WallInstant
     ) -> Int {
         var round = UpkeepRound(upkeep)
-        while let step = round.step { round.advance(keepUp(step, limits, under: rule, now: now)) }
+        while let step = round.step { round.advance(maintain(step, limits, under: rule, now: now)) }
         return round.moved
     }
 }
@@ -44,8 +44,8 @@ extension SimulatedStore {
 extension UpkeepStep {
     fileprivate var movesParcels: Bool {
         switch self {
-        case .hold, .release, .unpace: true
-        case .rescue, .confirm, .fallDue, .look, .end, .forgetStops, .forgetRates: false
+        case .putOnHold, .release, .liftRates: true
+        case .rescue, .confirm, .fallDue, .checkControls, .end, .forgetStops, .forgetRates: false
         }
     }
 }

@@ -7,7 +7,7 @@ package struct SimulatedVerdictReport: Equatable, Sendable {
     package var suspected = 0
     package var cleared = 0
     /// Routes whose tokens were found in the other environment, and did not move.
-    package var held: [RouteID] = []
+    package var suspectRoutes: [RouteID] = []
 }
 
 /// What a look at the doubts did.
@@ -22,10 +22,10 @@ extension SimulatedStore {
     ) -> SimulatedVerdictReport {
         var report = SimulatedVerdictReport()
         let verdicts = SimulatedStore.eachOnce(verdicts)
-        report.held = count(verdicts, rule, now)
-        for verdict in verdicts.map({ report.held.contains($0.route) ? $0.staying : $0 }) {
+        report.suspectRoutes = count(verdicts, rule, now)
+        for verdict in verdicts.map({ report.suspectRoutes.contains($0.route) ? $0.staying : $0 }) {
             guard let place = placeOfRegistration(verdict.registration),
-                let state = TokenLifecycle.judge(verdict, standing: registrations[place].standing)
+                let state = TokenLifecycle.judge(verdict, status: registrations[place].status)
             else { continue }
             apply(state, verdict, place, &report, now)
         }
@@ -55,40 +55,40 @@ extension SimulatedStore {
         case (.retired, .unregistered(_, let reason)):
             report.retired += 1
             forgetSuspicion(row.id)
-            tell(.retired, reason, of: row, now)
+            publish(.retired, reason, of: row, now)
         case (.active, .found(let route)):
             registrations[place].move(to: route)
             if row.stored.state == .suspected {
                 report.cleared += 1
                 forgetSuspicion(row.id)
-                tell(.cleared, "accepted", of: row, now)
+                publish(.cleared, "accepted", of: row, now)
             }
             guard let from = self.route(row.stored.route), let to = self.route(route) else { return }
             let change = EnvironmentChange(from: from.environment, to: to.environment)
-            tell(.environmentChanged, "accepted", of: row, now, change)
+            publish(.environmentChanged, "accepted", of: row, now, change)
         case (.suspected, .suspected(let reason)), (.suspected, .suspectedInBoth(let reason)):
-            doubt(row, reason, now)
+            suspicion(row, reason, now)
             if case .suspectedInBoth = verdict.verdict { registrations[place].noteCompared() }
             guard row.stored.state != .suspected else { return }
             report.suspected += 1
-            tell(.suspected, reason, of: row, now)
+            publish(.suspected, reason, of: row, now)
         default:
             report.cleared += 1
             forgetSuspicion(row.id)
-            tell(.cleared, "accepted", of: row, now)
+            publish(.cleared, "accepted", of: row, now)
         }
     }
 
     /// Repeats the doubt that waits, or opens a window.
-    private mutating func doubt(_ row: RegistrationRow, _ reason: String, _ now: WallInstant) {
+    private mutating func suspicion(_ row: RegistrationRow, _ reason: String, _ now: WallInstant) {
         if let place = suspicions.firstIndex(where: { $0.registration == row.id }) {
-            suspicions[place].doubtedAt = now
+            suspicions[place].repeatedAt = now
             return
         }
         suspicions.append(
             SuspicionRow(
                 registration: row.id, route: row.stored.route, generation: row.stored.generation, reason: reason,
-                suspectedAt: now, lookAt: now))
+                suspectedAt: now, checkAt: now))
         suspicions.sort { $0.registration < $1.registration }
     }
 
@@ -133,18 +133,18 @@ extension SimulatedStore {
     package mutating func confirmSuspicions(
         _ rule: SuspicionRule, now: WallInstant, atMost limit: Int = UpkeepLimits().judgedMax
     ) -> SimulatedSuspicionReport {
-        let inTurn = suspicions.filter { $0.lookAt <= now }.sorted { left, right in
-            left.lookAt == right.lookAt ? left.registration < right.registration : left.lookAt < right.lookAt
+        let inOrder = suspicions.filter { $0.checkAt <= now }.sorted { left, right in
+            left.checkAt == right.checkAt ? left.registration < right.registration : left.checkAt < right.checkAt
         }
-        let due = inTurn.prefix(limit).sorted { $0.registration < $1.registration }
+        let due = inOrder.prefix(limit).sorted { $0.registration < $1.registration }
         var retired = 0
-        for (suspicion, judgement) in due.map({ ($0, rule.judge(standing($0, rule, now))) }) {
+        for (suspicion, judgement) in due.map({ ($0, rule.judge(status($0, rule, now))) }) {
             switch judgement {
             case .waits(let pause):
                 guard let place = suspicions.firstIndex(where: { $0.registration == suspicion.registration }) else {
                     continue
                 }
-                suspicions[place].lookAt = now + pause
+                suspicions[place].checkAt = now + pause
             case .dropped: forgetSuspicion(suspicion.registration)
             case .confirmed:
                 forgetSuspicion(suspicion.registration)
@@ -154,10 +154,10 @@ extension SimulatedStore {
         return SimulatedSuspicionReport(judged: due.count, retired: retired)
     }
 
-    private func standing(_ suspicion: SuspicionRow, _ rule: SuspicionRule, _ now: WallInstant) -> StandingDoubt {
+    private func status(_ suspicion: SuspicionRow, _ rule: SuspicionRule, _ now: WallInstant) -> PendingSuspicion {
         let since = suspicion.suspectedAt.minute
-        return StandingDoubt(
-            age: now - suspicion.suspectedAt, repeatedAfter: suspicion.doubtedAt.map { $0 - suspicion.suspectedAt },
+        return PendingSuspicion(
+            age: now - suspicion.suspectedAt, repeatedAfter: suspicion.repeatedAt.map { $0 - suspicion.suspectedAt },
             inWindow: sampleOf(suspicion.route, within: since...since + rule.window),
             sinceThen: sampleOf(suspicion.route, within: since...since + SuspicionRule.windowMax))
     }
@@ -168,7 +168,7 @@ extension SimulatedStore {
             registrations[place].stored.state == .suspected,
             registrations[place].registeredAt <= suspicion.suspectedAt
         else { return false }
-        tell(.retired, suspicion.reason, of: registrations[place], now)
+        publish(.retired, suspicion.reason, of: registrations[place], now)
         registrations[place].stored.state = .retired
         return true
     }

@@ -89,14 +89,14 @@ package struct RegistrationRow: Equatable, Sendable {
     package var environmentsCompared: TokenGeneration?
 
     /// As a registration is decided against it.
-    package var standingRow: StoredRegistration {
+    package var storedRow: StoredRegistration {
         var row = stored
         row.asOf = max(registeredAt, asOf ?? registeredAt)
         return row
     }
     package var isLive: Bool { stored.state != .retired }
-    package var standing: TokenStanding {
-        TokenStanding(state: stored.state, generation: stored.generation, registeredAt: registeredAt)
+    package var status: TokenStatus {
+        TokenStatus(state: stored.state, generation: stored.generation, registeredAt: registeredAt)
     }
 }
 
@@ -124,7 +124,7 @@ package struct MessageRow: Equatable, Sendable {
     /// Settled for good, and their parcels gone. One count per terminal state.
     package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
     /// By state, then reason.
-    package var reasons: [EndingTotal] = []
+    package var reasons: [TerminalTotal] = []
     /// Like `counts`, by the provider of the routes; rising.
     package var providers: [ProviderCounts] = []
 
@@ -180,15 +180,15 @@ package struct ParcelRow: Equatable, Sendable {
     package var uncounted: [Bool]?
     package let answerLost: Bool
     package var waitsFor: WaitCause?
-    package var home: HomeRefusal?
+    package var origin: OriginRejection?
     package var dueAt: WallInstant
     package let expiresAt: WallInstant
     /// nil where ready or held.
     package var lease: LeaseRow?
     /// Kept from leases, since its message is stopped.
-    package var isHeld = false
+    package var isOnHold = false
     /// Kept from leases until its message's rate allows a share of it.
-    package var isPaced = false
+    package var isRateLimited = false
     package var members: [RegistrationID]
     /// One per member: ended, or handed over.
     package var settled: [Bool]
@@ -232,8 +232,8 @@ package struct SuspicionRow: Equatable, Sendable {
     package let reason: String
     package let suspectedAt: WallInstant
     /// Doubted again, last.
-    package var doubtedAt: WallInstant?
-    package var lookAt: WallInstant
+    package var repeatedAt: WallInstant?
+    package var checkAt: WallInstant
 }
 
 package struct RouteMinute: Equatable, Sendable {

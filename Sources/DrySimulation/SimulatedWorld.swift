@@ -18,7 +18,7 @@ package struct SimulatedWorld {
     package var messages: [SimulatedMessage] = []
     package var weather = Weather()
     package var ledger = Ledger()
-    var book = AnswerBook()
+    var answerLedger = AnswerLedger()
     /// Messages that were cancelled. Looked up, never walked.
     var cancelled: Set<MessageID> = []
     /// Before which none of its pushes may leave: its hour, less what the clock was wrong by that read it. Looked up,
@@ -46,7 +46,7 @@ package struct SimulatedWorld {
     /// Messages whose acceptance was heard.
     var sent = 0
     /// Looked up, never walked.
-    var acceptedHeard: Set<Int> = []
+    var acceptedReceived: Set<Int> = []
     /// How often each was taken by a gateway. Looked up, never walked.
     var acceptances: [Int: Int] = [:]
     /// What becomes of requests.
@@ -125,11 +125,11 @@ package struct SimulatedWorld {
 
     private mutating func handle(_ event: WorldEvent) {
         if let to = event.addressee {
-            guard processes[to.process].life == to.life, processes[to.process].isAlive else {
+            guard processes[to.process].incarnation == to.incarnation, processes[to.process].isAlive else {
                 return noteMissed(event)
             }
             if processes[to.process].isFrozen {
-                processes[to.process].held.append(event)
+                processes[to.process].delayed.append(event)
                 return
             }
             handle(event, in: to.process)
@@ -144,7 +144,7 @@ package struct SimulatedWorld {
         case .deviceEvent: happenToADevice()
         case .changeOfHands: changeHands()
         case .send(let number): ask(.send(number))
-        case .wish(let number, let wish): ask(.wish(number, wish))
+        case .control(let number, let control): ask(.control(number, control))
         case .askArrives(let asking): carryOutLate(asking)
         case .faultsEnd: endFaults()
         default: break
@@ -154,29 +154,29 @@ package struct SimulatedWorld {
     private mutating func handle(_ event: WorldEvent, in process: Int) {
         switch event {
         case .wake: wake(process)
-        case .housekeeping: keepHouse(process)
+        case .housekeeping: runUpkeep(process)
         case .flush: flush(process)
-        case .notified: tell(.hint, to: process)
+        case .notified: send(.hint, to: process)
         case .stopsNotified:
-            ring(.stops, process)
-            tell(.hint, to: process)
+            notify(.stops, process)
+            send(.hint, to: process)
         case .ends: kill(process)
-        case .resolved(_, let line, let lane):
+        case .resolved(_, let serviceRoute, let lane):
             // What the lane says of itself at this moment, whatever words of it are still on their way.
             let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
-            tell(.resolved(line, lane, canSend: canSend), to: process)
-        case .credentialsChanged: tell(.credentialsChanged, to: process)
-        case .laneCloses(_, let lane): tell(.lane(lane, canSend: false), to: process)
+            send(.resolved(serviceRoute, lane, canSend: canSend), to: process)
+        case .credentialsChanged: send(.credentialsChanged, to: process)
+        case .laneCloses(_, let lane): send(.lane(lane, canSend: false), to: process)
         case .laneOpens(_, let lane): openLane(lane, process)
-        case .laneTimer(_, let lane): ringLane(lane, process)
-        case .connectionDies(_, let lane, let connection): bury(connection, lane, process)
-        case .lastStreamSaid(_, let lane, let connection): endGoodbye(connection, lane, process)
+        case .laneTimer(_, let lane): notifyLane(lane, process)
+        case .connectionDies(_, let lane, let connection): removeConnection(connection, lane, process)
+        case .lastStreamSent(_, let lane, let connection): endGoAway(connection, lane, process)
         case .accessArrives(_, let credential, let token): adopt(token, credential, process)
-        case .callAnswered(let call, let reply): hear(reply, to: call, process)
+        case .callAnswered(let call, let reply): receive(reply, to: call, process)
         case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
-        case .saidAgain(_, let lease, let position, let outcome):
-            incidents.note(.saidAgain)
-            noteSaidAgain(outcome, position, lease, process)
+        case .repeated(_, let lease, let position, let outcome):
+            incidents.note(.repeated)
+            noteRepeated(outcome, position, lease, process)
             report(outcome, position, lease, process)
         default: break
         }
@@ -193,12 +193,12 @@ package struct Weather: Sendable {
     /// How far the database's clock was set from true time.
     var clockOffset = Duration.zero
     /// A provider that has too much to do answers everything so.
-    var storm: (word: AnswerWord, until: SimulatedTime)?
+    var storm: (kind: AnswerKind, until: SimulatedTime)?
     /// Provider tokens that were signed earlier have expired.
     var signedSince: [(credential: CredentialID, since: SimulatedTime)] = []
     package var unreachable: [(provider: Provider, until: SimulatedTime)] = []
     /// What its provider answers to everything.
-    package var onlyAnswer: AnswerWord?
+    package var onlyAnswer: AnswerKind?
     /// It takes everything and says nothing.
     package var silent: Provider?
     /// Every token of the place looks bad: somebody mixed up a topic, an environment or a project.
@@ -272,12 +272,12 @@ package struct Trail: Sendable {
     package var lines: [String] {
         let inOrder = entries.count < length ? entries : Array(entries[next...] + entries[..<next])
         return inOrder.map { entry in
-            "\(entry.at.words)  \(entry.event)\(entry.drawn.map { ": \($0)" } ?? "")"
+            "\(entry.at.text)  \(entry.event)\(entry.drawn.map { ": \($0)" } ?? "")"
         }
     }
 }
 
 extension SimulatedTime {
     /// As traces have it.
-    var words: String { "\(nanoseconds / 1_000_000) ms" }
+    var text: String { "\(nanoseconds / 1_000_000) ms" }
 }

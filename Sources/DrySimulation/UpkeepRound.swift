@@ -10,10 +10,10 @@ package struct UpkeepRound: Equatable, Sendable {
     /// Rows that were moved so far, by this process.
     package private(set) var moved = 0
     /// How often the step that comes next was full.
-    package private(set) var turns = 0
+    package private(set) var passes = 0
 
     /// Whoever is not done by then moves nothing.
-    static let turnsMax = 2_000
+    static let batchesMax = 2_000
 
     package init(_ upkeep: Upkeep) {
         self.upkeep = upkeep
@@ -22,7 +22,7 @@ package struct UpkeepRound: Equatable, Sendable {
             case .rescue: [.rescue]
             case .confirm: [.confirm]
             case .fallDue: [.fallDue]
-            case .stops: [.look(after: nil)]
+            case .stops: [.checkControls(after: nil)]
             }
     }
 
@@ -33,10 +33,10 @@ package struct UpkeepRound: Equatable, Sendable {
         guard let step else { return }
         if StoreStep(step) != .forget { moved += reply.count }
         guard !reply.isFull else {
-            turns += 1
+            passes += 1
             return
         }
-        turns = 0
+        passes = 0
         steps.replaceSubrange(0..<1, with: reply.found)
     }
 }
@@ -52,11 +52,11 @@ package enum Upkeep: CaseIterable, Sendable {
 package enum UpkeepStep: Hashable, Sendable {
     case rescue, confirm, fallDue
     /// Only read: messages behind that one of which there is something to carry out.
-    case look(after: MessageID?)
-    case hold(MessageID)
+    case checkControls(after: MessageID?)
+    case putOnHold(MessageID)
     case end(MessageID)
     case release(MessageID)
-    case unpace(MessageID)
+    case liftRates(MessageID)
     /// Stops, and rates, of messages that are over.
     case forgetStops, forgetRates
 }

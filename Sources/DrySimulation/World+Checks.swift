@@ -4,7 +4,7 @@ import PushModel
 
 // The promises, held against every commit and every stream.
 extension SimulatedWorld {
-    mutating func bookNew(_ parcel: ParcelRow) {
+    mutating func recordNew(_ parcel: ParcelRow) {
         checkHour(of: parcel)
         for member in parcel.members {
             let pair = PushPair(message: parcel.message, registration: member)
@@ -18,15 +18,15 @@ extension SimulatedWorld {
         checkSpared(parcel, message)
         checkAudience(parcel, message)
         for (place, member) in parcel.members.enumerated()
-        where parcel.leasedAt < parcel.expiresAt && (parcel.holds.isEmpty || parcel.holds[place] == .none) {
+        where parcel.leasedAt < parcel.expiresAt && (parcel.deferrals.isEmpty || parcel.deferrals[place] == .none) {
             ledger.free(PushPair(message: parcel.message, registration: member.registration))
         }
         let isLimited = hasLimits(message)
         for (place, member) in parcel.members.enumerated() {
-            guard member.standing != .deleted, message.badge != .none else { continue }
+            guard member.status != .deleted, message.badge != .none else { continue }
             let pair = PushPair(message: parcel.message, registration: member.registration)
-            let isHeld = !parcel.holds.isEmpty && parcel.holds[place] != .none
-            if isHeld || member.standing.isExcluded || isLimited && member.standing == .retired {
+            let isHeld = !parcel.deferrals.isEmpty && parcel.deferrals[place] != .none
+            if isHeld || member.status.isExcluded || isLimited && member.status == .retired {
                 // Nobody's badge yet, unless it was raised before; of who is no registration, nobody's ever.
                 if store.inlineTarget(member.registration) != nil { continue }
             } else if parcel.leasedAt < parcel.expiresAt {
@@ -64,20 +64,22 @@ extension SimulatedWorld {
         }
         judge(.closed)
         let ended = closed.filter { !goingOn.contains($0) }
-        if settlement.endings.reduce(0, { $0 + $1.count }) != ended.count {
+        if settlement.terminalCounts.reduce(0, { $0 + $1.count }) != ended.count {
             fail("P2", "\(ended.count) members ended, the endings say otherwise")
         }
         let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
-        let endings = settlement.endingOfMembers
-        for member in closed { checkClosed(member, as: endings[member], name, before) }
+        let terminalCounts = settlement.terminalStatusOfMembers
+        for member in closed { checkClosed(member, as: terminalCounts[member], name, before) }
         for member in ended {
-            guard let ending = endings[member] else { return fail("P2", "the history does not say how a member ended") }
-            if let wrong = ledger.end(PushPair(message: before.message, registration: member), ending) {
+            guard let terminalStatus = terminalCounts[member] else {
+                return fail("P2", "the history does not say how a member ended")
+            }
+            if let wrong = ledger.end(PushPair(message: before.message, registration: member), terminalStatus) {
                 fail("P2", wrong)
             }
         }
         if let sum = store.brokenSum { fail("P2", sum) }
-        bookElsewhere(settlement, before)
+        recordInSibling(settlement, before)
     }
 
     /// No stream opens for a parcel that somebody else may hold.
@@ -99,7 +101,7 @@ extension SimulatedWorld {
         // Only what has not long to live can be late.
         if parcel.expiresAt < databaseWall(at: plan.faultsEnd) { judge(.expiredUnsent) }
         if wall > parcel.expiresAt + lateness { fail("P2", "a push is sent that has expired") }
-        if book.finding(push.lease, push.registration).standing.isExcluded {
+        if answerLedger.finding(push.lease, push.registration).status.isExcluded {
             fail("P2", "a push is sent to a device that its audience no longer includes")
         }
         if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
@@ -108,12 +110,12 @@ extension SimulatedWorld {
     }
 
     /// What lapsed often travels alone: with a push that ends its process nothing else may lapse (rule 10).
-    mutating func checkCompany(_ index: Int) {
+    mutating func checkQuarantine(_ index: Int) {
         let leases = processes[index].leases
-        if leases.contains(where: { $0.parcel.lapses >= PoisonRule.aloneFrom }) { judge(.company) }
+        if leases.contains(where: { $0.parcel.lapses >= PoisonRule.quarantineFrom }) { judge(.quarantine) }
         guard leases.count > 1 else { return }
         // It has an hour only once it was handed to its lane.
-        let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.aloneFrom }
+        let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.quarantineFrom }
         if !travelling.isEmpty { fail("P2", "a parcel that lapsed twice travels beside others") }
     }
 
@@ -122,7 +124,7 @@ extension SimulatedWorld {
         judge(.retired)
         ledger.disturb(before.id)
         let token = providers[before.stored.provider, before.stored.token]
-        if !token.goneSaid.contains(where: { $0 >= before.registeredAt }) {
+        if !token.unregisteredReported.contains(where: { $0 >= before.registeredAt }) {
             fail("P5", "a token was retired that no answer called dead since it was registered")
         }
     }
@@ -134,68 +136,68 @@ extension SimulatedWorld {
         else { return }
         judge(.suspected)
         let token = providers[before.stored.provider, before.stored.token]
-        if !token.doubtSaid.contains(where: { $0 >= before.registeredAt }) {
+        if !token.suspicionReported.contains(where: { $0 >= before.registeredAt }) {
             fail("P5", "a token is suspected that no answer doubted since it was registered")
         }
     }
 
     /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts, and where it took long to
     /// hear enough answers the token was doubted again.
-    mutating func checkConfirmed(_ doubt: SuspicionRow, _ row: RegistrationRow) {
+    mutating func checkConfirmed(_ suspicion: SuspicionRow, _ row: RegistrationRow) {
         let token = providers[row.stored.provider, row.stored.token]
-        guard token.flaw == nil, token.environment == store.route(doubt.route)?.environment else { return }
+        guard token.flaw == nil, token.environment == store.route(suspicion.route)?.environment else { return }
         judge(.confirmed)
-        let first = doubt.suspectedAt.minute
+        let first = suspicion.suspectedAt.minute
         // Up to the end of the window's last minute.
         let window = first...(first + plan.suspicion.window).minute + .seconds(60)
-        let heard = ledger.heard(on: doubt.route, within: window)
+        let sample = ledger.sample(on: suspicion.route, within: window)
         let rule = plan.suspicion
-        if Double(heard.suspected) > rule.shareMax * Double(max(heard.answered, rule.sampleMin)) {
-            fail("P5", "a token was retired in a wave of doubts: \(heard.suspected) of \(heard.answered) answers")
+        if Double(sample.suspected) > rule.shareMax * Double(max(sample.answered, rule.sampleMin)) {
+            fail("P5", "a token was retired in a wave of doubts: \(sample.suspected) of \(sample.answered) answers")
         }
-        if heard.answered >= rule.sampleMin { return }
-        let all = ledger.heard(on: doubt.route, within: first...wall)
+        if sample.answered >= rule.sampleMin { return }
+        let all = ledger.sample(on: suspicion.route, within: first...wall)
         if all.answered < rule.sampleMin || Double(all.suspected) > rule.shareMax * Double(all.answered) {
             fail("P5", "a token was retired on a poor sample: \(all.suspected) of \(all.answered) answers")
         }
-        if doubt.doubtedAt == nil { fail("P5", "a token was retired on one doubt among few answers") }
+        if suspicion.repeatedAt == nil { fail("P5", "a token was retired on one doubt among few answers") }
     }
 
     mutating func checkBounds(_ index: Int) {
         let process = processes[index]
         if !process.leases.isEmpty { judge(.inFlight) }
-        let held = process.leases.reduce(0) { $0 + ($1.lane == nil ? 0 : $1.parcel.members.count) }
-        if process.dispatcher.membersInFlight != held {
-            fail("P8", "\(process.dispatcher.membersInFlight) members are said to be in flight, \(held) are")
+        let inFlight = process.leases.reduce(0) { $0 + ($1.lane == nil ? 0 : $1.parcel.members.count) }
+        if process.dispatcher.membersInFlight != inFlight {
+            fail("P8", "\(process.dispatcher.membersInFlight) members are said to be in flight, \(inFlight) are")
         }
         if process.dispatcher.runningLeases.count != process.leases.count {
             fail("P8", "the dispatcher and its shell hold different leases")
         }
         // What is on its way when the bound is reached comes on top.
-        let ofOneCall = max(plan.parcelMembersMax, sharesMax, plan.settings.leaseGroup.membersMax)
+        let ofOneCall = max(plan.parcelMembersMax, quantaMax, plan.settings.leaseGroup.membersMax)
         // A call for what is urgent adds to a bound of its own.
         let bound =
             plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
             + 2 * plan.settings.leasesMax * ofOneCall
-        if held > bound { fail("P8", "\(held) members in flight, at most \(bound) may be") }
+        if inFlight > bound { fail("P8", "\(inFlight) members in flight, at most \(bound) may be") }
         // Of lanes, each that holds nothing gets something all the same; and what is urgent has a member at least.
         let calls = plan.settings.leasesMax * (2 + process.lanes.count)
         let parcelsBound =
             plan.settings.parcelsMax + plan.settings.urgentMax + calls * plan.settings.leaseGroup.parcelsMax
         let parcels = process.leases.count { $0.lane != nil }
         if parcels > parcelsBound { fail("P8", "\(parcels) parcels in hand, at most \(parcelsBound) may be") }
-        if process.turnsWithoutTime > 100 { fail("P8", "the dispatcher spins") }
+        if process.ticksWithoutTime > 100 { fail("P8", "the dispatcher spins") }
     }
 }
 
 extension Settlement {
     /// Looked up, never walked.
-    fileprivate var endingOfMembers: [RegistrationID: Ending] {
-        var endings: [RegistrationID: Ending] = [:]
+    fileprivate var terminalStatusOfMembers: [RegistrationID: TerminalStatus] {
+        var terminalCounts: [RegistrationID: TerminalStatus] = [:]
         for entry in history {
-            guard case .ended(let ending) = entry.event else { continue }
-            for member in entry.members { endings[member] = ending }
+            guard case .ended(let terminalStatus) = entry.event else { continue }
+            for member in entry.members { terminalCounts[member] = terminalStatus }
         }
-        return endings
+        return terminalCounts
     }
 }

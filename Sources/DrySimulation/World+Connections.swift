@@ -15,7 +15,7 @@ struct SimulatedConnection: Sendable {
     /// The peer's windows are full: streams open, and their bytes stay here.
     var shutUntil = SimulatedTime.zero
     /// The peer said goodbye: answers only.
-    var isGoingAway = false
+    var isDraining = false
 }
 
 /// What happens to a whole connection.
@@ -51,20 +51,22 @@ extension SimulatedWorld {
     func isUsable(_ lane: SimulatedLane) -> Bool {
         lane.connections.contains { connection in
             let isShut = connection.limit.map { $0.streams == 0 && now < $0.until } ?? false
-            return now >= connection.readyAt && !connection.isGoingAway && !isShut
+            return now >= connection.readyAt && !connection.isDraining && !isShut
         }
     }
 
     /// When the first of them would; nil: none is there.
     func usableAt(_ lane: SimulatedLane) -> SimulatedTime? {
-        lane.connections.filter { !$0.isGoingAway }
+        lane.connections.filter { !$0.isDraining }
             .map { max($0.readyAt, $0.limit.map { $0.streams == 0 ? $0.until : .zero } ?? .zero) }.min()
     }
 
     /// nil: it is gone, as the process may be.
     func connection(of push: WirePush) -> SimulatedConnection? {
         let process = processes[push.from.process]
-        guard process.life == push.from.life, let lane = process.lanes.first(where: { $0.key == push.lane }) else {
+        guard process.incarnation == push.from.incarnation,
+            let lane = process.lanes.first(where: { $0.key == push.lane })
+        else {
             return nil
         }
         return lane.connections.first { $0.number == push.connection }
@@ -72,7 +74,7 @@ extension SimulatedWorld {
 
     private func room(_ lane: SimulatedLane, _ place: Int) -> Int {
         let connection = lane.connections[place]
-        guard now >= connection.readyAt, !connection.isGoingAway else { return 0 }
+        guard now >= connection.readyAt, !connection.isDraining else { return 0 }
         var bound = (plan.streamsMax + plan.connectionsMax - 1) / plan.connectionsMax
         if let limit = connection.limit, now < limit.until { bound = min(bound, limit.streams) }
         return bound - lane.open.count { $0.connection == connection.number }
@@ -82,14 +84,14 @@ extension SimulatedWorld {
     mutating func dial(_ place: Int, _ index: Int) {
         let open = processes[index].lanes[place].open
         processes[index].lanes[place].connections.removeAll { connection in
-            connection.isGoingAway && !open.contains { $0.connection == connection.number }
+            connection.isDraining && !open.contains { $0.connection == connection.number }
         }
-        while processes[index].lanes[place].connections.count(where: { !$0.isGoingAway }) < plan.connectionsMax {
+        while processes[index].lanes[place].connections.count(where: { !$0.isDraining }) < plan.connectionsMax {
             connections += 1
             let readyAt = after(.zero ... .milliseconds(100))
             processes[index].lanes[place].connections.append(
                 SimulatedConnection(number: connections, readyAt: readyAt))
-            ringLater(place, index, at: readyAt)
+            notifyLater(place, index, at: readyAt)
         }
     }
 
@@ -126,11 +128,11 @@ extension SimulatedWorld {
             let until = after(.milliseconds(100)...deadline + deadline)
             processes[index].lanes[lane].connections[place].stalledUntil = until
             for push in open(lane, place, index) { endAtDeadline(push) }
-        case .goAway: sayGoodbye(lane, place, index)
+        case .goAway: sendGoAway(lane, place, index)
         case .oneStream, .noStream:
             let until = after(.milliseconds(500) ... .seconds(25))
             processes[index].lanes[lane].connections[place].limit = (trouble == .oneStream ? 1 : 0, until)
-            ringLater(lane, index, at: until)
+            notifyLater(lane, index, at: until)
         case .fullWindow:
             processes[index].lanes[lane].connections[place].shutUntil = after(.milliseconds(100)...deadline + deadline)
         }
@@ -174,20 +176,20 @@ extension SimulatedWorld {
 
     /// At once, or as a server does that shuts down in good order: first with the highest number that there is, which
     /// takes back no stream and only asks for no new ones, then with the last one that it will answer (RFC 9113, 6.8).
-    private mutating func sayGoodbye(_ lane: Int, _ place: Int, _ index: Int) {
+    private mutating func sendGoAway(_ lane: Int, _ place: Int, _ index: Int) {
         guard plan.goAwayPairs > 0, random.happens(perMille: plan.goAwayPairs) else {
             return goAway(lane, place, index)
         }
         incidents.note(.goAwayPair)
-        processes[index].lanes[lane].connections[place].isGoingAway = true
+        processes[index].lanes[lane].connections[place].isDraining = true
         let connection = processes[index].lanes[lane].connections[place].number
         queue.put(
-            .lastStreamSaid(processes[index].addressee, processes[index].lanes[lane].key, connection),
+            .lastStreamSent(processes[index].addressee, processes[index].lanes[lane].key, connection),
             at: after(.milliseconds(1) ... .seconds(1)))
     }
 
     /// The second GOAWAY of a pair.
-    mutating func endGoodbye(_ number: Int, _ key: LaneKey, _ index: Int) {
+    mutating func endGoAway(_ number: Int, _ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
         guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == number }) else {
             return
@@ -202,7 +204,7 @@ extension SimulatedWorld {
         let streams = open(lane, place, index)
         let read = streams.last { providers.hasArrived($0) }?.stream ?? 0
         let last = max(read, random.pick([0, read] + streams.map(\.stream)))
-        processes[index].lanes[lane].connections[place].isGoingAway = true
+        processes[index].lanes[lane].connections[place].isDraining = true
         let isCut = random.happens(perMille: 300)
         for push in streams {
             if push.stream > last {
@@ -220,7 +222,7 @@ extension SimulatedWorld {
     }
 
     /// A half-open connection is found out: its PING was not answered.
-    mutating func bury(_ number: Int, _ key: LaneKey, _ index: Int) {
+    mutating func removeConnection(_ number: Int, _ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
         guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == number }) else {
             return

@@ -68,10 +68,10 @@ extension SimulatedWorld {
         case 0:
             let isNoSuchProject = random.happens(perMille: 500)
             weather.refused.append((credential(inSlot: slot), isNoSuchProject, until))
-            trail.add("\(credential(inSlot: slot).value) is refused until \(until.words)")
+            trail.add("\(credential(inSlot: slot).value) is refused until \(until.text)")
         case 1:
             weather.missing.append((credential(inSlot: slot), until))
-            trail.add("\(credential(inSlot: slot).value) is missing until \(until.words)")
+            trail.add("\(credential(inSlot: slot).value) is missing until \(until.text)")
             credentialsChange(at: until)
         default:
             trail.add("\(credential(inSlot: slot).value) gets a successor")
@@ -146,7 +146,7 @@ extension SimulatedWorld {
         processes[index].accounts[place].cache.adopt(token, entropy: random.next())
         processes[index].accounts[place].serving = processes[index].accounts[place].cache.serving
         pumpLanes(index)
-        if processes[index].isAlive { tell(.credentialsChanged, to: index) }
+        if processes[index].isAlive { send(.credentialsChanged, to: index) }
     }
 
     /// A 401 of ours: that token is not used again, and the next one is asked for.

@@ -73,17 +73,18 @@ extension SimulatedWorld {
 
     package mutating func register(_ device: Int) {
         let phone = devices[device]
-        let said = DeviceRegistration(
+        let input = DeviceRegistration(
             installation: phone.installation, kind: phone.kind, provider: phone.provider,
-            environment: environmentSaid(by: phone), token: phone.token, user: phone.user.map { .set($0) } ?? .clear,
+            environment: environmentReported(by: phone), token: phone.token,
+            user: phone.user.map { .set($0) } ?? .clear,
             timeZone: timeZone(of: phone), tags: .set(phone.tags))
-        let holder = store.placeOfHolder(app: phone.app, of: said).map { store.registrations[$0] }
-        store.register(said, app: phone.app, now: wall)
+        let holder = store.placeOfHolder(app: phone.app, of: input).map { store.registrations[$0] }
+        store.register(input, app: phone.app, now: wall)
         if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }
     }
 
     /// What the registry is told.
-    func environmentSaid(by phone: SimulatedDevice) -> PushEnvironment {
+    func environmentReported(by phone: SimulatedDevice) -> PushEnvironment {
         guard plan.hasSandbox else { return .production }
         return phone.isMistaken ? phone.environment.other : phone.environment
     }
@@ -113,7 +114,7 @@ extension SimulatedWorld {
         case .removed: remove(device)
         case .uninstalled: uninstallOrReturn(device)
         case .otherProvider: changeSides(device)
-        case .mended: mend(device)
+        case .repaired: repair(device)
         case .badgeSet: setBadge(device, to: Int32(random.below(50)))
         case .badgeLowered: setBadge(device, to: max(0, (row(of: device)?.badge ?? 0) - 2))
         }
@@ -139,7 +140,7 @@ extension SimulatedWorld {
     }
 
     /// The app learns where it is.
-    private mutating func mend(_ device: Int) {
+    private mutating func repair(_ device: Int) {
         guard devices[device].isMistaken else { return }
         devices[device].isMistaken = false
         register(device)
@@ -195,7 +196,7 @@ private enum DeviceEvent: String {
     case removed = "is removed"
     case uninstalled = "is uninstalled, or comes back"
     case otherProvider = "is reached by the other provider from now on, if it can be"
-    case mended = "says which environment it is in, if it was mistaken"
+    case repaired = "says which environment it is in, if it was mistaken"
     case badgeSet = "sets its badge"
     case badgeLowered = "lowers its badge by two"
 
@@ -203,7 +204,7 @@ private enum DeviceEvent: String {
     init(drawn: Int) {
         let events: [DeviceEvent] = [
             .registers, .registers, .newToken, .otherEnvironment, .inherits, .removed, .uninstalled, .otherProvider,
-            .mended, .badgeSet, .badgeLowered,
+            .repaired, .badgeSet, .badgeLowered,
         ]
         self = events[drawn]
     }

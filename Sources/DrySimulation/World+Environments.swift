@@ -4,7 +4,7 @@ import PushModel
 // Tokens that were registered in the wrong environment: tried in the other one, once, and remembered.
 extension SimulatedWorld {
     /// Verdicts that say what became of a comparison.
-    mutating func bookCompared(_ before: [RegistrationRow]) {
+    mutating func recordCompared(_ before: [RegistrationRow]) {
         for row in before {
             guard let after = store.registration(row.id), after.environmentsCompared == after.stored.generation,
                 row.environmentsCompared != after.environmentsCompared
@@ -21,7 +21,7 @@ extension SimulatedWorld {
     }
 
     /// Tokens that the other environment took: they move, or too many of their route were found where it used to be right.
-    mutating func bookFound(_ verdicts: [GuardedVerdict], _ before: [RegistrationRow], held: [RouteID]) {
+    mutating func recordFound(_ verdicts: [GuardedVerdict], _ before: [RegistrationRow], suspectRoutes: [RouteID]) {
         let found = before.filter { row in
             row.isLive
                 && verdicts.contains {
@@ -39,9 +39,9 @@ extension SimulatedWorld {
                 }
                 continue
             }
-            guard held.contains(row.stored.route) else { continue }
-            incidents.held += 1
-            ledger.hold(row.id)
+            guard suspectRoutes.contains(row.stored.route) else { continue }
+            incidents.suspectRoutes += 1
+            ledger.deferral(row.id)
             if !isExodus, plan.clockStepEvery == nil { fail("P5", "a token that was found stays, without need") }
         }
     }
@@ -49,11 +49,11 @@ extension SimulatedWorld {
     /// More of its tokens were found elsewhere than may be at once, of a route that was right before.
     private func isExodus(from route: RouteID) -> Bool {
         let since = (wall + (.zero - plan.suspicion.window)).minute
-        let (all, dawn) = (ledger.heard(on: route, within: since...wall), SimulatedWorld.wall(at: .zero))
+        let (all, dawn) = (ledger.sample(on: route, within: since...wall), SimulatedWorld.wall(at: .zero))
         let found = ledger.found(on: route, within: since...wall)
         guard since > dawn else { return false }
         let before = dawn...(since + .microseconds(-1))
-        let past = ledger.heard(on: route, within: before)
+        let past = ledger.sample(on: route, within: before)
         guard past.answered - past.suspected > ledger.found(on: route, within: before) else { return false }
         return Double(found) > plan.suspicion.shareMax * Double(max(all.answered, found, plan.suspicion.sampleMin))
     }
@@ -69,16 +69,16 @@ extension SimulatedWorld {
     }
 
     /// A settle of a parcel that is at home: who goes on elsewhere, and who ends without having been there.
-    mutating func bookElsewhere(_ settlement: Settlement, _ before: ParcelRow) {
+    mutating func recordInSibling(_ settlement: Settlement, _ before: ParcelRow) {
         let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
-        guard before.home == nil, let offer = ledger.offer(name) else { return }
+        guard before.origin == nil, let offer = ledger.offer(name) else { return }
         for remainder in settlement.remainders where remainder.cause == .otherEnvironment {
-            incidents.triedElsewhere += remainder.members.count
+            incidents.triedInSibling += remainder.members.count
             for member in remainder.members { checkTry(member, remainder, offer) }
         }
         guard offer.isThere else { return }
-        for entry in settlement.history where entry.event == .ended(Ending(.rejected, "BadDeviceToken")) {
-            judge(.lookedForElsewhere)
+        for entry in settlement.history where entry.event == .ended(TerminalStatus(.rejected, "BadDeviceToken")) {
+            judge(.searchedInSibling)
             for member in entry.members where isUncompared(member, offer) {
                 fail("P1", "a token that is unknown at home was not looked for elsewhere")
             }
@@ -91,15 +91,15 @@ extension SimulatedWorld {
     }
 
     private mutating func checkTry(_ member: RegistrationID, _ remainder: Remainder, _ offer: EnvironmentOffer) {
-        judge(.triedElsewhere)
-        guard let home = remainder.home else { return fail("P2", "a push goes elsewhere and knows no home") }
+        judge(.triedInSibling)
+        guard let origin = remainder.origin else { return fail("P2", "a push goes elsewhere and knows no home") }
         if !isUncompared(member, offer) { fail("P5", "a token is tried elsewhere that was tried before") }
-        if offer.generations[member] != home.generation { fail("P5", "another token than the refused one is tried") }
+        if offer.generations[member] != origin.generation { fail("P5", "another token than the refused one is tried") }
     }
 
     /// Accepted elsewhere, and settled: it lives there now, whatever its app goes on saying.
     mutating func checkFoundAreRemembered() {
-        for seen in providers.log where seen.push.isElsewhere && seen.answer.word.isAccepted {
+        for seen in providers.log where seen.push.isElsewhere && seen.answer.kind.isAccepted {
             // What Apple said then was not true, and may have moved a few.
             if let from = plan.insideOutFrom, seen.at >= from { continue }
             guard !providers.isAnswerLost(seen.push), !ledger.hasLapsed(seen.push.lease),

@@ -12,7 +12,7 @@ extension SimulatedWorld {
             return fail("P2", "a parcel is submitted that is not held")
         }
         processes[index].leases[lease].until = until
-        checkCompany(index)
+        checkQuarantine(index)
         let lane = placeOfLane(key, index)
         let parcel = processes[index].leases[lease].parcel
         if place(of: key) == .google, forms[parcel.message]?.isForFCM == false {
@@ -71,13 +71,13 @@ extension SimulatedWorld {
         let batches = processes[index].answers
         processes[index].answers = []
         processes[index].isFlushScheduled = false
-        let life = processes[index].life
+        let incarnation = processes[index].incarnation
         for batch in batches {
-            guard processes[index].isAlive, processes[index].life == life else { return }
+            guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
             noteSlowness(batch, index)
             let answers = AnsweredLease(
                 batch.lease, accepted: batch.accepted, others: batch.others, isSent: batch.isSent)
-            tell(.answered([answers]), to: index)
+            send(.answered([answers]), to: index)
         }
     }
 
@@ -90,20 +90,20 @@ extension SimulatedWorld {
                 open(next.lease, next.position, lane, index)
             }
             guard processes[index].isAlive else { return }
-            tellSent(lane, index)
-            restPace(lane, index)
+            reportSent(lane, index)
+            idlePace(lane, index)
         }
     }
 
     /// Of messages that have a rate: that none of a lease's pushes waits for a stream.
-    private mutating func tellSent(_ lane: Int, _ index: Int) {
+    private mutating func reportSent(_ lane: Int, _ index: Int) {
         let (key, waiting) = (processes[index].lanes[lane].key, processes[index].lanes[lane].waiting)
         for place in processes[index].leases.indices {
             let lease = processes[index].leases[place]
-            guard lease.lane == key, lease.until != nil, !lease.isToldSent, lease.parcel.ratePerSecond != nil,
+            guard lease.lane == key, lease.until != nil, !lease.isReportedSent, lease.parcel.ratePerSecond != nil,
                 !waiting.contains(where: { $0.lease == lease.name })
             else { continue }
-            processes[index].leases[place].isToldSent = true
+            processes[index].leases[place].isReportedSent = true
             processes[index].collectSent(lease.name)
             flushSoon(index)
         }
@@ -116,15 +116,15 @@ extension SimulatedWorld {
             // As long as a request waits for a connection that is not there.
             if lane.unusableSince == nil {
                 processes[index].lanes[place].unusableSince = now
-                ringLater(place, index, at: now + Self.unreachableAfter)
+                notifyLater(place, index, at: now + Self.unreachableAfter)
             }
-            if let usableAt = usableAt(lane), usableAt > now { ringLater(place, index, at: usableAt) }
+            if let usableAt = usableAt(lane), usableAt > now { notifyLater(place, index, at: usableAt) }
             return false
         }
         processes[index].lanes[place].unusableSince = nil
         guard placeForStream(lane) != nil else { return false }
         guard let next = askPace(place, index) else { return true }
-        ringLater(place, index, at: processes[index].clock.time(of: next))
+        notifyLater(place, index, at: processes[index].clock.time(of: next))
         return false
     }
 
@@ -164,13 +164,13 @@ extension SimulatedWorld {
         processes[index].lanes[place].waiting = staying
     }
 
-    mutating func ringLater(_ place: Int, _ index: Int, at time: SimulatedTime) {
+    mutating func notifyLater(_ place: Int, _ index: Int, at time: SimulatedTime) {
         if let set = processes[index].lanes[place].timerAt, set <= time { return }
         processes[index].lanes[place].timerAt = time
         queue.put(.laneTimer(processes[index].addressee, processes[index].lanes[place].key), at: max(time, now))
     }
 
-    mutating func ringLane(_ key: LaneKey, _ index: Int) {
+    mutating func notifyLane(_ key: LaneKey, _ index: Int) {
         let place = placeOfLane(key, index)
         // Set to an earlier time meanwhile; that alarm has rung.
         guard let due = processes[index].lanes[place].timerAt, due <= now else { return }
@@ -203,7 +203,7 @@ extension SimulatedWorld {
             provider: provider, kind: forms[lease.parcel.message]?.kind ?? .alert,
             access: provider == .fcm ? access(of: processes[index].lanes[lane], index) : nil,
             signedAt: processes[index].lanes[lane].signedAt,
-            isElsewhere: lease.parcel.home != nil, leasedAt: lease.parcel.leasedAt,
+            isElsewhere: lease.parcel.origin != nil, leasedAt: lease.parcel.leasedAt,
             apnsID: PushIdentity.apnsID(message: lease.parcel.message, registration: member.registration),
             badge: member.badge, leaseNumber: lease.number, openedAt: now,
             leavesAt: max(now, connection.shutUntil),
@@ -273,17 +273,17 @@ extension SimulatedWorld {
         switch end {
         case .fault(let isSent, let fault):
             if isSent { providers.loseAnswer(push) }
-            book.hearFault(push, isSent: isSent)
+            answerLedger.recordFault(push, isSent: isSent)
             report(isSent ? .unknown(fault) : .unsent(fault), push.position, push.lease, index)
         case .answered(let answer):
-            hear(answer, push, lane, index)
+            record(answer, push, lane, index)
             if isFaulty, random.happens(perMille: plan.answerDoubled) {
                 let other = random.pick([
                     Outcome.accepted, .unknown(.connectionLost),
                     ProviderAnswer(.badDeviceToken).verdict(now: wall).outcome,
                 ])
                 queue.put(
-                    .saidAgain(push.from, push.lease, position: push.position, other),
+                    .repeated(push.from, push.lease, position: push.position, other),
                     at: after(.milliseconds(25) ... .seconds(5)))
             }
         }
@@ -291,22 +291,22 @@ extension SimulatedWorld {
     }
 
     /// The transport contradicts itself, and the first word is not passed on yet.
-    mutating func noteSaidAgain(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
+    mutating func noteRepeated(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
         guard processes[index].hasUnread(position, of: name), let parcel = processes[index].lease(name)?.parcel else {
             return
         }
         let member = parcel.members[Int(position)].registration
-        book.contradict(name, PushPair(message: parcel.message, registration: member), outcome)
+        answerLedger.contradict(name, PushPair(message: parcel.message, registration: member), outcome)
     }
 
     /// What an answer means for its push, and for its lane.
-    private mutating func hear(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
+    private mutating func record(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
         let outcome = outcome(of: answer, processes[index].lanes[lane], by: processes[index].wallClock.read(at: now))
-        book.hear(answer, push, clockError: processes[index].wallClock.error(at: now))
+        answerLedger.record(answer, push, clockError: processes[index].wallClock.error(at: now))
         if let date = answer.retryAt, date <= processes[index].wallClock.read(at: now) { incidents.note(.passedDate) }
         report(outcome, push.position, push.lease, index)
         if outcome == .accepted { processes[index].lanes[lane].provenAt = now }
-        if answer.word.status == 429 { giveBackToQuota(lane, index) }
+        if answer.kind.status == 429 { giveBackToQuota(lane, index) }
         switch outcome {
         case .deferred(_, .providerTokenExpired) where push.provider == .fcm: noteAccessRefused(push, index)
         case .deferred(_, .providerTokenExpired): processes[index].lanes[lane].signedAt = now
@@ -318,10 +318,10 @@ extension SimulatedWorld {
 
     /// - Parameter clock: the gateway's own.
     private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane, by clock: WallInstant) -> Outcome {
-        if answer.word.isAccepted { return .accepted }
+        if answer.kind.isAccepted { return .accepted }
         let outcome = answer.verdict(now: clock).outcome
         // A project that answered others a while ago is there: that push alone can't be found.
-        guard answer.word == .noSuchProject, case .deferred = outcome,
+        guard answer.kind == .noSuchProject, case .deferred = outcome,
             let proof = lane.provenAt, now - proof <= .seconds(600)
         else { return outcome }
         return .deferred(after: .seconds(60), .providerBusy)
@@ -347,6 +347,6 @@ extension SimulatedWorld {
         processes[index].lanes[lane].isBlocked = false
         // The word may be overtaken by an older one: the next look at the route says it again.
         let isOvertaken = isFaulty && random.happens(perMille: plan.notificationLost)
-        tell(.lane(key, canSend: !isOvertaken), to: index)
+        send(.lane(key, canSend: !isOvertaken), to: index)
     }
 }

@@ -11,7 +11,7 @@ extension SimulatedWorld {
     /// A transactional push leaves within a bound from when its parcel was due, where its own route had no trouble since
     /// and nothing kept processes from their work.
     mutating func checkLatency(_ push: WirePush, _ parcel: ParcelRow) {
-        guard parcel.urgency == .transactional, plan.saysAtOnce, parcel.epoch == 1, parcel.waitsFor == nil,
+        guard parcel.urgency == .transactional, plan.reportsAtOnce, parcel.epoch == 1, parcel.waitsFor == nil,
             !parcel.isHeldUp, isFirst(push),
             let message = store.message(push.message), message.ratePerSecond == nil, stoppedAt[push.message] == nil
         else { return }
@@ -63,5 +63,5 @@ extension WorldPlan {
 
 extension ParcelRow {
     /// It has been leased before, or waits for something else than its turn.
-    fileprivate var isHeldUp: Bool { isPaced || uncounted != nil || home != nil || lapses > 0 }
+    fileprivate var isHeldUp: Bool { isRateLimited || uncounted != nil || origin != nil || lapses > 0 }
 }

@@ -51,23 +51,24 @@ extension SimulatedWorld {
         let limits = store.limits(of: parcel.app)
         guard parcel.leasedAt < parcel.expiresAt else { return }
         for (place, member) in parcel.members.enumerated()
-        where member.standing != .deleted && member.standing != .retired && !member.standing.isExcluded {
-            let hold = parcel.holds.isEmpty ? .none : parcel.holds[place]
-            checkHours(member, hold, message, limits, parcel.leasedAt)
-            checkCap(member, hold, message, limits)
+        where member.status != .deleted && member.status != .retired && !member.status.isExcluded {
+            let deferral = parcel.deferrals.isEmpty ? .none : parcel.deferrals[place]
+            checkHours(member, deferral, message, limits, parcel.leasedAt)
+            checkCap(member, deferral, message, limits)
         }
     }
 
     private mutating func checkHours(
-        _ member: LeasedMember, _ hold: MemberHold, _ message: MessageRow, _ limits: LimitRow, _ now: WallInstant
+        _ member: LeasedMember, _ deferral: MemberDeferral, _ message: MessageRow, _ limits: LimitRow,
+        _ now: WallInstant
     ) {
         let hours = message.ignored.contains(.quietHours) ? nil : limits.quietHours
-        let said = store.registration(member.registration)?.stored.timeZone
-        let east = SimulatedZones.minutesEast(said, else: limits.timeZone)
+        let zone = store.registration(member.registration)?.stored.timeZone
+        let east = SimulatedZones.minutesEast(zone, else: limits.timeZone)
         let quiet = hours.map { $0.isQuiet(now, east) } ?? false
         if hours != nil { judge(.quietHours) }
-        guard case .quietHours(let until, _) = hold else {
-            if quiet, hold == .none { fail("P2", "a push may leave in its device's quiet hours") }
+        guard case .quietHours(let until, _) = deferral else {
+            if quiet, deferral == .none { fail("P2", "a push may leave in its device's quiet hours") }
             return
         }
         incidents.note(.quiet)
@@ -76,13 +77,13 @@ extension SimulatedWorld {
     }
 
     private mutating func checkCap(
-        _ member: LeasedMember, _ hold: MemberHold, _ message: MessageRow, _ limits: LimitRow
+        _ member: LeasedMember, _ deferral: MemberDeferral, _ message: MessageRow, _ limits: LimitRow
     ) {
         guard !message.ignored.contains(.dailyCap), let cap = limits.dailyCap, let who = store.who(member.registration)
         else { return }
         judge(.dailyCap)
-        let day = PersonDay(app: message.app, who: who, day: store.day(of: message.app, wall))
-        switch hold {
+        let day = UserDay(app: message.app, who: who, day: store.day(of: message.app, wall))
+        switch deferral {
         case .quietHours: break
         case .none:
             let had = ledger.spend(PushPair(message: message.id, registration: member.registration), day)

@@ -64,7 +64,9 @@ extension SimulatedWorld {
     /// Whom it came too late for got none, and nobody else.
     mutating func checkTooLate(_ message: MessageRow) {
         for row in store.history where row.message == message.id {
-            guard row.entry.event == .ended(Ending(.suppressed, EndingReason.localTimePassed)) else { continue }
+            guard row.entry.event == .ended(TerminalStatus(.suppressed, TerminalReason.localTimePassed)) else {
+                continue
+            }
             for member in row.entry.members {
                 guard let shown = instant(message, member) else { continue }
                 judge(.tooLate)

@@ -14,9 +14,9 @@ extension SimulatedWorld {
             let at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
             queue.put(.send(number), at: at)
             drawLocalHour(of: number, sentAt: at)
-            scheduleWishes(number, sentAt: at)
+            scheduleControls(number, sentAt: at)
         }
-        scheduleLastWishes()
+        scheduleLastControls()
     }
 
     /// For stories, before anything happens: this message, not the one that was drawn.
@@ -66,7 +66,7 @@ extension SimulatedWorld {
         case 1: return .users(chosen.compactMap(\.user) + ["nobody-\(number)"])
         default:
             let fitting = chosen.filter { $0.kind == kind || $0.provider == .fcm || random.happens(perMille: 100) }
-            var targets = fitting.map { target($0.provider, $0.token, environmentSaid(by: $0)) }
+            var targets = fitting.map { target($0.provider, $0.token, environmentReported(by: $0)) }
             targets.append(target(.apns, providers.issueToken(.apns, kind, .production), .production))
             targets.append(target(.fcm, providers.issueToken(.fcm, .alert, .production), .production))
             return .tokens(targets)

@@ -22,18 +22,18 @@ extension SimulatedWorld {
             }
         case .outage:
             weather.storeDownUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds * 2))
-            trail.add("until \(weather.storeDownUntil.words)")
+            trail.add("until \(weather.storeDownUntil.text)")
         case .slowness:
             weather.storeSlowUntil = after(.seconds(1) ... .seconds(plan.leaseSeconds))
-            trail.add("until \(weather.storeSlowUntil.words)")
+            trail.add("until \(weather.storeSlowUntil.text)")
         case .connectionTrouble: troubleAConnection()
         case .storm:
-            let words = [AnswerWord.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
-            let word = random.pick(words)
+            let text = [AnswerKind.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
+            let kind = random.pick(text)
             let until = after(.seconds(2) ... .seconds(60))
-            weather.storm = (word, until)
-            trail.add("\(word.provider), \(word.rawValue), until \(until.words)")
-            noteTrouble(word.provider, until: until + .seconds(1))
+            weather.storm = (kind, until)
+            trail.add("\(kind.provider), \(kind.rawValue), until \(until.text)")
+            noteTrouble(kind.provider, until: until + .seconds(1))
         case .tokenExpiry: expireProviderTokens()
         case .clockStep: stepTheClock()
         case .wallStep: stepTheWallClock(process)
@@ -41,7 +41,7 @@ extension SimulatedWorld {
             let provider = random.pick([Provider.apns, .fcm])
             let until = after(.seconds(1) ... .seconds(20))
             weather.unreachable.append((provider, until))
-            trail.add("\(provider), until \(until.words)")
+            trail.add("\(provider), until \(until.text)")
             // Its lanes are shut for up to five seconds after that.
             noteTrouble(provider, until: until + .seconds(6))
         case .credentialTrouble: troubleACredential()
@@ -51,7 +51,7 @@ extension SimulatedWorld {
         case .wave:
             weather.waveUntil = after(.seconds(1) ... .seconds(30))
             weather.wavePlace = random.pick([.production, .production, .sandbox, .google])
-            trail.add("\(weather.wavePlace), until \(weather.waveUntil.words)")
+            trail.add("\(weather.wavePlace), until \(weather.waveUntil.text)")
             noteTrouble(weather.wavePlace.provider, until: weather.waveUntil)
         }
     }
@@ -85,8 +85,8 @@ extension SimulatedWorld {
         guard processes[index].isAlive else { return }
         processes[index].isAlive = false
         processes[index].isFrozen = false
-        processes[index].life += 1
-        processes[index].held = []
+        processes[index].incarnation += 1
+        processes[index].delayed = []
         queue.put(.restart(process: index), at: after(.milliseconds(100) ... .seconds(20)))
     }
 
@@ -101,9 +101,9 @@ extension SimulatedWorld {
     mutating func thaw(_ index: Int) {
         guard processes[index].isFrozen else { return }
         processes[index].isFrozen = false
-        processes[index].hearsSince = now
-        for event in processes[index].held { queue.put(event, at: after(.zero ... .milliseconds(5))) }
-        processes[index].held = []
+        processes[index].receivesSince = now
+        for event in processes[index].delayed { queue.put(event, at: after(.zero ... .milliseconds(5))) }
+        processes[index].delayed = []
     }
 
     private mutating func drain(_ index: Int) {
@@ -112,7 +112,7 @@ extension SimulatedWorld {
         // Another one starts within twenty seconds of its end.
         troubledUntilByProcesses = max(
             troubledUntilByProcesses, now + SimulatedTime(plan.settings.requestDeadline) + .seconds(30))
-        tell(.drain, to: index)
+        send(.drain, to: index)
     }
 
     mutating func endFaults() {

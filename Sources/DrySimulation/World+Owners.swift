@@ -31,7 +31,7 @@ extension SimulatedWorld {
                 let isIncluded = message.audienceWanted.includes(user: row.stored.user, tags: row.stored.tags)
             else { continue }
             judge(.audience)
-            if case .excluded = member.standing {
+            if case .excluded = member.status {
                 if isIncluded { fail("P2", "a lease excludes a registration that its audience includes") }
             } else if !isIncluded {
                 fail("P2", "a lease brings a registration that its audience no longer includes")

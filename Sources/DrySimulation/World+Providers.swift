@@ -5,7 +5,7 @@ import PushModel
 extension SimulatedWorld {
     mutating func arriveAtProvider(_ push: WirePush) {
         // Bytes of a process that died on the way may have been in its own buffers still.
-        let isSenderGone = processes[push.from.process].life != push.from.life
+        let isSenderGone = processes[push.from.process].incarnation != push.from.incarnation
         if isSenderGone, random.happens(perMille: 300) { return }
         if providers.hasVanished(push) { return }
         if let stalledUntil = connection(of: push)?.stalledUntil, stalledUntil > now {
@@ -20,11 +20,11 @@ extension SimulatedWorld {
             answer.retryAt = Self.wall(at: now) + .seconds(pause)
             incidents.note(.datedPause)
         }
-        if answer.word.saysDead, !push.isElsewhere {
-            providers[push.provider, push.token].goneSaid.append(answer.since ?? push.leasedAt)
+        if answer.kind.reportsUnregistered, !push.isElsewhere {
+            providers[push.provider, push.token].unregisteredReported.append(answer.since ?? push.leasedAt)
         }
-        if answer.word.doubtsToken || answer.word.saysDead && push.isElsewhere {
-            providers[push.provider, push.token].doubtSaid.append(push.leasedAt)
+        if answer.kind.suspectsToken || answer.kind.reportsUnregistered && push.isElsewhere {
+            providers[push.provider, push.token].suspicionReported.append(push.leasedAt)
         }
         providers.note(push, answer, at: now)
         if answer.retryAfter != nil { incidents.note(.retryAfter) }
@@ -35,10 +35,10 @@ extension SimulatedWorld {
     }
 
     private mutating func answer(to push: WirePush) -> ProviderAnswer {
-        if let word = weather.onlyAnswer, word.provider == push.provider { return ProviderAnswer(word) }
-        if let storm = weather.storm, storm.word.provider == push.provider, now < storm.until {
-            incidents.note(storm: storm.word)
-            return ProviderAnswer(storm.word, retryAfter: random.happens(perMille: 800) ? random.within(1...120) : nil)
+        if let kind = weather.onlyAnswer, kind.provider == push.provider { return ProviderAnswer(kind) }
+        if let storm = weather.storm, storm.kind.provider == push.provider, now < storm.until {
+            incidents.note(storm: storm.kind)
+            return ProviderAnswer(storm.kind, retryAfter: random.happens(perMille: 800) ? random.within(1...120) : nil)
         }
         return push.provider == .fcm ? googleAnswer(to: push) : appleAnswer(to: push)
     }

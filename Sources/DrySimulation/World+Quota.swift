@@ -15,28 +15,29 @@ extension SimulatedWorld {
         guard let share = quota.share,
             let allowance = processes[index].projects[quota.project].pace?.allowance(share, mono)
         else { return nil }
-        askBook(quota, index, mono)
+        askLedger(quota, index, mono)
         guard allowance < 1 else { return nil }
-        incidents.paced += 1
+        incidents.rateLimited += 1
         let isBeginning = meters[meter].began.map { now - $0 <= .seconds(10) } ?? false
         if isBeginning, plan.clockStepEvery == nil { judge(.rampUp) }
-        if processes[index].lanes.contains(where: { $0.key != processes[index].lanes[place].key && isPaced($0, quota) })
-        {
-            incidents.pacedTogether += 1
+        if processes[index].lanes.contains(where: {
+            $0.key != processes[index].lanes[place].key && isRateLimited($0, quota)
+        }) {
+            incidents.rateLimitedGroup += 1
         }
         return processes[index].projects[quota.project].pace?.nextAt(share, mono)
     }
 
-    private func isPaced(_ lane: SimulatedLane, _ quota: LaneQuota) -> Bool {
+    private func isRateLimited(_ lane: SimulatedLane, _ quota: LaneQuota) -> Bool {
         lane.quota?.project == quota.project && !lane.waiting.isEmpty
     }
 
     /// Whatever keeps it from sending, it is not the pace: the others of its project have its part.
-    mutating func restPace(_ place: Int, _ index: Int) {
+    mutating func idlePace(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard let quota = lane.quota, let share = quota.share else { return }
         if lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil || lane.unusableSince != nil {
-            processes[index].projects[quota.project].pace?.rest(share)
+            processes[index].projects[quota.project].pace?.idle(share)
         }
     }
 
@@ -67,22 +68,22 @@ extension SimulatedWorld {
 
 // The book that all processes share.
 extension SimulatedWorld {
-    private mutating func askBook(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
+    private mutating func askLedger(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
         guard let ask = processes[index].projects[quota.project].pace?.ask(mono) else { return }
         call(.quota(project: processes[index].projects[quota.project].number, ask), index)
     }
 
-    mutating func applyQuota(_ ask: QuotaAsk, _ project: Int64, _ owner: ProcessID) -> StoreReply {
+    mutating func applyQuota(_ ask: QuotaRequest, _ project: Int64, _ owner: ProcessID) -> StoreReply {
         let grant = store.answer(ask, of: owner, project: "project-\(project)", now: wall)
         if let grant, grant.part < .whole { incidents.quotaParts += 1 }
         return .quota(grant)
     }
 
     /// - Parameter grant: nil where none came.
-    mutating func hearQuota(_ grant: QuotaGrant?, _ ask: QuotaAsk, _ project: Int64, _ index: Int) {
+    mutating func receiveQuota(_ grant: QuotaGrant?, _ ask: QuotaRequest, _ project: Int64, _ index: Int) {
         guard let place = processes[index].projects.firstIndex(where: { $0.number == project }) else { return }
         let mono = processes[index].clock.read(at: now)
-        processes[index].projects[place].pace?.heard(grant, of: ask, mono)
+        processes[index].projects[place].pace?.receive(grant, of: ask, mono)
     }
 }
 
@@ -114,7 +115,7 @@ extension SimulatedWorld {
     private mutating func checkGivenBack(_ quota: LaneQuota, _ index: Int) {
         guard let share = quota.share, var pace = processes[index].projects[quota.project].pace else { return }
         for lane in processes[index].lanes where lane.quota?.project == quota.project && lane.quota?.share != share {
-            if let other = lane.quota?.share { pace.rest(other) }
+            if let other = lane.quota?.share { pace.idle(other) }
         }
         judge(.givenBack)
         let allowance = pace.allowance(share, processes[index].clock.read(at: now))

@@ -17,18 +17,18 @@ extension SimulatedWorld {
     }
 
     /// Small parcels are leased together as one share.
-    var sharesMax: Int { MessagePace.share(of: .max, perSecond: Self.rates.compactMap(\.self).max() ?? 0) }
+    var quantaMax: Int { MessagePace.quantum(of: .max, perSecond: Self.rates.compactMap(\.self).max() ?? 0) }
 
     /// By the database's clock, over all processes. What travels alone and what is away from home doesn't wait.
     mutating func checkRate(of parcel: LeasedParcel, _ scope: LeaseScope) {
-        guard scope == .paced, parcel.leasedAt < parcel.expiresAt else { return }
-        incidents.shares += 1
+        guard scope == .rateLimited, parcel.leasedAt < parcel.expiresAt else { return }
+        incidents.quanta += 1
         guard parcel.ratePerSecond == rateMeters[parcel.message]?.perSecond else {
             return fail("P7", "a share is leased of a message without its rate")
         }
         judge(.rateLeased)
         let wall = wall
-        let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.heldCount, at: wall)
+        let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.deferredCount, at: wall)
         guard let excess, excess > 0, plan.clockStepEvery == nil else { return }
         fail("P7", "\(excess) pushes more are leased than \(parcel.ratePerSecond ?? 0) a second allow")
     }
@@ -36,7 +36,7 @@ extension SimulatedWorld {
     /// On the wire, where nothing holds anything up for long: each process may have so much under way.
     mutating func checkRate(of push: WirePush) {
         let (now, count) = (now, processes.count)
-        guard plan.saysAtOnce, !push.isElsewhere, rateMeters[push.message].map({ now >= $0.leavingFrom }) == true,
+        guard plan.reportsAtOnce, !push.isElsewhere, rateMeters[push.message].map({ now >= $0.leavingFrom }) == true,
             let excess = rateMeters[push.message]?.leave(at: now, processes: count)
         else { return }
         if rateMeters[push.message]?.wouldShow(processes: count) == true { judge(.rateOnTheWire) }
@@ -63,7 +63,7 @@ struct RateMeter: Sendable {
         self.leavingFrom = leavingFrom
     }
 
-    private var share: Int { MessagePace.share(of: .max, perSecond: perSecond) }
+    private var quantum: Int { MessagePace.quantum(of: .max, perSecond: perSecond) }
 
     private func allowed(within time: Duration) -> Int {
         Int(time.wholeNanoseconds / 1_000) * Int(perSecond) / 1_000_000
@@ -78,7 +78,7 @@ struct RateMeter: Sendable {
         for lease in leases.reversed() {
             sum += lease.pushes
             // The share that begins a time is paid for after it; a rounding down for each.
-            let bound = allowed(within: now - lease.at + MessagePace.slack) + share + 1
+            let bound = allowed(within: now - lease.at + MessagePace.slack) + quantum + 1
             worst = max(worst, sum - bound)
         }
         return worst
@@ -86,7 +86,7 @@ struct RateMeter: Sendable {
 
     /// Its routes are asked beside each other, each for a share.
     private func open(_ processes: Int) -> Int {
-        processes * (lanesMax * MessagePace.unsentMax(perSecond: perSecond) + 4 * share)
+        processes * (lanesMax * MessagePace.unsentMax(perSecond: perSecond) + 4 * quantum)
     }
 
     /// So many have left that they would have been too many at once.

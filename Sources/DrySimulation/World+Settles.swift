@@ -11,7 +11,7 @@ extension SimulatedWorld {
             case .settle(let name, let pending, let withVerdicts):
                 let entry = SettleEntry(name, pending, withVerdicts: withVerdicts)
                 guard pending.isSmall else {
-                    send(.alone(entry), index)
+                    send(.single(entry), index)
                     continue
                 }
                 processes[index].settles[pending.app, default: SettleQueue()].add(entry)
@@ -25,13 +25,13 @@ extension SimulatedWorld {
     }
 
     private mutating func sendSettles(of app: AppID, _ index: Int) {
-        while let turn = processes[index].settles[app]?.take() { send(turn, index) }
+        while let batch = processes[index].settles[app]?.take() { send(batch, index) }
     }
 
-    private mutating func send(_ turn: SettleTurn, _ index: Int) {
-        switch turn {
-        case .together: call(.settle(turn), index)
-        case .alone(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(turn), index)
+    private mutating func send(_ batch: SettleBatch, _ index: Int) {
+        switch batch {
+        case .group: call(.settle(batch), index)
+        case .single(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(batch), index)
         }
     }
 
@@ -40,20 +40,20 @@ extension SimulatedWorld {
     }
 
     /// A turn came back, and what it means to the Dispatcher.
-    mutating func end(_ turn: SettleTurn, _ event: DispatchEvent, _ index: Int) {
-        let life = processes[index].life
-        let pending = turn.entries[0].pending
-        if pending.isSmall { processes[index].settles[pending.app]?.end(turn) }
-        tell(event, to: index)
-        guard processes[index].isAlive, processes[index].life == life else { return }
+    mutating func end(_ batch: SettleBatch, _ event: DispatchEvent, _ index: Int) {
+        let incarnation = processes[index].incarnation
+        let pending = batch.entries[0].pending
+        if pending.isSmall { processes[index].settles[pending.app]?.end(batch) }
+        send(event, to: index)
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         if pending.isSmall { sendSettles(of: pending.app, index) }
     }
 
-    mutating func hearSettles(_ reply: StoreReply, _ turn: SettleTurn, _ index: Int) {
+    mutating func receiveSettles(_ reply: StoreReply, _ batch: SettleBatch, _ index: Int) {
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
         if case .settled(let replies) = reply {
-            for (entry, reply) in zip(turn.entries, replies) {
+            for (entry, reply) in zip(batch.entries, replies) {
                 if let reply {
                     settled.append(SettledLease(entry.name, reply))
                 } else {
@@ -62,20 +62,20 @@ extension SimulatedWorld {
             }
         } else {
             // Their verdicts were written before, each in a transaction of its own.
-            failed = turn.entries.map { UnsettledLease($0.name, verdictsDone: $0.withVerdicts) }
+            failed = batch.entries.map { UnsettledLease($0.name, verdictsDone: $0.withVerdicts) }
         }
-        end(turn, .settled(settled, failed: failed), index)
+        end(batch, .settled(settled, failed: failed), index)
     }
 
-    mutating func hearRenewals(_ reply: StoreReply, _ names: [LeaseName], _ index: Int) {
-        let life = processes[index].life
+    mutating func receiveRenewals(_ reply: StoreReply, _ names: [LeaseName], _ index: Int) {
+        let incarnation = processes[index].incarnation
         processes[index].renewals.end()
-        if case .renewed(let held) = reply {
-            tell(.renewed(zip(names, held).map { RenewedLease($0, isHeld: $1) }), to: index)
+        if case .renewed(let stillLeased) = reply {
+            send(.renewed(zip(names, stillLeased).map { RenewedLease($0, isHeld: $1) }), to: index)
         } else {
-            tell(.renewed([], failed: names), to: index)
+            send(.renewed([], failed: names), to: index)
         }
-        guard processes[index].isAlive, processes[index].life == life else { return }
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         sendRenewals(index)
     }
 }

@@ -24,12 +24,12 @@ extension SimulatedWorld {
         guard !processes[index].isAlive else { return }
         let old = processes[index]
         var fresh = SimulatedProcess(
-            index: index, life: old.life + 1,
-            id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.life + 1))),
+            index: index, incarnation: old.incarnation + 1,
+            id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.incarnation + 1))),
             dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock,
             wallClock: old.wallClock)
         fresh.isAlive = true
-        fresh.hearsSince = now
+        fresh.receivesSince = now
         processes[index] = fresh
         queue.put(.housekeeping(fresh.addressee), at: after(.zero ... .seconds(1)))
         scheduleWake(index)
@@ -45,16 +45,16 @@ extension SimulatedWorld {
         }
     }
 
-    mutating func tell(_ event: DispatchEvent, to index: Int) {
-        let life = processes[index].life
+    mutating func send(_ event: DispatchEvent, to index: Int) {
+        let incarnation = processes[index].incarnation
         let mono = processes[index].clock.read(at: now)
         let actions = processes[index].dispatcher.handle(event, now: mono)
         for action in actions { perform(action, index) }
-        guard processes[index].isAlive, processes[index].life == life else { return }
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         send(actions, index)
         checkBounds(index)
         pumpLanes(index)
-        guard processes[index].isAlive, processes[index].life == life else { return }
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         scheduleWake(index)
     }
 
@@ -62,8 +62,8 @@ extension SimulatedWorld {
         // Set to an earlier time meanwhile; that alarm has rung.
         guard let due = processes[index].wakesAt, due <= now else { return }
         processes[index].wakesAt = nil
-        processes[index].turnsWithoutTime += 1
-        tell(.timer, to: index)
+        processes[index].ticksWithoutTime += 1
+        send(.timer, to: index)
     }
 
     /// One alarm clock a process, set to the earliest.
@@ -72,7 +72,7 @@ extension SimulatedWorld {
         guard due < .never else { return }
         let wakesAt = max(due, now)
         if let set = processes[index].wakesAt, set <= wakesAt { return }
-        if wakesAt > now { processes[index].turnsWithoutTime = 0 }
+        if wakesAt > now { processes[index].ticksWithoutTime = 0 }
         processes[index].wakesAt = wakesAt
         queue.put(.wake(processes[index].addressee), at: wakesAt)
     }
@@ -84,7 +84,7 @@ extension SimulatedWorld {
         case .resolve(let ready):
             let lane = lane(of: ready, index)
             queue.put(
-                .resolved(processes[index].addressee, ready.line, lane), at: after(.zero ... .milliseconds(20)))
+                .resolved(processes[index].addressee, ready.serviceRoute, lane), at: after(.zero ... .milliseconds(20)))
         case .lease(let request):
             processes[index].leaseCalls += 1
             call(.lease(request), index)
@@ -102,8 +102,8 @@ extension SimulatedWorld {
             for lane in processes[index].lanes.indices {
                 processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
             }
-        case .tellRest(let key, let rest): noteRest(key, until: rest.until, index)
-        case .tellRestOver: break
+        case .reportOpenBreaker(let key, let breaker): noteOpenBreaker(key, until: breaker.until, index)
+        case .reportClosedBreaker: break
         case .alarm:
             break
         case .drained:
@@ -123,53 +123,53 @@ extension SimulatedWorld {
     }
 
     /// What a reply means to the Dispatcher.
-    mutating func hear(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
+    mutating func receive(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
         switch (call.request, reply) {
         case (.poll, .routes(let routes, let stopped, let rated)):
-            notePollHeard(index)
+            notePollReceived(index)
             if !stopped.isEmpty {
                 noteStopped(stopped, index)
-                tell(.stopped(stopped), to: index)
+                send(.stopped(stopped), to: index)
             }
-            if !rated.isEmpty { tell(.rated(rated), to: index) }
-            tell(.polled(routes), to: index)
+            if !rated.isEmpty { send(.rated(rated), to: index) }
+            send(.polled(routes), to: index)
         case (.poll, _):
-            notePollHeard(index)
-            tell(.pollFailed, to: index)
-        case (.lease(let request), let reply): hearLease(reply, request, index)
-        case (.renew(let names), let reply): hearRenewals(reply, names, index)
-        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(.alone(entry)), index)
+            notePollReceived(index)
+            send(.pollFailed, to: index)
+        case (.lease(let request), let reply): receiveLease(reply, request, index)
+        case (.renew(let names), let reply): receiveRenewals(reply, names, index)
+        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(.single(entry)), index)
         case (.verdicts(let entry), _):
-            end(.alone(entry), .settled([], failed: [UnsettledLease(entry.name)]), index)
-        case (.settle(let turn), let reply): hearSettles(reply, turn, index)
+            end(.single(entry), .settled([], failed: [UnsettledLease(entry.name)]), index)
+        case (.settle(let turn), let reply): receiveSettles(reply, turn, index)
         case (.plan, .planned(let slice)):
             guard let slice else { return }
             self.call(.plan, index)
-            if !slice.ready.isEmpty { tell(.planned(slice.ready), to: index) }
-            if slice.waitsForRate { tell(.hint, to: index) }
+            if !slice.ready.isEmpty { send(.planned(slice.ready), to: index) }
+            if slice.waitsForRate { send(.hint, to: index) }
             notifyOthers(index)
-        case (.quota(let project, let ask), .quota(let grant)): hearQuota(grant, ask, project, index)
-        case (.quota(let project, let ask), _): hearQuota(nil, ask, project, index)
-        case (.keepUp(let round), let reply): hear(reply, of: round, index)
+        case (.quota(let project, let ask), .quota(let grant)): receiveQuota(grant, ask, project, index)
+        case (.quota(let project, let ask), _): receiveQuota(nil, ask, project, index)
+        case (.maintain(let round), let reply): receive(reply, of: round, index)
         case (.plan, _): break
         }
     }
 
-    private mutating func hearLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
+    private mutating func receiveLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
         processes[index].leaseCalls -= 1
         switch reply {
         case .leased(let parcels, let number, let again):
             for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
-            if !parcels.isEmpty { checkCompany(index) }
+            if !parcels.isEmpty { checkQuarantine(index) }
             let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
-            tell(.leased(read, asked: request, again: again), to: index)
-        default: tell(.leaseFailed(request), to: index)
+            send(.leased(read, asked: request, again: again), to: index)
+        default: send(.leaseFailed(request), to: index)
         }
     }
 
     private mutating func hold(_ parcel: LeasedParcel, _ number: Int, _ request: LeaseRequest, _ index: Int) {
         processes[index].leases.append(
-            HeldLease(
+            ActiveLease(
                 name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
                 lane: request.lane, askedAt: request.startedAt))
     }

@@ -4,12 +4,12 @@ import PushModel
 // Providers that tell a whole lane to slow down.
 extension SimulatedWorld {
     /// The lane's process says that it is left alone.
-    mutating func noteRest(_ key: LaneKey, until end: MonotonicInstant, _ index: Int) {
+    mutating func noteOpenBreaker(_ key: LaneKey, until end: MonotonicInstant, _ index: Int) {
         incidents.note(.laneSlowed)
         let place = placeOfLane(key, index)
         let mono = processes[index].clock.read(at: now)
         if let fault = processes[index].lanes[place].slowness.objection(to: end - mono, at: mono) { fail("P7", fault) }
-        processes[index].lanes[place].slowness.begin(restUntil: end)
+        processes[index].lanes[place].slowness.begin(openUntil: end)
         // Then a few at a time, whose answers may be lost.
         let deadline = plan.settings.requestDeadline
         noteTrouble(
@@ -22,18 +22,18 @@ extension SimulatedWorld {
         guard let lease = processes[index].lease(batch.lease), let key = lease.lane else { return }
         let place = placeOfLane(key, index)
         let mono = processes[index].clock.read(at: now)
-        var (taken, words, pause) = (batch.accepted.count, 0, Duration.zero)
+        var (taken, signals, pause) = (batch.accepted.count, 0, Duration.zero)
         for other in batch.others {
             switch other.outcome {
             case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
-                words += 1
+                signals += 1
                 pause = max(pause, after ?? .zero)
             case .accepted, .rejected: taken += 1
             default: break
             }
         }
-        processes[index].lanes[place].slowness.hear(
-            taken: taken, words: words, pause, of: lease.parcel.message, askedAt: lease.askedAt, at: mono)
+        processes[index].lanes[place].slowness.record(
+            taken: taken, signals: signals, pause, of: lease.parcel.message, askedAt: lease.askedAt, at: mono)
     }
 
     /// Where most answers say so, the provider is left alone for as long as it asks. A transactional push may be tried.
@@ -48,14 +48,14 @@ extension SimulatedWorld {
 }
 
 /// What the answers to a lane's pushes say of the lane, one after the other: the checkers' count.
-struct HeardSlowness: Sendable {
+struct ThrottleSignals: Sendable {
     /// Nothing that was asked for before counts again.
-    private var restEnds = MonotonicInstant(nanoseconds: .min)
+    private var openEnds = MonotonicInstant(nanoseconds: .min)
     private var answers = 0
-    private var words = 0
-    private var wordsOf: Set<MessageID> = []  // lookup only
+    private var signals = 0
+    private var signalsOf: Set<MessageID> = []  // lookup only
     private var taken: [MessageID: MonotonicInstant] = [:]  // lookup only
-    private var wordAt: MonotonicInstant?
+    private var signalAt: MonotonicInstant?
     /// Such words with no ten seconds between two of them, whatever else was answered.
     private var inARow = 0
     /// The longest pause that these asked for.
@@ -64,7 +64,7 @@ struct HeardSlowness: Sendable {
     private(set) var until: MonotonicInstant?
 
     /// What the worlds' Dispatchers take for enough, which send little.
-    static let wordsMin = 16
+    static let signalsMin = 16
     /// Of more answers the older ones count less, and how much less is not said here.
     private static let answersMax = 63
     private static let memory: Duration = .seconds(10)
@@ -72,16 +72,16 @@ struct HeardSlowness: Sendable {
     private static let longestByItself: Duration = .seconds(60)
 
     /// Why the lane should not rest for so long; nil: it may.
-    func objection(to rest: Duration, at mono: MonotonicInstant) -> String? {
-        guard let wordAt, wordAt == mono else { return "a lane rests that was told nothing" }
-        if rest > max(longest, Self.longestByItself) { return "a lane rests for \(rest), which nobody asked for" }
+    func objection(to length: Duration, at mono: MonotonicInstant) -> String? {
+        guard let signalAt, signalAt == mono else { return "a lane rests that was told nothing" }
+        if length > max(longest, Self.longestByItself) { return "a lane rests for \(length), which nobody asked for" }
         // One that rested not long ago tries a few pushes, and each of them counts.
-        guard restEnds + Self.memory + Self.memory < mono, inARow < Self.wordsMin else { return nil }
+        guard openEnds + Self.memory + Self.memory < mono, inARow < Self.signalsMin else { return nil }
         return "a lane rests after \(inARow) answers that tell it to"
     }
 
-    mutating func begin(restUntil end: MonotonicInstant) {
-        restEnds = end
+    mutating func begin(openUntil end: MonotonicInstant) {
+        openEnds = end
         forget()
     }
 
@@ -91,7 +91,7 @@ struct HeardSlowness: Sendable {
     }
 
     private mutating func forget() {
-        (answers, words, wordsOf) = (0, 0, [])
+        (answers, signals, signalsOf) = (0, 0, [])
     }
 
     /// What answers say that were read together.
@@ -100,8 +100,8 @@ struct HeardSlowness: Sendable {
     ///   - taken: the provider had time for them.
     ///   - words: so many say that the lane is to slow down.
     ///   - pause: the longest that these ask for.
-    mutating func hear(
-        taken: Int, words: Int, _ pause: Duration, of message: MessageID, askedAt: MonotonicInstant,
+    mutating func record(
+        taken: Int, signals: Int, _ pause: Duration, of message: MessageID, askedAt: MonotonicInstant,
         at mono: MonotonicInstant
     ) {
         if taken > 0 {
@@ -109,21 +109,21 @@ struct HeardSlowness: Sendable {
             // Who is taken may end a rest.
             until = nil
         }
-        let isNew = wordAt.map { mono - $0 > Self.memory } ?? true
-        if words > 0 {
-            (inARow, longest) = isNew ? (words, pause) : (inARow + words, max(longest, pause))
-            wordAt = mono
+        let isNew = signalAt.map { mono - $0 > Self.memory } ?? true
+        if signals > 0 {
+            (inARow, longest) = isNew ? (signals, pause) : (inARow + signals, max(longest, pause))
+            signalAt = mono
         }
-        guard until == nil, askedAt >= restEnds else { return }
-        if words > 0 {
+        guard until == nil, askedAt >= openEnds else { return }
+        if signals > 0 {
             if isNew { restart() }
-            wordsOf.insert(message)
+            signalsOf.insert(message)
         }
-        answers += taken + words
-        self.words += words
-        let isTakenBeside = self.taken.contains { !wordsOf.contains($0.key) && mono - $0.value <= Self.memory }
-        guard words > 0, self.words >= Self.wordsMin, self.words * 2 > answers, answers <= Self.answersMax,
-            wordsOf.count > 1 || !isTakenBeside
+        answers += taken + signals
+        self.signals += signals
+        let isTakenBeside = self.taken.contains { !signalsOf.contains($0.key) && mono - $0.value <= Self.memory }
+        guard signals > 0, self.signals >= Self.signalsMin, self.signals * 2 > answers, answers <= Self.answersMax,
+            signalsOf.count > 1 || !isTakenBeside
         else { return }
         until = mono + min(pause, Self.longestPause)
     }

@@ -51,7 +51,7 @@ extension SimulatedWorld {
     }
 
     mutating func arrive(_ call: StoreCall, _ willBeAnswered: Bool) {
-        let isCallerGone = processes[call.from.process].life != call.from.life
+        let isCallerGone = processes[call.from.process].incarnation != call.from.incarnation
         if isCallerGone { noteKilled(before: call) }
         if isCallerGone, random.happens(perMille: 300) { return }
         guard now >= weather.storeDownUntil else {
@@ -62,8 +62,8 @@ extension SimulatedWorld {
         }
         let reply = apply(call)
         guard willBeAnswered else {
-            incidents.note(.unheard)
-            if reply.hasWritten, let step = StoreStep(call.request) { incidents.note(.unheard, step) }
+            incidents.note(.unreceived)
+            if reply.hasWritten, let step = StoreStep(call.request) { incidents.note(.unreceived, step) }
             return
         }
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
@@ -71,12 +71,14 @@ extension SimulatedWorld {
 
     /// Its process hears later what the database says, or not this time.
     private mutating func troublePoll(_ call: StoreCall) {
-        guard case .poll = call.request, processes[call.from.process].life == call.from.life else { return }
+        guard case .poll = call.request, processes[call.from.process].incarnation == call.from.incarnation else {
+            return
+        }
         processes[call.from.process].isPollTroubled = true
     }
 
-    mutating func notePollHeard(_ index: Int) {
-        if processes[index].isPollTroubled { processes[index].hearsSince = now }
+    mutating func notePollReceived(_ index: Int) {
+        if processes[index].isPollTroubled { processes[index].receivesSince = now }
         processes[index].isPollTroubled = false
     }
 
@@ -87,9 +89,10 @@ extension SimulatedWorld {
         switch call.request {
         case .poll(let running):
             let ready = store.readyRoutes(knownFormats: Self.formats, now: wall)
-            let paced = store.pacedRoutes(knownFormats: Self.formats, now: wall)
+            let rateLimited = store.rateLimitedRoutes(knownFormats: Self.formats, now: wall)
             return .routes(
-                ReadyRoute.merging(ready, paced: paced), store.stopped(among: running), store.rates(among: running))
+                ReadyRoute.merging(ready, rateLimited: rateLimited), store.stopped(among: running),
+                store.rates(among: running))
         case .lease(let request): return applyLease(request, call.owner)
         case .renew(let names): return .renewed(names.map { applyRenewal($0, call.owner) })
         case .verdicts(let entry):
@@ -97,7 +100,7 @@ extension SimulatedWorld {
             return .verdictsWritten
         case .settle(let turn): return .settled(applySettles(turn))
         case .plan: return .planned(applyPlan())
-        case .keepUp(let round): return .keptUp(apply(round, call.from))
+        case .maintain(let round): return .maintained(apply(round, call.from))
         case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
         }
     }
@@ -111,18 +114,18 @@ extension SimulatedWorld {
             var size = plan.settings.leaseGroup
             size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
             parcels = store.leaseGroup(
-                route: request.line.route, service: request.line.service, owner: owner,
+                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
                 size: size, now: wall)
-        } else if request.scope == .paced {
+        } else if request.scope == .rateLimited {
             let share: LeasedParcel?
-            (share, again) = store.leasePaced(
-                route: request.line.route, service: request.line.service, owner: owner,
+            (share, again) = store.leaseRateLimited(
+                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, passing: request.passing, now: wall)
             parcels = share.map { [$0] } ?? []
         } else {
             let parcel = store.lease(
-                route: request.line.route, service: request.line.service, owner: owner,
+                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
                 leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
             parcels = parcel.map { [$0] } ?? []
         }
@@ -141,7 +144,7 @@ extension SimulatedWorld {
     private mutating func take(_ parcel: LeasedParcel, _ scope: LeaseScope) -> Int {
         let number = ledger.noteLease()
         noteLeased(parcel)
-        book.begin(parcel)
+        answerLedger.begin(parcel)
         checkRate(of: parcel, scope)
         ledger.offer(parcel)
         ledger.promise(
@@ -159,8 +162,8 @@ extension SimulatedWorld {
     }
 
     /// Each as it would be alone. nil: refused, and the others are not.
-    private mutating func applySettles(_ turn: SettleTurn) -> [SettleReply?] {
-        guard case .together(let entries) = turn else { return turn.entries.map { applySettle($0.pending) } }
+    private mutating func applySettles(_ turn: SettleBatch) -> [SettleReply?] {
+        guard case .group(let entries) = turn else { return turn.entries.map { applySettle($0.pending) } }
         if entries.count > 1 { incidents.note(.settledTogether) }
         return entries.map { entry in
             if isFaulty, random.happens(perMille: plan.storeCallLost) {
@@ -172,7 +175,7 @@ extension SimulatedWorld {
     }
 
     private mutating func applySettle(_ pending: PendingSettle) -> SettleReply {
-        let settlement = lie?.told(pending.settlement) ?? pending.settlement
+        let settlement = lie?.falsified(pending.settlement) ?? pending.settlement
         let before = store.parcel(settlement.parcel)
         let lastParcel = store.lastParcel
         let reply = store.settle(settlement, now: wall)
@@ -180,11 +183,11 @@ extension SimulatedWorld {
         case .settled:
             guard let before else { break }
             noteSettled(settlement, before, newParcelsAfter: lastParcel)
-            ledger.hear(settlement.sample, on: before.home?.route ?? before.route, at: wall)
-        case .fenced(let standing):
+            ledger.record(settlement.sample, on: before.origin?.route ?? before.route, at: wall)
+        case .fenced(let status):
             let isOwn =
-                standing?.epoch == settlement.epoch && standing?.settles == settlement.settles + 1
-                && standing?.isLeased == true
+                status?.epoch == settlement.epoch && status?.settles == settlement.settles + 1
+                && status?.isLeased == true
             if isOwn { incidents.ambiguousSettles += 1 } else { incidents.losers += 1 }
         }
         return reply
@@ -194,15 +197,15 @@ extension SimulatedWorld {
         let lastParcel = store.lastParcel
         let slice = store.planSlice(
             idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
-        for parcel in store.parcels where parcel.id.value > lastParcel { bookNew(parcel) }
+        for parcel in store.parcels where parcel.id.value > lastParcel { recordNew(parcel) }
         return slice
     }
 
     private mutating func applyVerdicts(_ pending: PendingSettle) {
         let before = pending.verdicts.compactMap { store.registration($0.registration) }
-        let held = store.applyVerdicts(pending.verdicts, under: plan.suspicion, now: wall).held
-        bookFound(pending.verdicts, before, held: held)
-        bookCompared(before)
+        let suspectRoutes = store.applyVerdicts(pending.verdicts, under: plan.suspicion, now: wall).suspectRoutes
+        recordFound(pending.verdicts, before, suspectRoutes: suspectRoutes)
+        recordCompared(before)
         for row in before {
             checkRetired(row)
             checkSuspected(row)

@@ -3,47 +3,47 @@ import PushModel
 
 // What processes see to beside their engines, transaction by transaction.
 extension SimulatedWorld {
-    mutating func keepHouse(_ index: Int) {
+    mutating func runUpkeep(_ index: Int) {
         queue.put(.housekeeping(processes[index].addressee), at: after(.seconds(1) ... .seconds(3)))
         guard !processes[index].isDraining else { return }
         call(.plan, index)
-        for upkeep in Upkeep.allCases { ring(upkeep, index) }
+        for upkeep in Upkeep.allCases { notify(upkeep, index) }
     }
 
     /// One round at a time: whoever rings in the middle of one gets another.
-    mutating func ring(_ upkeep: Upkeep, _ index: Int) {
+    mutating func notify(_ upkeep: Upkeep, _ index: Int) {
         guard !processes[index].isDraining else { return }
-        guard processes[index].roundsUnderWay.insert(upkeep).inserted else {
-            processes[index].rung.insert(upkeep)
+        guard processes[index].roundsInFlight.insert(upkeep).inserted else {
+            processes[index].notified.insert(upkeep)
             return
         }
-        call(.keepUp(UpkeepRound(upkeep)), index)
+        call(.maintain(UpkeepRound(upkeep)), index)
     }
 
-    mutating func hear(_ reply: StoreReply, of round: UpkeepRound, _ index: Int) {
-        guard case .keptUp(let kept) = reply else { return end(round, hasFailed: true, index) }
-        if round.turns > 0, !kept.isFull { judge(.carriedOut) }
+    mutating func receive(_ reply: StoreReply, of round: UpkeepRound, _ index: Int) {
+        guard case .maintained(let kept) = reply else { return end(round, hasFailed: true, index) }
+        if round.passes > 0, !kept.isFull { judge(.carriedOut) }
         if kept.count > 0, round.step?.makesReady == true { notifyOthers(index) }
         var next = round
         next.advance(kept)
-        if next.turns > UpkeepRound.turnsMax { return fail("P8", "\(round.upkeep) comes to no end") }
+        if next.passes > UpkeepRound.batchesMax { return fail("P8", "\(round.upkeep) comes to no end") }
         guard next.step != nil else { return end(next, hasFailed: false, index) }
-        call(.keepUp(next), index)
+        call(.maintain(next), index)
     }
 
     private mutating func end(_ round: UpkeepRound, hasFailed: Bool, _ index: Int) {
-        let life = processes[index].life
-        processes[index].roundsUnderWay.remove(round.upkeep)
+        let incarnation = processes[index].incarnation
+        processes[index].roundsInFlight.remove(round.upkeep)
         // Also of what failed: some of it may have been done before.
         if round.moved > 0 || hasFailed {
             switch round.upkeep {
             case .fallDue: call(.plan, index)
-            case .stops: tell(.hint, to: index)
+            case .stops: send(.hint, to: index)
             case .rescue, .confirm: break
             }
         }
-        guard processes[index].isAlive, processes[index].life == life else { return }
-        if processes[index].rung.remove(round.upkeep) != nil { ring(round.upkeep, index) }
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
+        if processes[index].notified.remove(round.upkeep) != nil { notify(round.upkeep, index) }
     }
 }
 
@@ -52,22 +52,22 @@ extension SimulatedWorld {
     mutating func apply(_ round: UpkeepRound, _ from: Addressee) -> UpkeepReply {
         guard let step = round.step else { return UpkeepReply() }
         let before = store
-        let reply = store.keepUp(step, plan.upkeepLimits, under: plan.suspicion, now: wall)
+        let reply = store.maintain(step, plan.upkeepLimits, under: plan.suspicion, now: wall)
         switch step {
-        case .rescue: bookRescued(before)
-        case .confirm: bookConfirmed(before)
+        case .rescue: recordRescued(before)
+        case .confirm: recordConfirmed(before)
         case .end:
             for (settlement, parcel) in reply.settled {
                 incidents.endedUnsent += 1
                 noteSettled(settlement, parcel, newParcelsAfter: before.lastParcel)
             }
-        case .fallDue, .look, .hold, .release, .unpace, .forgetStops, .forgetRates: break
+        case .fallDue, .checkControls, .putOnHold, .release, .liftRates, .forgetStops, .forgetRates: break
         }
         if reply.count > 0 { noteTakenOver(step, from) }
         return reply
     }
 
-    private mutating func bookRescued(_ before: SimulatedStore) {
+    private mutating func recordRescued(_ before: SimulatedStore) {
         for parcel in before.parcels where parcel.lease != nil && store.parcel(parcel.id)?.lease == nil {
             let pairs = parcel.members.indices.filter { !parcel.settled[$0] }
                 .map { PushPair(message: parcel.message, registration: parcel.members[$0]) }
@@ -78,13 +78,14 @@ extension SimulatedWorld {
         }
     }
 
-    private mutating func bookConfirmed(_ before: SimulatedStore) {
-        for doubt in before.suspicions {
-            guard let row = before.registration(doubt.registration), store.registration(row.id)?.isLive == false else {
+    private mutating func recordConfirmed(_ before: SimulatedStore) {
+        for suspicion in before.suspicions {
+            guard let row = before.registration(suspicion.registration), store.registration(row.id)?.isLive == false
+            else {
                 continue
             }
             ledger.disturb(row.id)
-            checkConfirmed(doubt, row)
+            checkConfirmed(suspicion, row)
         }
     }
 }
@@ -93,7 +94,7 @@ extension SimulatedWorld {
 extension SimulatedWorld {
     /// In some worlds a process ends just then: before its call arrives, before the reply does, or with the next on its way.
     mutating func endAmid(_ call: StoreCall) {
-        guard isFaulty, plan.killEvery != nil, plan.stepKills > 0, case .keepUp(let round) = call.request,
+        guard isFaulty, plan.killEvery != nil, plan.stepKills > 0, case .maintain(let round) = call.request,
             let step = round.step.flatMap(StoreStep.init), now >= sparedUntil[step] ?? .zero,
             random.happens(perMille: plan.stepKills), wouldWrite(call)
         else { return }
@@ -111,16 +112,16 @@ extension SimulatedWorld {
     mutating func noteKilled(before call: StoreCall) {
         guard let step = StoreStep(call.request), wouldWrite(call) else { return }
         incidents.note(.endedBefore, step)
-        if case .keepUp(let round) = call.request, round.turns > 0 { leave(round, call.from) }
+        if case .maintain(let round) = call.request, round.passes > 0 { leave(round, call.from) }
     }
 
     /// A process has ended before this reply came.
     mutating func noteKilled(behind call: StoreCall, _ reply: StoreReply) {
         guard let step = StoreStep(call.request), reply.hasWritten else { return }
         incidents.note(.endedAfter, step)
-        guard case .keepUp(var round) = call.request, case .keptUp(let kept) = reply, kept.isFull else { return }
+        guard case .maintain(var round) = call.request, case .maintained(let kept) = reply, kept.isFull else { return }
         round.advance(kept)
-        let next = StoreCall(from: call.from, owner: call.owner, request: .keepUp(round))
+        let next = StoreCall(from: call.from, owner: call.owner, request: .maintain(round))
         if wouldWrite(next) { leave(round, call.from) }
     }
 
@@ -141,8 +142,8 @@ extension SimulatedWorld {
 extension UpkeepStep {
     fileprivate var makesReady: Bool {
         switch self {
-        case .release, .unpace: true
-        case .rescue, .confirm, .fallDue, .look, .hold, .end, .forgetStops, .forgetRates: false
+        case .release, .liftRates: true
+        case .rescue, .confirm, .fallDue, .checkControls, .putOnHold, .end, .forgetStops, .forgetRates: false
         }
     }
 }
@@ -154,11 +155,11 @@ extension StoreReply {
         case .failed, .routes: false
         case .leased(let parcels, _, _): !parcels.isEmpty
         case .verdictsWritten: true
-        case .renewed(let held): held.contains(true)
+        case .renewed(let stillLeased): stillLeased.contains(true)
         case .settled(let replies): replies.contains { $0?.isWritten == true }
         case .planned(let slice): slice != nil
         case .quota(let grant): grant != nil
-        case .keptUp(let kept): kept.count > 0
+        case .maintained(let kept): kept.count > 0
         }
     }
 }

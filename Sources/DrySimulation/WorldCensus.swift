@@ -16,7 +16,7 @@ package struct WorldCensus: Equatable, Sendable {
     /// Everything that these worlds are there for.
     private static let names: [String] =
         Trouble.allCases.map(\.rawValue) + WorldFault.allCases.map(\.rawValue)
-        + WorldFault.storms.map { "storm of \($0)" } + StepTrouble.names + AnswerWord.allCases.map { "answer \($0)" }
+        + WorldFault.storms.map { "storm of \($0)" } + StepTrouble.names + AnswerKind.allCases.map { "answer \($0)" }
         + SimulatedContent.allCases.map { "delivered \($0)" }
 
     package init() {}
@@ -42,19 +42,19 @@ package struct WorldCensus: Equatable, Sendable {
         case noneOfKind = "known ones without a token of the kind"
         case nothingToShow = "nothing to show"
         case mixed = "messages for both providers"
-        case paced = "requests that wait for their pace"
-        case pacedTogether = "requests that wait beside others of their project"
+        case rateLimited = "requests that wait for their pace"
+        case rateLimitedGroup = "requests that wait beside others of their project"
         case quotaParts = "parts of a project's quota, beside other processes"
         case accessRenewed = "access tokens renewed"
-        case triedElsewhere = "tokens tried in the other environment"
+        case triedInSibling = "tokens tried in the other environment"
         case found = "tokens found there"
-        case held = "tokens found there that stayed"
+        case suspectRoutes = "tokens found there that stayed"
         case refusedInBoth = "tokens refused in both"
         case sidesChanged = "installations that changed providers"
         case cancelled = "cancelled"
         case paused = "messages that were paused"
         case rated = "rates that were changed"
-        case shares = "shares of messages that have a rate"
+        case quanta = "shares of messages that have a rate"
         case scheduled = "messages that waited for their hour"
         case local = "messages at an hour of each device's clock"
         case tooLate = "devices whose clock had passed it"
@@ -74,21 +74,21 @@ package struct WorldCensus: Equatable, Sendable {
         count(.handOversToFCM, world.incidents.handOversToFCM)
         count(.handOversToAPNs, world.incidents.handOversToAPNs)
         count(.drains, world.incidents.drains)
-        count(.paced, world.incidents.paced)
-        count(.pacedTogether, world.incidents.pacedTogether)
+        count(.rateLimited, world.incidents.rateLimited)
+        count(.rateLimitedGroup, world.incidents.rateLimitedGroup)
         count(.quotaParts, world.incidents.quotaParts)
         count(.accessRenewed, world.incidents.accessRenewed)
-        count(.triedElsewhere, world.incidents.triedElsewhere)
+        count(.triedInSibling, world.incidents.triedInSibling)
         count(.found, world.incidents.found)
-        count(.held, world.incidents.held)
+        count(.suspectRoutes, world.incidents.suspectRoutes)
         count(.refusedInBoth, world.incidents.refusedInBoth)
         count(.sidesChanged, world.incidents.sidesChanged)
         for (name, count) in world.incidents.noted { self.count(name, count) }
         count(.paused, world.incidents.paused)
         count(.rated, world.incidents.rated)
-        count(.shares, world.incidents.shares)
+        count(.quanta, world.incidents.quanta)
         count(.endedUnsent, world.incidents.endedUnsent)
-        for told in world.store.feedback { count(told) }
+        for entry in world.store.feedback { count(entry) }
         for place in judged.indices where world.incidents.judged[place] > 0 { judged[place] += 1 }
         for message in world.store.messages {
             if message.providers.count > 1 { count(.mixed) }
@@ -97,8 +97,8 @@ package struct WorldCensus: Equatable, Sendable {
             for total in message.reasons { count(total) }
         }
         for seen in world.providers.log {
-            count("answer \(seen.answer.word)", 1)
-            guard seen.answer.word.isAccepted, let form = world.forms[seen.push.message] else { continue }
+            count("answer \(seen.answer.kind)", 1)
+            guard seen.answer.kind.isAccepted, let form = world.forms[seen.push.message] else { continue }
             count("delivered \(form.content)", 1)
         }
     }
@@ -119,32 +119,32 @@ package struct WorldCensus: Equatable, Sendable {
         counts[place].count += count
     }
 
-    private mutating func count(_ told: FeedbackRow) {
-        switch told.verdict {
-        case .retired where AnswerWord(rawValue: told.reason)?.saysDead == true:
-            count(told.provider == .fcm ? .retiredByFCM : .retired)
-        case .retired: count(told.provider == .fcm ? .confirmedByFCM : .confirmed)
+    private mutating func count(_ entry: FeedbackRow) {
+        switch entry.verdict {
+        case .retired where AnswerKind(rawValue: entry.reason)?.reportsUnregistered == true:
+            count(entry.provider == .fcm ? .retiredByFCM : .retired)
+        case .retired: count(entry.provider == .fcm ? .confirmedByFCM : .confirmed)
         case .cleared: count(.cleared)
         default: break
         }
     }
 
-    private mutating func count(_ total: EndingTotal) {
+    private mutating func count(_ total: TerminalTotal) {
         let trouble: Trouble? =
-            switch (total.ending.state, total.ending.reason) {
+            switch (total.terminalStatus.state, total.terminalStatus.reason) {
             case (.expired, _): .expired
             case (.cancelled, _): .cancelled
-            case (.suppressed, EndingReason.quietHours): .tooShortForQuietHours
-            case (.gaveUp, EndingReason.poison): .poisoned
-            case (.gaveUp, EndingReason.answerLost): .notRepeated
+            case (.suppressed, TerminalReason.quietHours): .tooShortForQuietHours
+            case (.gaveUp, TerminalReason.poison): .poisoned
+            case (.gaveUp, TerminalReason.answerLost): .notRepeated
             case (.gaveUp, _): .gaveUp
-            case (.unregistered, EndingReason.deviceDeleted): .deletedMembers
-            case (.unregistered, EndingReason.userChanged): .changedUsers
-            case (.unregistered, EndingReason.audienceChanged): .changedAudiences
-            case (.rejected, EndingReason.unknownDevice): .unknownDevices
-            case (.rejected, EndingReason.unknownUser): .unknownUsers
-            case (.rejected, EndingReason.noRegistrationOfKind): .noneOfKind
-            case (.suppressed, EndingReason.localTimePassed): .tooLate
+            case (.unregistered, TerminalReason.deviceDeleted): .deletedMembers
+            case (.unregistered, TerminalReason.userChanged): .changedUsers
+            case (.unregistered, TerminalReason.audienceChanged): .changedAudiences
+            case (.rejected, TerminalReason.unknownDevice): .unknownDevices
+            case (.rejected, TerminalReason.unknownUser): .unknownUsers
+            case (.rejected, TerminalReason.noRegistrationOfKind): .noneOfKind
+            case (.suppressed, TerminalReason.localTimePassed): .tooLate
             case (.rejected, "nothing_to_show"): .nothingToShow
             default: nil
             }
@@ -167,7 +167,7 @@ package struct WorldCensus: Equatable, Sendable {
 extension WorldCensus: CustomStringConvertible {
     package var description: String {
         (["\(worlds) worlds, \(events) events, \(pushes) pushes"] + counts.map { "\($0.name): \($0.count)" }
-            + WorldChecker.allCases.map { "worlds judged by \($0.words): \(worlds(judgedBy: $0))" })
+            + WorldChecker.allCases.map { "worlds judged by \($0.text): \(worlds(judgedBy: $0))" })
             .joined(separator: "\n")
     }
 }

@@ -2,30 +2,30 @@
 /// checker that never has is silent, and proves nothing.
 package enum WorldChecker: Int, CaseIterable, Sendable {
     // P1.
-    case reached, everybody, lookedForElsewhere
+    case reached, everybody, searchedInSibling
     // P2.
     case acceptedKept, accepted, rejected, unregistered, expired, suppressed, cancelled, gaveUp, notShown
-    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, company, poison
+    case account, closed, expiredUnsent, atOnce, silenced, quietHours, dailyCap, kind, audience, quarantine, poison
     // P3.
     case badgeSent, badgeKept
     // P4.
     case fence, name, repeated, seenTwice, calmLease
     // P5.
-    case retired, suspected, confirmed, deadRetired, triedElsewhere, moved, stayed, remembered
+    case retired, suspected, confirmed, deadRetired, triedInSibling, moved, stayed, remembered
     // P7.
     case latency
     case pauseAsked, slowedDown, minuteQuota, rampUp, givenBack, accessToken, rateLeased, rateOnTheWire
     // P8.
-    case inFlight, nothingHeld, carriedOut
+    case inFlight, nothingLeased, carriedOut
     // Rule 9.
     case sendHour
     case localHour, tooLate
 
-    package var words: String {
+    package var text: String {
         switch self {
         case .reached: "P1: who was there all along got it, or has an ending that excuses it"
         case .everybody: "P1: everybody got it, in a world that gives no reason for less"
-        case .lookedForElsewhere: "P1: a token that is unknown at home is looked for elsewhere"
+        case .searchedInSibling: "P1: a token that is unknown at home is looked for elsewhere"
         case .acceptedKept: "P2: an accepted answer that was heard is recorded"
         case .accepted: "P2: who is recorded as accepted was heard to be"
         case .rejected: "P2: who is recorded as rejected was refused"
@@ -44,7 +44,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .dailyCap: "P2: the cap of a day"
         case .audience: "P2: a lease excludes the registrations that its audience no longer includes"
         case .kind: "P2: a push goes to a token of its kind"
-        case .company: "P2: what lapsed twice travels alone"
+        case .quarantine: "P2: what lapsed twice travels alone"
         case .poison: "P2: only a poisonous push is given up as poison"
         case .badgeSent: "P3: the badge of a lease"
         case .badgeKept: "P3: the badge of the registry"
@@ -57,7 +57,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .suspected: "P5: a token is suspected by an answer that doubted it"
         case .confirmed: "P5: a doubt is confirmed by its route's answers"
         case .deadRetired: "P5: a death that was settled has retired its token"
-        case .triedElsewhere: "P5: a token is tried elsewhere once"
+        case .triedInSibling: "P5: a token is tried elsewhere once"
         case .moved: "P5: a registration moves to where its token is known"
         case .stayed: "P5: tokens that are found elsewhere stay where too many are"
         case .remembered: "P5: what was found elsewhere is remembered"
@@ -71,7 +71,7 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
         case .rateLeased: "P7: shares are leased as the rate allows"
         case .rateOnTheWire: "P7: pushes leave as the rate allows"
         case .inFlight: "P8: what is counted as in flight is what the shell holds"
-        case .nothingHeld: "P8: nothing is held when all is quiet"
+        case .nothingLeased: "P8: nothing is held when all is quiet"
         case .carriedOut: "P8: what takes several transactions comes to its end"
         case .sendHour: "rule 9: nothing leaves before its message's hour"
         case .localHour: "rule 9: an hour of each device's clock"

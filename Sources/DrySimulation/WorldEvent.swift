@@ -5,7 +5,7 @@ import PushModel
 /// One process's run from its start to its death: what is addressed to an earlier one is lost.
 package struct Addressee: Hashable, Sendable {
     let process: Int
-    let life: Int
+    let incarnation: Int
 }
 
 enum WorldEvent: Sendable {
@@ -16,7 +16,7 @@ enum WorldEvent: Sendable {
     case notified(Addressee)
     /// Something was said of a message: pause, resume, cancel, another rate.
     case stopsNotified(Addressee)
-    case resolved(Addressee, RouteLine, LaneKey?)
+    case resolved(Addressee, ServiceRoute, LaneKey?)
     case credentialsChanged(Addressee)
     case laneCloses(Addressee, LaneKey)
     case laneOpens(Addressee, LaneKey)
@@ -25,7 +25,7 @@ enum WorldEvent: Sendable {
     /// A connection whose peer is gone is found out.
     case connectionDies(Addressee, LaneKey, Int)
     /// A connection that was told goodbye is told its last stream.
-    case lastStreamSaid(Addressee, LaneKey, Int)
+    case lastStreamSent(Addressee, LaneKey, Int)
     /// Google's answer to the question for an access token; nil: none came, or it failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
     /// It is killed.
@@ -37,7 +37,7 @@ enum WorldEvent: Sendable {
     case pushArrives(WirePush)
     case streamEnds(Addressee, LaneKey, stream: Int, StreamEnd)
     /// The transport says something about a push that it has already reported.
-    case saidAgain(Addressee, LeaseName, position: Int32, Outcome)
+    case repeated(Addressee, LeaseName, position: Int32, Outcome)
     // The world outside.
     case restart(process: Int)
     case thaw(process: Int)
@@ -45,7 +45,7 @@ enum WorldEvent: Sendable {
     case deviceEvent
     case changeOfHands
     case send(Int)
-    case wish(Int, LifeWish)
+    case control(Int, ControlRequest)
     /// A request whose asker has given up.
     case askArrives(Asking)
     case faultsEnd
@@ -55,11 +55,11 @@ enum WorldEvent: Sendable {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
             .resolved(let to, _, _), .credentialsChanged(let to), .laneCloses(let to, _), .laneOpens(let to, _),
-            .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSaid(let to, _, _),
-            .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .saidAgain(let to, _, _, _), .ends(let to):
+            .laneTimer(let to, _), .connectionDies(let to, _, _), .lastStreamSent(let to, _, _),
+            .accessArrives(let to, _, _), .streamEnds(let to, _, _, _), .repeated(let to, _, _, _), .ends(let to):
             to
         case .callAnswered(let call, _): call.from
-        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .send, .wish,
+        case .callArrives, .pushArrives, .restart, .thaw, .mischief, .deviceEvent, .changeOfHands, .send, .control,
             .askArrives, .faultsEnd:
             nil
         }
@@ -84,11 +84,11 @@ enum StoreRequest: Sendable {
     case renew([LeaseName])
     case verdicts(SettleEntry)
     /// In one transaction.
-    case settle(SettleTurn)
+    case settle(SettleBatch)
     case plan
     /// The step that comes next.
-    case keepUp(UpkeepRound)
-    case quota(project: Int64, QuotaAsk)
+    case maintain(UpkeepRound)
+    case quota(project: Int64, QuotaRequest)
 }
 
 enum StoreReply: Sendable {
@@ -105,7 +105,7 @@ enum StoreReply: Sendable {
     case settled([SettleReply?])
     case planned(SimulatedSlice?)
     case quota(QuotaGrant?)
-    case keptUp(UpkeepReply)
+    case maintained(UpkeepReply)
 }
 
 /// One request on the wire.

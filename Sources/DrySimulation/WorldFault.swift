@@ -16,14 +16,14 @@ enum WorldFault: String, CaseIterable, Sendable {
     case neverLeft = "requests that never left behind one"
     case lateAnswer = "answers after the stream was given up"
     case outOfOrder = "answers before those of older streams"
-    case saidAgain = "answers said twice"
+    case repeated = "answers said twice"
     case retryAfter = "pauses asked for in a header"
     case laneSlowed = "lanes that rest since most answers ask for less"
     case tokenExpired = "provider tokens that expired on the way"
     case accessExpired = "access tokens that expired or were revoked on the way"
     case tooSlow = "statements that took too long"
     case gone = "statements to a database that is gone"
-    case unheard = "commits that nobody heard of"
+    case unreceived = "commits that nobody heard of"
     case neverWas = "calls that failed and never took effect"
     case lapsedAlive = "leases that ran out while their owner worked"
     case lapsedFrozen = "leases that ran out while their owner was frozen"
@@ -38,17 +38,17 @@ enum WorldFault: String, CaseIterable, Sendable {
     case passedDate = "pauses asked for by a date that had passed by the gateway's clock"
     case hourPassed = "hours that had passed by the clock of the gateway that was asked"
     case askLost = "requests of askers that were lost"
-    case askUnheard = "answers that their askers never heard"
+    case askUnreceived = "answers that their askers never heard"
     case askLate = "requests that took effect after their asker gave up"
     case replayed = "repeated requests that got the first answer"
-    case twin = "messages that were sent twice for want of a key"
+    case duplicate = "messages that were sent twice for want of a key"
     case settledTogether = "settles that shared a transaction"
     case settleRefused = "settles that were refused alone, of several"
     case takenOver = "steps left half done that others went on with"
     case quiet = "pushes that waited for the end of quiet hours"
     case capped = "pushes above a day's cap"
 
-    static let storms: [AnswerWord] = [.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
+    static let storms: [AnswerKind] = [.tooManyRequests, .serviceUnavailable, .projectQuota, .unavailable]
 }
 
 /// The commits between which a process may end.
@@ -56,10 +56,10 @@ enum StoreStep: String, CaseIterable, Sendable {
     case plan, lease, renewal, verdicts, settle, quota, rescue
     case confirm = "confirming doubts"
     case fallDue = "falling due"
-    case hold = "holding"
+    case putOnHold = "holding"
     case end = "ending unsent"
     case release = "releasing"
-    case unpace = "releasing from a rate"
+    case liftRates = "releasing from a rate"
     case forget = "forgetting stops and rates"
 
     init?(_ request: StoreRequest) {
@@ -71,7 +71,7 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .settle: self = .settle
         case .quota: self = .quota
         case .poll: return nil
-        case .keepUp(let round):
+        case .maintain(let round):
             guard let step = round.step else { return nil }
             self.init(step)
         }
@@ -82,19 +82,19 @@ enum StoreStep: String, CaseIterable, Sendable {
         case .rescue: self = .rescue
         case .confirm: self = .confirm
         case .fallDue: self = .fallDue
-        case .hold: self = .hold
+        case .putOnHold: self = .putOnHold
         case .end: self = .end
         case .release: self = .release
-        case .unpace: self = .unpace
+        case .liftRates: self = .liftRates
         case .forgetStops, .forgetRates: self = .forget
-        case .look: return nil
+        case .checkControls: return nil
         }
     }
 
     /// Repeated while it is full.
     fileprivate var comesInSlices: Bool {
         switch self {
-        case .confirm, .fallDue, .hold, .end, .release, .unpace: true
+        case .confirm, .fallDue, .putOnHold, .end, .release, .liftRates: true
         case .plan, .lease, .renewal, .verdicts, .settle, .quota, .rescue, .forget: false
         }
     }
@@ -106,7 +106,7 @@ enum StepTrouble: String, CaseIterable, Sendable {
     case endedAfter = "processes ended after"
     /// Between two slices of the same.
     case endedAmid = "processes ended in the middle of"
-    case unheard = "nobody heard of"
+    case unreceived = "nobody heard of"
     case neverWas = "never took effect:"
 
     func name(_ step: StoreStep) -> String { "\(rawValue) \(step.rawValue)" }

@@ -9,18 +9,18 @@ package struct WorldIncidents: Sendable {
     package var handOversToAPNs = 0
     package var drains = 0
     /// Requests that had to wait for their lane's pace.
-    package var paced = 0
+    package var rateLimited = 0
     /// Beside another lane of their project, that had something to send too.
-    package var pacedTogether = 0
+    package var rateLimitedGroup = 0
     /// Parts of a project's quota that a process got while others held some.
     package var quotaParts = 0
     /// Access tokens that took the place of refused ones.
     package var accessRenewed = 0
     /// Pushes that their own environment did not know.
-    package var triedElsewhere = 0
+    package var triedInSibling = 0
     package var found = 0
     /// Found, and left where they are, since too many were.
-    package var held = 0
+    package var suspectRoutes = 0
     package var refusedInBoth = 0
     /// Installations that went over to another provider.
     package var sidesChanged = 0
@@ -28,7 +28,7 @@ package struct WorldIncidents: Sendable {
     /// Rates that were changed, set or taken away.
     package var rated = 0
     /// Shares of a message that were leased as its rate allowed them.
-    package var shares = 0
+    package var quanta = 0
     /// Settled without a lease.
     package var endedUnsent = 0
     /// How often each checker had something to judge, by its place.
@@ -39,7 +39,7 @@ package struct WorldIncidents: Sendable {
     mutating func judge(_ checker: WorldChecker) { judged[checker.rawValue] += 1 }
 
     mutating func note(_ fault: WorldFault) { note(fault.rawValue) }
-    mutating func note(storm word: AnswerWord) { note("storm of \(word)") }
+    mutating func note(storm kind: AnswerKind) { note("storm of \(kind)") }
 
     mutating func note(_ trouble: StepTrouble, _ step: StoreStep) { note(trouble.name(step)) }
 

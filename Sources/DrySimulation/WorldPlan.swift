@@ -136,7 +136,7 @@ package struct WorldPlan: Sendable {
         drawMischief(&random)
         drawMessages(&random)
         drawProviders(&random)
-        drawLife(&random)
+        drawControls(&random)
         drawLimits(&random)
         drawUndisturbed()
         drawWallClocks()
@@ -156,7 +156,7 @@ package struct WorldPlan: Sendable {
         parcelMembersMax = 4
         streamsMax = 8
         settings = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
-        settings.laneWordsMin = HeardSlowness.wordsMin
+        settings.laneSignalsMin = ThrottleSignals.signalsMin
         suspicion = SuspicionRule(window: .seconds(60), shareMax: 0.2, sampleMin: 5)
         driftMax = 0
         faultsEnd = .minutes(2)
@@ -175,7 +175,7 @@ package struct WorldPlan: Sendable {
             leaseGroup: LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax),
             retry: RetryPolicy(
                 ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
-        settings.laneWordsMin = HeardSlowness.wordsMin
+        settings.laneSignalsMin = ThrottleSignals.signalsMin
         return settings
     }
 
@@ -238,7 +238,7 @@ package struct WorldPlan: Sendable {
         hasOwnCalls = random.happens(perMille: 400)
     }
 
-    private mutating func drawLife(_ random: inout SeededRandom) {
+    private mutating func drawControls(_ random: inout SeededRandom) {
         // Drawn apart, so that a world without is the same as ever.
         var apart = SeededRandom(seed: seed ^ 0x7a7e)
         rated = apart.happens(perMille: 200) ? apart.pick([300, 1_000]) : 0

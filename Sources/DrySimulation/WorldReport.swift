@@ -20,9 +20,9 @@ package struct WorldReport: Sendable {
 
     init(_ seed: UInt64, _ violation: Violation?, _ world: SimulatedWorld) {
         self.violation = violation
-        let ending = violation.map { "\($0)" } ?? "every promise held"
+        let terminalStatus = violation.map { "\($0)" } ?? "every promise held"
         headline =
-            "seed \(seed): \(ending) (\(world.events) events, \(world.providers.log.count) pushes, "
+            "seed \(seed): \(terminalStatus) (\(world.events) events, \(world.providers.log.count) pushes, "
             + "\(world.plan.processes) processes)"
         trace = world.trail.lines
         accounts = world.store.messages.map { message in
@@ -37,7 +37,7 @@ package struct WorldReport: Sendable {
 }
 
 /// What a run of seeds came to.
-package struct WorldHarvest: Sendable {
+package struct WorldTotals: Sendable {
     /// Of each seed that broke a promise, in their order.
     package private(set) var reports: [WorldReport] = []
     package private(set) var census = WorldCensus()
@@ -52,7 +52,7 @@ package struct WorldHarvest: Sendable {
         }
     }
 
-    package mutating func add(_ other: WorldHarvest) {
+    package mutating func add(_ other: WorldTotals) {
         reports += other.reports
         census.add(other.census)
     }

@@ -30,36 +30,36 @@ package enum Base64 {
     private static func write(_ bytes: [UInt8], plus: UInt8, slash: UInt8) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var held: UInt32 = 0
-        var heldBits: UInt32 = 0
+        var pending: UInt32 = 0
+        var deferredBits: UInt32 = 0
         for byte in bytes {
-            held = held << 8 | UInt32(byte)
-            heldBits += 8
-            while heldBits >= 6 {
-                heldBits -= 6
-                text.append(digit(UInt8(held >> heldBits & 0x3f), plus, slash))
+            pending = pending << 8 | UInt32(byte)
+            deferredBits += 8
+            while deferredBits >= 6 {
+                deferredBits -= 6
+                text.append(digit(UInt8(pending >> deferredBits & 0x3f), plus, slash))
             }
         }
-        if heldBits > 0 { text.append(digit(UInt8(held << (6 - heldBits) & 0x3f), plus, slash)) }
+        if deferredBits > 0 { text.append(digit(UInt8(pending << (6 - deferredBits) & 0x3f), plus, slash)) }
         return text
     }
 
     private static func read(_ text: some Collection<UInt8>, plus: UInt8, slash: UInt8) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var held: UInt32 = 0
-        var heldBits: UInt32 = 0
+        var pending: UInt32 = 0
+        var deferredBits: UInt32 = 0
         for digit in text {
             guard let value = value(of: digit, plus, slash) else { return nil }
-            held = held << 6 | UInt32(value)
-            heldBits += 6
-            if heldBits >= 8 {
-                heldBits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: held >> heldBits))
+            pending = pending << 6 | UInt32(value)
+            deferredBits += 6
+            if deferredBits >= 8 {
+                deferredBits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: pending >> deferredBits))
             }
-            held &= (1 << heldBits) - 1
+            pending &= (1 << deferredBits) - 1
         }
         // A lone last digit holds no byte; bits left over would give one value two spellings.
-        return heldBits < 6 && held == 0 ? bytes : nil
+        return deferredBits < 6 && pending == 0 ? bytes : nil
     }
 
     private static func digit(_ value: UInt8, _ plus: UInt8, _ slash: UInt8) -> UInt8 {

@@ -39,10 +39,10 @@ package struct MemberBitmap: Equatable, Sendable {
     /// Rising.
     package func forEachSet(_ visit: (Int) -> Void) {
         for (index, byte) in bytes.enumerated() {
-            var rest = byte
-            while rest != 0 {
-                visit(index * 8 + rest.trailingZeroBitCount)
-                rest &= rest - 1
+            var remaining = byte
+            while remaining != 0 {
+                visit(index * 8 + remaining.trailingZeroBitCount)
+                remaining &= remaining - 1
             }
         }
     }

@@ -111,12 +111,12 @@ package enum MemberList {
     }
 
     private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
-        var rest = number
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
+        var remaining = number
+        while remaining >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: remaining) | 0x80)
+            remaining >>= 7
         }
-        bytes.append(UInt8(rest))
+        bytes.append(UInt8(remaining))
     }
 
     private static func read(_ bytes: [UInt8], at index: inout Int) throws(MemberListFault) -> Int64 {

@@ -24,31 +24,31 @@ package struct DecimalNumber: Equatable, Sendable {
 
     /// nil: not a number as JSON writes them.
     package init?(_ text: String) {
-        var rest = text.utf8[...]
-        let isNegative = rest.first == UInt8(ascii: "-")
-        if isNegative { rest.removeFirst() }
-        var digits = Self.takeDigits(&rest)
+        var remaining = text.utf8[...]
+        let isNegative = remaining.first == UInt8(ascii: "-")
+        if isNegative { remaining.removeFirst() }
+        var digits = Self.takeDigits(&remaining)
         guard !digits.isEmpty else { return nil }
         var point = 0
-        if rest.first == UInt8(ascii: ".") {
-            rest.removeFirst()
-            let fraction = Self.takeDigits(&rest)
+        if remaining.first == UInt8(ascii: ".") {
+            remaining.removeFirst()
+            let fraction = Self.takeDigits(&remaining)
             guard !fraction.isEmpty else { return nil }
             digits += fraction
             point = fraction.count
         }
-        if let mark = rest.first, mark | 0x20 == UInt8(ascii: "e") {
-            guard let power = Int(Substring(rest.dropFirst())), abs(power) <= Self.exponentMax else { return nil }
+        if let mark = remaining.first, mark | 0x20 == UInt8(ascii: "e") {
+            guard let power = Int(Substring(remaining.dropFirst())), abs(power) <= Self.exponentMax else { return nil }
             point -= power
-            rest = rest.suffix(0)
+            remaining = remaining.suffix(0)
         }
-        guard rest.isEmpty else { return nil }
+        guard remaining.isEmpty else { return nil }
         self.init(isNegative: isNegative, digits: digits, point)
     }
 
-    private static func takeDigits(_ rest: inout Substring.UTF8View) -> [UInt8] {
-        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        rest = rest[digits.endIndex...]
+    private static func takeDigits(_ remaining: inout Substring.UTF8View) -> [UInt8] {
+        let digits = remaining.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        remaining = remaining[digits.endIndex...]
         return digits.map { $0 - UInt8(ascii: "0") }
     }
 

@@ -22,7 +22,7 @@ package struct FilterFault: Error, Equatable, Sendable {
         /// The field has no such test.
         case notForField(FilterOperator, field: String, allowed: [FilterOperator])
         /// Not one of the field's words.
-        case unknownWord(field: String, words: [String])
+        case unknownName(field: String, names: [String])
         case textNotClosed
         /// A backslash stands before something else than a quotation mark or a backslash.
         case unknownEscape
@@ -39,7 +39,7 @@ package enum FilterPiece: Equatable, Sendable {
     case number
     /// A number with a unit.
     case quantity
-    case word(String)
+    case identifier(String)
     case symbol(String)
     /// A character that stands in texts alone.
     case character

@@ -5,7 +5,7 @@ import PushModel
 extension FilterParser {
     mutating func parseCondition() throws(FilterFault) -> FilterCondition {
         let start = token
-        guard case .word(let name) = start.kind, !Self.reserved.contains(name) else { throw unexpected(.field) }
+        guard case .identifier(let name) = start.kind, !Self.reserved.contains(name) else { throw unexpected(.field) }
         advance()
         if let field = TextField(rawValue: name) { return try parseText(field) }
         if let field = InstantField(rawValue: name) { return try parseInstant(field) }
@@ -31,12 +31,12 @@ extension FilterParser {
         let start = token
         let found: FilterOperator
         switch start.kind {
-        case .word("not"):
+        case .identifier("not"):
             advance()
-            guard token.kind == .word("in") else { throw unexpected(.in) }
+            guard token.kind == .identifier("in") else { throw unexpected(.in) }
             found = .notAmong
-        case .word(let word), .symbol(let word):
-            guard let known = FilterOperator(rawValue: word) else { throw unexpected(.test) }
+        case .identifier(let identifier), .symbol(let identifier):
+            guard let known = FilterOperator(rawValue: identifier) else { throw unexpected(.test) }
             found = known
         case .text, .number, .quantity, .character, .end: throw unexpected(.test)
         }
@@ -73,24 +73,24 @@ extension FilterParser {
     }
 
     private mutating func parseProvider() throws(FilterFault) -> FilterCondition {
-        let (isAmong, providers) = try parseWords("provider", Provider.allCases.map(\.name), Provider.init(name:))
+        let (isAmong, providers) = try parseNames("provider", Provider.allCases.map(\.name), Provider.init(name:))
         return .provider(isAmong: isAmong, providers)
     }
 
     private mutating func parseEnvironment() throws(FilterFault) -> FilterCondition {
-        let (isAmong, environments) = try parseWords(
+        let (isAmong, environments) = try parseNames(
             "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
         return .environment(isAmong: isAmong, environments)
     }
 
-    private mutating func parseWords<Value>(
-        _ field: String, _ words: [String], _ meaning: (String) -> Value?
+    private mutating func parseNames<Value>(
+        _ field: String, _ names: [String], _ meaning: (String) -> Value?
     ) throws(FilterFault) -> (isAmong: Bool, [Value]) {
         let asked = try takeOperator(of: field, [.equal, .notEqual, .among, .notAmong])
         func take(_ parser: inout FilterParser) throws(FilterFault) -> Value {
             let start = parser.token
             guard let value = meaning(try parser.takeText()) else {
-                throw parser.fault(.unknownWord(field: field, words: words), at: start)
+                throw parser.fault(.unknownName(field: field, names: names), at: start)
             }
             return value
         }
@@ -122,7 +122,7 @@ extension FilterParser {
 
     private mutating func takeInstant() throws(FilterFault) -> FilterInstant {
         let start = token
-        if takeWord("now") { return try takeDistance() }
+        if takeIdentifier("now") { return try takeDistance() }
         let text = try takeText(.instant)
         // A date alone is its first moment, in UTC.
         guard let instant = RFC3339.parse(text) ?? RFC3339.parse(text + "T00:00:00Z") else {
@@ -158,7 +158,7 @@ extension FilterParser {
         while true {
             let start = token
             if takeSymbol(".") {
-                guard case .word(let name) = token.kind else { throw unexpected(.attributeName) }
+                guard case .identifier(let name) = token.kind else { throw unexpected(.attributeName) }
                 names.append(name)
                 advance()
             } else if takeSymbol("[") {
@@ -204,10 +204,10 @@ extension FilterParser {
         case .text(let text) where !isNegative:
             advance()
             return .text(text)
-        case .word("true") where !isNegative, .word("false") where !isNegative:
+        case .identifier("true") where !isNegative, .identifier("false") where !isNegative:
             defer { advance() }
-            return .bool(token.kind == .word("true"))
-        case .text, .word, .quantity, .symbol, .character, .end: throw unexpected(expected)
+            return .bool(token.kind == .identifier("true"))
+        case .text, .identifier, .quantity, .symbol, .character, .end: throw unexpected(expected)
         }
     }
 }

@@ -34,19 +34,19 @@ struct FilterParser {
 
     private mutating func parseAny() throws(FilterFault) -> FilterExpression {
         var members = [try parseAll()]
-        while takeWord("or") { members.append(try parseAll()) }
+        while takeIdentifier("or") { members.append(try parseAll()) }
         return members.count == 1 ? members[0] : .any(members)
     }
 
     private mutating func parseAll() throws(FilterFault) -> FilterExpression {
         var members = [try parseUnit()]
-        while takeWord("and") { members.append(try parseUnit()) }
+        while takeIdentifier("and") { members.append(try parseUnit()) }
         return members.count == 1 ? members[0] : .all(members)
     }
 
     private mutating func parseUnit() throws(FilterFault) -> FilterExpression {
         let opening = token
-        if takeWord("not") {
+        if takeIdentifier("not") {
             try goDeeper(from: opening)
             let inner = try parseUnit()
             depth -= 1
@@ -79,7 +79,7 @@ extension FilterParser {
         if place < tokens.count - 1 { place += 1 }
     }
 
-    mutating func takeWord(_ word: String) -> Bool { take(.word(word)) }
+    mutating func takeIdentifier(_ identifier: String) -> Bool { take(.identifier(identifier)) }
     mutating func takeSymbol(_ symbol: String) -> Bool { take(.symbol(symbol)) }
 
     private mutating func take(_ kind: FilterToken.Kind) -> Bool {

@@ -33,10 +33,10 @@ struct FilterPrinter {
     }
 
     private mutating func join(
-        _ members: [FilterExpression], _ word: String, needsParentheses: (FilterExpression) -> Bool
+        _ members: [FilterExpression], _ joiner: String, needsParentheses: (FilterExpression) -> Bool
     ) {
         for (place, member) in members.enumerated() {
-            if place > 0 { text += word }
+            if place > 0 { text += joiner }
             needsParentheses(member) ? printInParentheses(member) : write(member)
         }
     }
@@ -61,11 +61,11 @@ struct FilterPrinter {
         case .version(let order, let version):
             text += "\(TextField.appVersion.rawValue) \(order.rawValue) \(Self.quoted(version.text))"
         case .instant(let field, let order, let instant):
-            text += "\(field.rawValue) \(order.rawValue) \(Self.words(instant))"
+            text += "\(field.rawValue) \(order.rawValue) \(Self.text(instant))"
         case .tag(let tag): text += "tags has \(Self.quoted(tag))"
         case .attribute(let path, let test):
             text += "attributes"
-            for name in path.names { text += FilterLexer.isWord(name) ? ".\(name)" : "[\(Self.quoted(name))]" }
+            for name in path.names { text += FilterLexer.isIdentifier(name) ? ".\(name)" : "[\(Self.quoted(name))]" }
             write(test)
         }
     }
@@ -83,12 +83,12 @@ struct FilterPrinter {
 
     private mutating func write(_ test: AttributeTest) {
         switch test {
-        case .among(let scalars): write(among: scalars.map(Self.words), true)
-        case .notAmong(let scalars): write(among: scalars.map(Self.words), false)
+        case .among(let scalars): write(among: scalars.map(Self.text), true)
+        case .notAmong(let scalars): write(among: scalars.map(Self.text), false)
         case .number(let order, let number): text += " \(order.rawValue) \(number.text)"
         case .text(let order, let literal): text += " \(order.rawValue) \(Self.quoted(literal))"
         case .startsWith(let start): text += " starts_with \(Self.quoted(start))"
-        case .has(let scalar): text += " has \(Self.words(scalar))"
+        case .has(let scalar): text += " has \(Self.text(scalar))"
         case .exists: text += " exists"
         case .missing: text += " missing"
         }
@@ -102,7 +102,7 @@ struct FilterPrinter {
         }
     }
 
-    private static func words(_ scalar: FilterScalar) -> String {
+    private static func text(_ scalar: FilterScalar) -> String {
         switch scalar {
         case .text(let text): quoted(text)
         case .number(let number): number.text
@@ -110,7 +110,7 @@ struct FilterPrinter {
         }
     }
 
-    private static func words(_ instant: FilterInstant) -> String {
+    private static func text(_ instant: FilterInstant) -> String {
         switch instant {
         case .fixed(let instant): quoted(RFC3339.format(instant))
         case .fromNow(0, _): "now"

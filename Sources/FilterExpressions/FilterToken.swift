@@ -1,7 +1,7 @@
 /// The smallest pieces of a filter, each with where it begins.
 struct FilterToken: Equatable {
     enum Kind: Equatable {
-        case word(String)
+        case identifier(String)
         case text(String)
         /// Digits, with a point and more of them or without.
         case number(String)
@@ -18,7 +18,7 @@ struct FilterToken: Equatable {
 
     var piece: FilterPiece {
         switch kind {
-        case .word(let word): .word(word)
+        case .identifier(let identifier): .identifier(identifier)
         case .text: .text
         case .number: .number
         case .quantity: .quantity
@@ -60,7 +60,7 @@ package struct FilterLexer {
         switch first {
         case _ where QuotedText.isMark(first): return .text(try takeText())
         case UInt8(ascii: "0")...UInt8(ascii: "9"): return takeNumber()
-        case _ where Self.isLetter(first): return .word(take { Self.isLetter($0) || Self.isDigit($0) })
+        case _ where Self.isLetter(first): return .identifier(take { Self.isLetter($0) || Self.isDigit($0) })
         default:
             if let symbol = Self.symbols.first(where: { bytes[index...].starts(with: $0.utf8) }) {
                 index += symbol.utf8.count
@@ -106,7 +106,7 @@ package struct FilterLexer {
         (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "_")
     }
     /// Whether it can stand without quotation marks.
-    static func isWord(_ text: String) -> Bool {
+    static func isIdentifier(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) else { return false }
         return text.utf8.allSatisfy { isLetter($0) || isDigit($0) }
     }

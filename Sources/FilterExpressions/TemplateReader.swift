@@ -4,7 +4,7 @@ struct TemplateReader {
     private var index = 0
     private var parts: [TemplateText.Part] = []
     private var literal: [UInt8] = []
-    private var holeCount = 0
+    private var placeholderCount = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -53,10 +53,12 @@ struct TemplateReader {
         } else {
             try close(opening, .defaultOrEnd)
         }
-        holeCount += 1
-        guard holeCount <= TemplateLimits.holesPerTextMax else { throw fault(.tooManyHoles, at: opening) }
+        placeholderCount += 1
+        guard placeholderCount <= TemplateLimits.placeholdersPerTextMax else {
+            throw fault(.tooManyPlaceholders, at: opening)
+        }
         closeLiteral()
-        parts.append(.hole(TemplateHole(field, fallback: fallback)))
+        parts.append(.placeholder(TemplatePlaceholder(field, fallback: fallback)))
     }
 
     private mutating func close(_ opening: Int, _ expected: TemplateFault.Expectation) throws(TemplateFault) {
@@ -66,16 +68,16 @@ struct TemplateReader {
 
     private mutating func takeField(_ opening: Int) throws(TemplateFault) -> DeviceField {
         let start = index
-        let word = takeWord()
-        guard !word.isEmpty else { throw unexpected(.field, opening) }
-        if let field = DeviceField.texts.first(where: { $0.rawValue == word }) { return .text(field) }
-        guard word == "attributes" else { throw fault(.unknownField(word), at: start) }
+        let name = takeName()
+        guard !name.isEmpty else { throw unexpected(.field, opening) }
+        if let field = DeviceField.texts.first(where: { $0.rawValue == name }) { return .text(field) }
+        guard name == "attributes" else { throw fault(.unknownField(name), at: start) }
         var names: [String] = []
         repeat {
             skipBlanks()
             let place = index
             if take(".") {
-                let name = takeWord()
+                let name = takeName()
                 guard !name.isEmpty else { throw unexpected(.attributeName, opening) }
                 names.append(name)
             } else if take("[") {
@@ -108,7 +110,7 @@ extension TemplateReader {
     }
 
     /// Empty where none begins.
-    private mutating func takeWord() -> String {
+    private mutating func takeName() -> String {
         let start = index
         while index < bytes.count,
             FilterLexer.isLetter(bytes[index]) || index > start && (0x30...0x39).contains(bytes[index])

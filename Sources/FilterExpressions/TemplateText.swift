@@ -10,7 +10,7 @@ package struct TemplateText: Equatable, Sendable {
     package enum Part: Equatable, Sendable {
         /// As it stands.
         case literal(String)
-        case hole(TemplateHole)
+        case placeholder(TemplatePlaceholder)
     }
 
     /// In order; literals are never empty, and never stand side by side.
@@ -35,7 +35,7 @@ package struct TemplateText: Equatable, Sendable {
 }
 
 /// What goes into one hole.
-package struct TemplateHole: Hashable, Sendable {
+package struct TemplatePlaceholder: Hashable, Sendable {
     package let field: DeviceField
     /// Where the device has no value there, or an empty one.
     package let fallback: String
@@ -79,11 +79,11 @@ package struct TemplateFault: Error, Equatable, Sendable {
         case expected(Expectation)
         case tooManyNames
         /// In one text.
-        case tooManyHoles
+        case tooManyPlaceholders
         /// In one message.
         case tooManyFields
-        case tooManyDifferentHoles
-        case tooManyHolesInAll
+        case tooManyDifferentPlaceholders
+        case tooManyPlaceholdersInAll
         /// Filled in here, it would be no text of the message's: a name, a header, a collapse id.
         case notHere
         /// A noncharacter of Unicode's, in a message with holes.
@@ -107,11 +107,11 @@ package struct TemplateFault: Error, Equatable, Sendable {
 /// What one message may ask of its devices.
 package enum TemplateLimits {
     /// In one text: what is filled in is copied once for each.
-    package static let holesPerTextMax = 32
+    package static let placeholdersPerTextMax = 32
     /// Different fields in one message: each is read of every device.
     package static let fieldsMax = 16
     /// Different holes, by field and default, over all languages of one message.
-    package static let holesMax = 256
+    package static let placeholdersMax = 256
     /// In all texts and languages of one message: whoever sends walks by each.
-    package static let holesPerMessageMax = 1_024
+    package static let placeholdersPerMessageMax = 1_024
 }

@@ -8,15 +8,15 @@ package struct VersionNumber: Equatable, Sendable {
     /// nil: it does not begin with a number.
     package init?(leading text: String) {
         var parts: [String] = []
-        var rest = text.utf8[...]
+        var remaining = text.utf8[...]
         while true {
-            let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let digits = remaining.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             guard !digits.isEmpty else { break }
             let significant = digits.drop { $0 == UInt8(ascii: "0") }
             parts.append(significant.isEmpty ? "0" : String(Substring(significant)))
-            rest = rest[digits.endIndex...]
-            guard rest.first == UInt8(ascii: ".") else { break }
-            rest.removeFirst()
+            remaining = remaining[digits.endIndex...]
+            guard remaining.first == UInt8(ascii: ".") else { break }
+            remaining.removeFirst()
         }
         guard !parts.isEmpty else { return nil }
         while parts.count > 1, parts.last == "0" { parts.removeLast() }

@@ -22,12 +22,12 @@ package struct CredentialOpenings: Sendable {
         /// It is being opened, or its turn has not come.
         case wait
         /// It can't be used for now. The first answer of its kind is news to the log.
-        case unusable(CredentialFault, isNews: Bool)
+        case unusable(CredentialFault, isNew: Bool)
     }
 
     private struct Opening {
         let since: MonotonicInstant
-        var isSaidToBeSlow = false
+        var isReportedSlow = false
     }
 
     private var openings: [CredentialID: Opening] = [:]
@@ -38,11 +38,11 @@ package struct CredentialOpenings: Sendable {
     package mutating func next(for credential: CredentialID, now: MonotonicInstant) -> Step {
         if let opening = openings[credential] {
             guard now - opening.since >= Self.deadline else { return .wait }
-            openings[credential]?.isSaidToBeSlow = true
-            return .unusable(.openingTooSlow(deadline: Self.deadline), isNews: !opening.isSaidToBeSlow)
+            openings[credential]?.isReportedSlow = true
+            return .unusable(.openingTooSlow(deadline: Self.deadline), isNew: !opening.isReportedSlow)
         }
         if let failure = failures[credential], now - failure.at < Self.pause {
-            return .unusable(failure.fault, isNews: false)
+            return .unusable(failure.fault, isNew: false)
         }
         guard openings.count < Self.atOnceMax else { return .wait }
         openings[credential] = Opening(since: now)

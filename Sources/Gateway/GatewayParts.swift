@@ -44,14 +44,14 @@ struct APIService: NamedService {
     private func serve() async throws {
         do {
             try await server.run { port in
-                if let adminKeyFile { Console.say("The admin key is in \(adminKeyFile)") }
+                if let adminKeyFile { Console.write("The admin key is in \(adminKeyFile)") }
                 let address = ListenAddress(host: listen.host, port: UInt16(clamping: port))
-                Console.say("carillon is ready on http\(isEncrypted ? "s" : "")://\(address)")
+                Console.write("carillon is ready on http\(isEncrypted ? "s" : "")://\(address)")
             }
         } catch is CancellationError {
             return
         } catch let failure as IOError {
-            throw DoorTrial.fault(listen, SystemErrno(failure.errnoCode))
+            throw ListenAddressCheck.fault(listen, SystemErrno(failure.errnoCode))
         } catch {
             throw StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(error)")
         }
@@ -70,13 +70,13 @@ struct DrainsAtOnce: NamedService {
 }
 
 /// The private PostgreSQL, kept alive until everything that uses it has ended.
-struct DatabaseKeeping: NamedService {
+struct PrivateDatabaseService: NamedService {
     let description = "database"
-    let ground: Ground
+    let resources: GatewayResources
     let log: Logger
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await ground.keepDatabaseRunning(log) }
+        await cancelWhenGracefulShutdown { await resources.keepDatabaseRunning(log) }
     }
 }
 
@@ -97,13 +97,13 @@ struct DrainingDelivery: NamedService {
 }
 
 /// Hears what other processes announce, and passes it on.
-struct NewsService: NamedService {
+struct NotificationListenerService: NamedService {
     let description = "news of other processes"
     let listener: PostgresListener
     /// Whose sessions say this process's own news.
     let pools: [PostgresPool]
     let delivery: DeliveryService
-    let credentials: CredentialLanes
+    let credentials: LaneCredentialCache
 
     func run() async throws {
         await listener.start()
@@ -119,12 +119,12 @@ struct NewsService: NamedService {
         switch event {
         case .listening:
             // Anything may have been said while nobody listened.
-            for news in WorkNews.allCases { await take(news) }
-        case .notification(let said):
+            for work in WorkNotification.allCases { await take(work) }
+        case .notification(let notification):
             // A word that we don't know comes from a newer program.
-            guard let news = WorkNews(rawValue: said.payload) else { return }
-            if news.isKnownWhereItIsSaid, await isOwn(said.sender) { return }
-            await take(news)
+            guard let work = WorkNotification(rawValue: notification.payload) else { return }
+            if work.isKnownToSender, await isOwn(notification.sender) { return }
+            await take(work)
         }
     }
 
@@ -133,8 +133,8 @@ struct NewsService: NamedService {
         return false
     }
 
-    private func take(_ news: WorkNews) async {
-        switch news {
+    private func take(_ work: WorkNotification) async {
+        switch work {
         case .plan: delivery.messageAccepted()
         case .schedule: delivery.messageScheduled()
         case .parcels: await delivery.parcelsWait()

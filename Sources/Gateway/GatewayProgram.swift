@@ -55,25 +55,27 @@ package struct GatewayProgram: Sendable {
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
         let tokens = try tokenEndpoint(authorities)
-        let identity = try DoorFiles(settings)?.read()
-        try DoorTrial.check(settings.listen)
-        let ground = try await Ground.open(settings, log: log)
+        let identity = try ListenerFiles(settings)?.read()
+        try ListenAddressCheck.check(settings.listen)
+        let resources = try await GatewayResources.open(settings, log: log)
         let outcome: Result<Void, any Error>
-        do { outcome = .success(try await serve(on: ground, trust: trust, tokens: tokens, identity: identity)) } catch {
+        do {
+            outcome = .success(try await serve(on: resources, trust: trust, tokens: tokens, identity: identity))
+        } catch {
             outcome = .failure(error)
         }
-        await ground.close()
+        await resources.close()
         try outcome.get()
     }
 
     private func serve(
-        on ground: Ground, trust: TLSTrust, tokens: any TokenEndpoint, identity: DoorIdentity?
+        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?
     ) async throws {
-        let stores = Stores(pool: ground.pool, steps: steps)
-        let keeper = CredentialKeeper(
-            store: stores.credentials, vault: try Vault(masterKey: ground.masterKey.revealed), tokenEndpoint: tokens,
+        let stores = Stores(pool: resources.pool, steps: steps)
+        let service = CredentialService(
+            store: stores.credentials, vault: try Vault(masterKey: resources.masterKey.revealed), tokenEndpoint: tokens,
             allowsPrivateTargets: settings.allowsPrivateTargets)
-        do { try await keeper.proveMasterKey() } catch .vault(.doesNotOpen) {
+        do { try await service.proveMasterKey() } catch .vault(.doesNotOpen) {
             throw StartFault(
                 "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
                     + " (without that setting: master-key in the data folder)")
@@ -84,27 +86,27 @@ package struct GatewayProgram: Sendable {
         let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
         defer { for loop in loops { loop.stop() } }
         let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
-        let credentials = CredentialLanes(
-            store: stores.credentials, keeper: keeper, template: laneTemplate(trust), process: process, log: log)
-        let lanes = LaneKeeper(
+        let credentials = LaneCredentialCache(
+            store: stores.credentials, service: service, template: laneTemplate(trust), process: process, log: log)
+        let lanes = LanePool(
             credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
         let delivery = DeliveryService(
             stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
-        await credentials.tell(routesChanged: { await delivery.credentialsChanged() })
-        let news = NewsService(
+        await credentials.report(routesChanged: { await delivery.credentialsChanged() })
+        let news = NotificationListenerService(
             listener: PostgresListener(
-                ground.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: ground.loop),
-            pools: [ground.pool, ground.doorPool], delivery: delivery, credentials: credentials)
+                resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
+            pools: [resources.pool, resources.apiPool], delivery: delivery, credentials: credentials)
         let api = APIService(
             server: GatewayServer(
                 host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
-                services: services(ground, keeper, delivery)),
-            listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: ground.adminKeyFile, log: log)
+                services: services(resources, service, delivery)),
+            listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
 
         // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
         var group = ServiceGroupConfiguration(
             services: [
-                .init(service: DatabaseKeeping(ground: ground, log: log)),
+                .init(service: PrivateDatabaseService(resources: resources, log: log)),
                 .init(service: DrainingDelivery(delivery: delivery)),
                 .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
             ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
@@ -113,21 +115,21 @@ package struct GatewayProgram: Sendable {
     }
 
     private func services(
-        _ ground: Ground, _ keeper: CredentialKeeper, _ delivery: DeliveryService
+        _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService
     ) -> GatewayServices {
-        let stores = Stores(pool: ground.doorPool, steps: steps)
+        let stores = Stores(pool: resources.apiPool, steps: steps)
         let backlog = BacklogBounds(
             messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
-        let desk = MessageDesk(
+        let intake = MessageIntake(
             store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
         var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
         // So that one large body leaves room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
-            registry: RegistryKeeper(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-            messages: desk, credentials: keeper, keys: stores.keys,
-            adminKeySHA256: Hashes.sha256(Array(ground.adminKey.revealed.utf8)),
-            readiness: Readings(pool: ground.doorPool).readiness, clock: { Clocks.wallNow() },
+            registry: RegistryService(stores: stores, committer: GroupCommitter(registry: stores.registry)),
+            messages: intake, credentials: service, keys: stores.keys,
+            adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
+            readiness: Readings(pool: resources.apiPool).readiness, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
     }
 

@@ -6,9 +6,9 @@ import PushModel
 
 /// How the log is written: for people, or for what collects logs.
 package enum LogFormat: String, CaseIterable, Sendable {
-    /// `time level label: name=value [room] message`
+    /// `time level label: name=value [module] message`
     case text
-    /// An object a line: `time`, `level`, `label`, `room` and `message`, and a member for each thing that is told with it.
+    /// An object a line: `time`, `level`, `label`, `module` and `message`, and a member for each thing that is told with it.
     case json
 }
 
@@ -19,7 +19,7 @@ package enum LogFormat: String, CaseIterable, Sendable {
 package struct LogLine {
     private let time: WallInstant
     private let label: String
-    private let room: String
+    private let module: String
     private let level: Logger.Level
     private let message: String
     private let metadata: [(name: String, value: Logger.MetadataValue)]
@@ -34,7 +34,7 @@ package struct LogLine {
         // RFC 3339 with milliseconds: fewer digits say less, more differ from line to line.
         self.time = WallInstant(microseconds: time.microseconds / 1_000 * 1_000)
         self.label = label
-        room = event.source
+        module = event.source
         level = event.level
         message = event.message.description
         var all = metadata.map { (name: $0.key, value: $0.value) }
@@ -51,14 +51,15 @@ package struct LogLine {
     }
 
     private var text: String {
-        let told = metadata.map { " \(Self.clean($0.name))=\(Self.word($0.value.description))" }.joined()
-        return "\(RFC3339.format(time)) \(level.rawValue) \(Self.clean(label)):\(told) [\(room)] \(Self.clean(message))"
+        let fields = metadata.map { " \(Self.clean($0.name))=\(Self.quoted($0.value.description))" }.joined()
+        return
+            "\(RFC3339.format(time)) \(level.rawValue) \(Self.clean(label)):\(fields) [\(module)] \(Self.clean(message))"
     }
 
     private static func clean(_ text: String) -> String { TerminalText.clean(cut(text)) }
 
     /// In quotation marks where its end would not be seen otherwise.
-    private static func word(_ text: String) -> String {
+    private static func quoted(_ text: String) -> String {
         let clean = clean(text)
         guard clean.isEmpty || clean.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return clean }
         return "\"\(clean.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
@@ -75,7 +76,7 @@ package struct LogLine {
         writer.beginObject()
         writer.member("time", RFC3339.format(time))
         writer.member("level", level.rawValue)
-        for (name, text) in [("label", label), ("room", room), ("message", message)] {
+        for (name, text) in [("label", label), ("room", module), ("message", message)] {
             writer.name(name)
             writer.raw(Self.quoted(text))
         }

@@ -46,10 +46,10 @@ package struct LineLogHandler: LogHandler {
 
 /// A line stays whole, whichever threads write.
 private enum StandardError {
-    private static let turn = Mutex(())
+    private static let lock = Mutex(())
 
     /// Nobody is left to be told that it failed.
     static func write(_ line: [UInt8]) {
-        turn.withLock { _ in try? FileHandle.standardError.write(contentsOf: Data(line)) }
+        lock.withLock { _ in try? FileHandle.standardError.write(contentsOf: Data(line)) }
     }
 }

@@ -16,13 +16,13 @@ struct MigrateCommand: AsyncParsableCommand {
     func run() async throws {
         try await orComplain(ofThisMachine: json) {
             let settings = try SettingsReader().read()
-            let ground = try await Ground.open(settings, log: LogOutput.start(settings))
-            await ground.close()
+            let resources = try await GatewayResources.open(settings, log: LogOutput.start(settings))
+            await resources.close()
             if json {
-                sayJSON(["applied": .array(ground.migrationsApplied.map { .string($0) })])
+                writeJSON(["applied": .array(resources.migrationsApplied.map { .string($0) })])
             } else {
-                for name in ground.migrationsApplied { Console.say("applied \(name)") }
-                Console.say("The schema is this program's.")
+                for name in resources.migrationsApplied { Console.write("applied \(name)") }
+                Console.write("The schema is this program's.")
             }
         }
     }

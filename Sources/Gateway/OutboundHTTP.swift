@@ -48,7 +48,7 @@ struct OutboundHTTP: TokenEndpoint {
         }
         // A client that is not shut down keeps its sockets.
         try? await client.shutdown()
-        do { return try result.get() } catch { throw .unreachable(Self.words(error)) }
+        do { return try result.get() } catch { throw .unreachable(Self.text(error)) }
     }
 
     private static func ask(
@@ -80,7 +80,7 @@ struct OutboundHTTP: TokenEndpoint {
     private struct TooSlow: Error {}
 
     /// A library's own words hold paths of its sources.
-    private static func words(_ error: any Error) -> String {
+    private static func text(_ error: any Error) -> String {
         error is TooSlow ? NetworkTrouble.timedOut.sentence : NetworkTrouble(error).sentence
     }
 

@@ -19,7 +19,7 @@ package struct Setting<Value: Sendable>: Sendable {
         _ name: String, _ defaultText: String, _ meaning: String, range: String? = nil, isSecret: Bool = false,
         read: @escaping @Sendable (_ text: String) throws(SettingComplaint) -> Value
     ) {
-        do { standard = try read(defaultText) } catch { preconditionFailure("the default of \(name) \(error.words)") }
+        do { standard = try read(defaultText) } catch { preconditionFailure("the default of \(name) \(error.text)") }
         self.name = name
         self.defaultText = defaultText
         self.range = range
@@ -85,6 +85,6 @@ extension AnySetting {
 
 /// Continues the sentence "CARILLON_NAME ...": "must be ...".
 package struct SettingComplaint: Error, Equatable {
-    let words: String
-    init(_ words: String) { self.words = words }
+    let text: String
+    init(_ text: String) { self.text = text }
 }

@@ -92,9 +92,9 @@ enum SettingText {
     /// slash; another scheme than http would otherwise be taken for a user).
     private static func basicAuthorization(_ userinfo: Substring) -> [UInt8]? {
         let colon = userinfo.utf8.firstIndex(of: UInt8(ascii: ":"))
-        let rest = colon.map { userinfo[userinfo.utf8.index(after: $0)...] } ?? ""
+        let remaining = colon.map { userinfo[userinfo.utf8.index(after: $0)...] } ?? ""
         guard let user = PercentDecoding.decode(userinfo[..<(colon ?? userinfo.endIndex)]),
-            let password = PercentDecoding.decode(rest),
+            let password = PercentDecoding.decode(remaining),
             !userinfo.utf8.contains(UInt8(ascii: "/")), !user.utf8.contains(UInt8(ascii: ":")),
             (user + password).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
         else { return nil }
@@ -113,21 +113,21 @@ enum SettingText {
 
     /// `host`, `host:port`, `[::1]` or `[::1]:port`; nil where it is none of them.
     private static func split(_ text: some StringProtocol) -> (host: String, port: UInt16?)? {
-        var rest = text.hasSuffix("/") ? String(text.dropLast()) : String(text)
+        var remaining = text.hasSuffix("/") ? String(text.dropLast()) : String(text)
         var host: String
-        if rest.hasPrefix("[") {
-            guard let end = rest.firstIndex(of: "]") else { return nil }
-            host = String(rest[rest.index(after: rest.startIndex)..<end])
-            rest = String(rest[rest.index(after: end)...])
+        if remaining.hasPrefix("[") {
+            guard let end = remaining.firstIndex(of: "]") else { return nil }
+            host = String(remaining[remaining.index(after: remaining.startIndex)..<end])
+            remaining = String(remaining[remaining.index(after: end)...])
             guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isHostByte($0) }) else { return nil }
         } else {
-            host = String(rest.prefix { $0 != ":" })
-            rest = String(rest.dropFirst(host.count))
+            host = String(remaining.prefix { $0 != ":" })
+            remaining = String(remaining.dropFirst(host.count))
             guard host.utf8.allSatisfy(isHostByte) else { return nil }
         }
         guard !host.isEmpty else { return nil }
-        guard !rest.isEmpty else { return (host, nil) }
-        guard rest.hasPrefix(":"), let port = UInt16(rest.dropFirst()) else { return nil }
+        guard !remaining.isEmpty else { return (host, nil) }
+        guard remaining.hasPrefix(":"), let port = UInt16(remaining.dropFirst()) else { return nil }
         return (host, port)
     }
 

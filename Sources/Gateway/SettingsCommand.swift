@@ -18,13 +18,13 @@ struct SettingsCommand: AsyncParsableCommand {
     @Flag(help: ArgumentHelp("Prints the lists of docs/operations.md.", visibility: .hidden)) var markdown = false
 
     func run() async throws {
-        if markdown { return Console.say(SettingsListing.markdown) }
+        if markdown { return Console.write(SettingsListing.markdown) }
         try await orComplain(ofThisMachine: json) {
             let reader = try SettingsReader()
             if json {
-                sayJSON(SettingsListing.json(reader))
+                writeJSON(SettingsListing.json(reader))
             } else {
-                for line in SettingsListing.lines(reader) { Console.say(line) }
+                for line in SettingsListing.lines(reader) { Console.write(line) }
             }
             // Listed first, so that the one at fault can be looked up above its complaint.
             _ = try reader.read()

@@ -71,7 +71,7 @@ package struct SettingsReader: Sendable {
         } catch {
             let isHidden = setting.isSecret || SettingText.hasUserinfo(text)
             let shown = isHidden ? "" : ", not \"\(text)\""
-            throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.words)\(shown)")
+            throw SettingsFault("\(Self.prefix)\(setting.name) (\(source)) \(error.text)\(shown)")
         }
     }
 

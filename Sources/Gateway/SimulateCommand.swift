@@ -156,7 +156,7 @@ struct SimulateCommand: AsyncParsableCommand {
         announce(ready, files)
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [.init(service: UntilAskedToStop(), successTerminationBehavior: .gracefullyShutdownGroup)],
+                services: [.init(service: IdleService(), successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: log)
         ).run()
@@ -167,10 +167,10 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func announce(_ ready: SimulatorReady, _ files: SimulatorFiles) {
-        if json { return Console.say(String(decoding: ready.json, as: UTF8.self)) }
-        Console.say("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
-        if ready.sandboxPort != nil { Console.say("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
-        Console.say("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")
+        if json { return Console.write(String(decoding: ready.json, as: UTF8.self)) }
+        Console.write("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
+        if ready.sandboxPort != nil { Console.write("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
+        Console.write("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")
     }
 
     private func apns(
@@ -224,6 +224,6 @@ private final class RecordFile: Sendable {
 }
 
 /// Does nothing, until the program is asked to stop.
-private struct UntilAskedToStop: Service {
+private struct IdleService: Service {
     func run() async throws { try? await gracefulShutdown() }
 }

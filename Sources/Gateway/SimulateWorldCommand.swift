@@ -22,7 +22,7 @@ struct SimulateWorldCommand: AsyncParsableCommand {
             ]))
 
     /// As many as the suite tries.
-    private static let tellingMin: UInt64 = 2_000
+    private static let reportEveryMin: UInt64 = 2_000
 
     @Option(help: "The seed; of many, the first.")
     var seed: UInt64
@@ -47,25 +47,25 @@ struct SimulateWorldCommand: AsyncParsableCommand {
 
     private func replay() -> Bool {
         let report = WorldReport(seed: seed, events: events)
-        for line in report.lines { Console.say(line) }
+        for line in report.lines { Console.write(line) }
         return report.violation == nil
     }
 
     /// A few at a time, so that the cores share them.
     private func tryMany() async -> Bool {
-        let harvest = await withTaskGroup(of: WorldHarvest.self) { group in
+        let harvest = await withTaskGroup(of: WorldTotals.self) { group in
             for first in stride(from: seed, to: seed + worlds, by: 50) {
                 let last = min(first + 50, seed + worlds)
-                group.addTask { WorldHarvest(first..<last) }
+                group.addTask { WorldTotals(first..<last) }
             }
-            return await group.reduce(into: WorldHarvest()) { $0.add($1) }
+            return await group.reduce(into: WorldTotals()) { $0.add($1) }
         }
-        for line in "\(harvest.census)".split(separator: "\n") { Console.say(String(line)) }
-        for report in harvest.reports { Console.say(report.headline) }
-        Console.say("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
+        for line in "\(harvest.census)".split(separator: "\n") { Console.write(String(line)) }
+        for report in harvest.reports { Console.write(report.headline) }
+        Console.write("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
         // Few worlds need not see everything; of as many as the suite tries, each kind comes about hundreds of times.
-        let missing = worlds >= Self.tellingMin ? harvest.census.missing : []
-        if !missing.isEmpty { Console.say("Nothing was tried of: \(missing.joined(separator: "; "))") }
+        let missing = worlds >= Self.reportEveryMin ? harvest.census.missing : []
+        if !missing.isEmpty { Console.write("Nothing was tried of: \(missing.joined(separator: "; "))") }
         return harvest.reports.isEmpty && missing.isEmpty
     }
 }

@@ -83,7 +83,7 @@ struct SimulatorIdentities {
     static let hostDefault = "localhost"
     static let teamID = "SIMULATED2"
     static let topicDefault = "com.example.carillon"
-    private static let daysOfLife = 30
+    private static let lifetimeDays = 30
     /// The providers' own too: for clients that can't be told another name, with an entry in the hosts file.
     private static let names = [
         hostDefault, "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
@@ -91,7 +91,7 @@ struct SimulatorIdentities {
     ]
 
     init(host: String, project: String, topics: [String]) throws {
-        let validity = CertificateValidity.days(SimulatorIdentities.daysOfLife, from: Clocks.wallNow())
+        let validity = CertificateValidity.days(SimulatorIdentities.lifetimeDays, from: Clocks.wallNow())
         let authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
         authorityPEM = authority.pem
         let names = SimulatorIdentities.names

@@ -84,13 +84,13 @@ enum ClientCallbacks {
             return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
         }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
-        let rest = unsafe slot.pointee.request.count - slot.pointee.requestRead
-        let count = min(rest, length)
+        let remaining = unsafe slot.pointee.request.count - slot.pointee.requestRead
+        let count = min(remaining, length)
         if let base = unsafe slot.pointee.request.base, count > 0 {
             unsafe buffer.update(from: base + slot.pointee.requestRead, count: count)
         }
         unsafe slot.pointee.requestRead += count
-        if count == rest { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        if count == remaining { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count
     }
 }

@@ -96,7 +96,7 @@ import Glibc
         unsafe slots.giveBack(place)
     }
 
-    mutating func end(_ place: Int, _ ending: HTTP2Answer.Ending) {
+    mutating func end(_ place: Int, _ conclusion: HTTP2Answer.Conclusion) {
         let slot = unsafe slots.base + place
         guard unsafe slot.pointee.streamID != 0 else { return }
         let offset = unsafe eventBytes.count
@@ -105,7 +105,7 @@ import Glibc
         }
         let bodyStart = unsafe slot.pointee.bodyHasBegun ? slot.pointee.bodyStart : slot.pointee.reply.count
         let answer = unsafe HTTP2Answer(
-            tag: slot.pointee.tag, streamID: slot.pointee.streamID, ending: ending,
+            tag: slot.pointee.tag, streamID: slot.pointee.streamID, conclusion: conclusion,
             status: slot.pointee.status >= 200 ? slot.pointee.status : 0,
             retryAfter: slot.pointee.retryAfter.moved(by: offset), apnsID: slot.pointee.apnsID.moved(by: offset),
             date: slot.pointee.date.moved(by: offset),
@@ -142,11 +142,11 @@ import Glibc
         let isSuccess = unsafe slot.pointee.status == 200
         guard unsafe !slot.pointee.bodyHasBegun && (!isSuccess || settings.keepsHeadersOfSuccess) else { return true }
         if unsafe name.isText("apns-id") {
-            unsafe slot.pointee.apnsID = slot.pointee.keep(value)
+            unsafe slot.pointee.apnsID = slot.pointee.append(value)
         } else if unsafe name.isText("retry-after") {
-            unsafe slot.pointee.retryAfter = slot.pointee.keep(value)
+            unsafe slot.pointee.retryAfter = slot.pointee.append(value)
         } else if unsafe name.isText("date") {
-            unsafe slot.pointee.date = slot.pointee.keep(value)
+            unsafe slot.pointee.date = slot.pointee.append(value)
         }
         return true
     }
@@ -213,7 +213,7 @@ extension ClientSlot {
         unsafe bodyBytes = 0
     }
 
-    mutating func keep(_ value: UnsafeBufferPointer<UInt8>) -> ByteRange {
+    mutating func append(_ value: UnsafeBufferPointer<UInt8>) -> ByteRange {
         guard unsafe value.count <= ClientSlot.headerValueBytesMax else { return .empty }
         let start = unsafe reply.count
         unsafe reply.append(value.baseAddress, value.count)

@@ -11,7 +11,7 @@ package enum HTTP2ClientEvent: Sendable {
 
 /// How one request ended.
 package struct HTTP2Answer: Sendable {
-    package enum Ending: Equatable, Sendable {
+    package enum Conclusion: Equatable, Sendable {
         /// The whole answer is here.
         case complete
         /// The peer says that it processed nothing: REFUSED_STREAM, or above the last stream of a GOAWAY.
@@ -29,7 +29,7 @@ package struct HTTP2Answer: Sendable {
     /// What the caller gave with the request.
     package let tag: UInt64
     package let streamID: Int32
-    package let ending: Ending
+    package let conclusion: Conclusion
     /// 0 where no final status arrived; may be there although the ending is not `complete`.
     package let status: UInt16
     package let retryAfter: ByteRange

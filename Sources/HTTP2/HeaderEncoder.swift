@@ -147,12 +147,12 @@ enum HPACKInteger {
         let prefixMax = (1 << prefixBits) - 1
         guard value >= prefixMax else { return block.append(pattern | UInt8(value)) }
         block.append(pattern | UInt8(prefixMax))
-        var rest = value - prefixMax
-        while rest >= 128 {
-            block.append(UInt8(rest & 0x7f) | 0x80)
-            rest >>= 7
+        var remaining = value - prefixMax
+        while remaining >= 128 {
+            block.append(UInt8(remaining & 0x7f) | 0x80)
+            remaining >>= 7
         }
-        block.append(UInt8(rest))
+        block.append(UInt8(remaining))
     }
 
     static func appendText(_ text: UnsafeBufferPointer<UInt8>, to block: inout [UInt8]) {

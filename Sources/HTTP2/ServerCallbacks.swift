@@ -92,13 +92,13 @@ enum ServerCallbacks {
             return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
         }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
-        let rest = unsafe slot.pointee.response.count - slot.pointee.responseRead
-        let count = min(rest, length)
+        let remaining = unsafe slot.pointee.response.count - slot.pointee.responseRead
+        let count = min(remaining, length)
         if let base = unsafe slot.pointee.response.base, count > 0 {
             unsafe buffer.update(from: base + slot.pointee.responseRead, count: count)
         }
         unsafe slot.pointee.responseRead += count
-        if count == rest { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        if count == remaining { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count
     }
 }

@@ -40,9 +40,9 @@ package struct JSONReader {
         case UInt8(ascii: "{"): return .object(try nested { (reader) throws(JSONError) in try reader.readObject() })
         case UInt8(ascii: "["): return .array(try nested { (reader) throws(JSONError) in try reader.readArray() })
         case UInt8(ascii: "\""): return .string(try readString())
-        case UInt8(ascii: "t"): return try readWord("true", .bool(true))
-        case UInt8(ascii: "f"): return try readWord("false", .bool(false))
-        case UInt8(ascii: "n"): return try readWord("null", .null)
+        case UInt8(ascii: "t"): return try readLiteral("true", .bool(true))
+        case UInt8(ascii: "f"): return try readLiteral("false", .bool(false))
+        case UInt8(ascii: "n"): return try readLiteral("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try readNumber())
         default: throw JSONError(.unexpectedByte, at: index)
         }
@@ -92,8 +92,8 @@ package struct JSONReader {
         }
     }
 
-    private mutating func readWord(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
-        for byte in word.description.utf8 { try expect(byte) }
+    private mutating func readLiteral(_ literal: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        for byte in literal.description.utf8 { try expect(byte) }
         return value
     }
 }

@@ -45,7 +45,7 @@ extension JSONValue {
     package var isNull: Bool { self == .null }
 
     /// The word for people: "a number".
-    package var kindInWords: String {
+    package var kindName: String {
         switch self {
         case .null: "null"
         case .bool: "a boolean"
@@ -159,8 +159,8 @@ extension String {
     package func hasSameBytes(as other: String) -> Bool {
         // Nearly all that is compared differs, and in its length.
         guard utf8.count == other.utf8.count else { return false }
-        let (mine, theirs) = (utf8.span, other.utf8.span)
-        for place in mine.indices where mine[place] != theirs[place] { return false }
+        let (own, theirs) = (utf8.span, other.utf8.span)
+        for place in own.indices where own[place] != theirs[place] { return false }
         return true
     }
 }

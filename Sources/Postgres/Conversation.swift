@@ -27,7 +27,7 @@ enum BreakCause {
 }
 
 /// What a lost answer means.
-enum Stake: Sendable {
+enum CommitStake: Sendable {
     /// Nothing was to be written: a lost answer is a lost connection.
     case nothing
     /// The conversation ends in a commit: once it left, only a read can tell.
@@ -36,7 +36,7 @@ enum Stake: Sendable {
 
 extension BreakCause {
     /// - Parameter hasLeft: whether the commit may have reached the server.
-    func error(_ stake: Stake, hasLeft: Bool) -> PostgresError {
+    func error(_ stake: CommitStake, hasLeft: Bool) -> PostgresError {
         if stake == .commit && hasLeft { return .commitUnknown }
         switch self {
         case .lost: return .connectionLost

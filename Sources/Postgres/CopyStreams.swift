@@ -1,33 +1,33 @@
 /// Where a COPY's rows go in. Used inside the body of `copyIn` only.
 package struct CopyWriter: Sendable {
-    private let desk: TransactionDesk
-    init(_ desk: TransactionDesk) { self.desk = desk }
+    private let runner: TransactionRunner
+    init(_ runner: TransactionRunner) { self.runner = runner }
 
     /// Returns once the kernel has taken all of it: that is the back-pressure. What the server thinks of the rows
     /// shows at the end.
     package func write(_ rows: CopyRows) async throws(PostgresError) {
-        try await desk.writeCopy(rows.buffer, isBinary: true)
+        try await runner.writeCopy(rows.buffer, isBinary: true)
     }
 
     /// Bytes of the text or CSV format, cut anywhere.
     package func write(text bytes: [UInt8]) async throws(PostgresError) {
-        try await desk.writeCopy(bytes, isBinary: false)
+        try await runner.writeCopy(bytes, isBinary: false)
     }
 }
 
 /// Where a COPY's rows come out. Used inside the body of `copyOut` only.
 package struct CopyReader: Sendable {
-    private let desk: TransactionDesk
-    init(_ desk: TransactionDesk) { self.desk = desk }
+    private let runner: TransactionRunner
+    init(_ runner: TransactionRunner) { self.runner = runner }
 
     /// Some rows of the binary format; nil at the end. Between calls the server is held back by TCP.
     package func next() async throws(PostgresError) -> CopiedRows? {
-        guard let bytes = try await desk.readCopy(isBinary: true) else { return nil }
+        guard let bytes = try await runner.readCopy(isBinary: true) else { return nil }
         return try CopiedRows(parsing: bytes)
     }
 
     /// Some whole rows in whatever format was asked for.
-    package func nextBytes() async throws(PostgresError) -> [UInt8]? { try await desk.readCopy(isBinary: false) }
+    package func nextBytes() async throws(PostgresError) -> [UInt8]? { try await runner.readCopy(isBinary: false) }
 }
 
 enum CopyDirection: Sendable {
@@ -46,7 +46,7 @@ enum CopyState {
     case drained
 }
 
-extension TransactionDesk {
+extension TransactionRunner {
     func beginCopy(_ sql: String, _ direction: CopyDirection) async throws(PostgresError) {
         // A COPY lives as long as rows move; each step has its own deadline.
         dueSettings.append("SET LOCAL statement_timeout = 0")
@@ -71,9 +71,9 @@ extension TransactionDesk {
         guard case .into(let isBinary) = copy else { preconditionFailure("no COPY takes rows now") }
         copy = .none
         // A binary COPY of no rows still has its frame; a text COPY of no bytes is as good.
-        let rest = isBinary == true ? CopyFrame.trailer : []
+        let remaining = isBinary == true ? CopyFrame.trailer : []
         let rows = try await recording { connection throws(PostgresError) in
-            try await connection.endCopyIn(rest, isAbandoned: false, deadline: self.deadline)
+            try await connection.endCopyIn(remaining, isAbandoned: false, deadline: self.deadline)
         }
         restoreTimeout()
         return rows

@@ -16,7 +16,7 @@ final class PipelineConversation: Conversation {
     }
 
     private let expectations: [Expectation]
-    private let stake: Stake
+    private let stake: CommitStake
     private var position = 0
     private var results: [ResultSet] = []
     private var failure: PostgresError?
@@ -26,7 +26,7 @@ final class PipelineConversation: Conversation {
     /// Resumed exactly once.
     var waiter: CheckedContinuation<Answer, Never>?
 
-    init(_ expectations: [Expectation], _ stake: Stake) {
+    init(_ expectations: [Expectation], _ stake: CommitStake) {
         self.expectations = expectations
         self.stake = stake
     }

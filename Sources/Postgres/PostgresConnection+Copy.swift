@@ -21,8 +21,9 @@ extension PostgresConnection {
     }
 
     /// Returns how many rows the server took.
-    func endCopyIn(_ rest: [UInt8], isAbandoned: Bool, deadline: Duration) async throws(PostgresError) -> Int {
-        guard let handle, rest.isEmpty || handle.putCopy(rest), handle.endCopy(isAbandoned: isAbandoned) else {
+    func endCopyIn(_ remaining: [UInt8], isAbandoned: Bool, deadline: Duration) async throws(PostgresError) -> Int {
+        guard let handle, remaining.isEmpty || handle.putCopy(remaining), handle.endCopy(isAbandoned: isAbandoned)
+        else {
             throw lost()
         }
         let conversation = CopyEndConversation()

@@ -10,7 +10,7 @@ extension PostgresConnection {
     /// One round trip: everything is sent at once, and stands or falls together. After an error a transaction that
     /// was opened by a BEGIN still waits for its `rollBack`.
     func run(
-        _ queries: [Query], _ stake: Stake, framing: Framing = Framing(), deadline: Duration
+        _ queries: [Query], _ stake: CommitStake, framing: Framing = Framing(), deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
         do {
             return try await exchange(queries, stake, framing, deadline)
@@ -21,7 +21,7 @@ extension PostgresConnection {
     }
 
     /// SQL text of several statements, in the simple protocol.
-    func script(_ sql: String, _ stake: Stake, deadline: Duration) async throws(PostgresError) {
+    func script(_ sql: String, _ stake: CommitStake, deadline: Duration) async throws(PostgresError) {
         try leavePipeline()
         guard let handle, handle.sendScript(sql) else {
             end(.lost)
@@ -50,7 +50,7 @@ extension PostgresConnection {
     private static let rollBackMax: Duration = .seconds(5)
 
     private func exchange(
-        _ queries: [Query], _ stake: Stake, _ framing: Framing, _ deadline: Duration
+        _ queries: [Query], _ stake: CommitStake, _ framing: Framing, _ deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
         try enterPipeline()
         try checkTypes(queries)

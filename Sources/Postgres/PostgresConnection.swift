@@ -13,12 +13,12 @@ package actor PostgresConnection {
     /// nil: never opened, or closed.
     var handle: LibpqHandle?
     private var conversation: (any Conversation)?
-    private var ears: ConnectionEars?
+    private var eventHandler: ConnectionEventHandler?
     private var watched: (descriptor: Int32, interest: Interest)?
     private var deadlineTimer: TimerID?
     private var dialing: CheckedContinuation<Result<Void, PostgresError>, Never>?
     private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
-    private var hearsNotification: (@Sendable (PostgresNotification) -> Void)?
+    private var notificationHandler: (@Sendable (PostgresNotification) -> Void)?
     /// Statement names with the parameter types that they were prepared for.
     var prepared: [String: [UInt32]] = [:]
 
@@ -60,7 +60,7 @@ extension PostgresConnection {
         let outcome = await withCheckedContinuation { continuation in
             self.handle = handle
             dialing = continuation
-            ears = ConnectionEars(self)
+            eventHandler = ConnectionEventHandler(self)
             startTimer(settings.connectTimeout)
             // libpq's rule: the first wait is for writing.
             if handle.isBroken { dialFailed() } else { watch(handle.descriptor, .write) }
@@ -70,7 +70,7 @@ extension PostgresConnection {
             try await setUpSession()
         } catch {
             end(.lost)
-            throw error.sqlState.map { .unavailable(.turnedAway($0)) } ?? .unavailable(.unreachable)
+            throw error.sqlState.map { .unavailable(.rejected($0)) } ?? .unavailable(.unreachable)
         }
     }
 
@@ -88,7 +88,7 @@ extension PostgresConnection {
     }
 
     private func dialFailed() {
-        let reason = handle?.dialRefusal.map { UnavailableReason.turnedAway($0) } ?? .unreachable
+        let reason = handle?.dialRefusal.map { UnavailableReason.rejected($0) } ?? .unreachable
         release()
         endDialing(.failure(.unavailable(reason)))
     }
@@ -165,7 +165,7 @@ extension PostgresConnection {
     private func idle(_ handle: LibpqHandle) {
         _ = handle.isBusy
         while let notification = handle.nextNotification() {
-            hearsNotification?(notification)
+            notificationHandler?(notification)
         }
         if handle.isBroken { end(.lost) }
     }
@@ -193,7 +193,7 @@ extension PostgresConnection {
         unwatch()
         // `LibpqHandle` says goodbye and closes the socket in its `deinit`.
         handle = nil
-        ears = nil
+        eventHandler = nil
         prepared = [:]
     }
 }
@@ -217,14 +217,14 @@ extension PostgresConnection {
         await withCheckedContinuation { waitingForEnd.append($0) }
     }
 
-    func onNotification(_ hear: @escaping @Sendable (PostgresNotification) -> Void) {
-        hearsNotification = hear
+    func onNotification(_ handler: @escaping @Sendable (PostgresNotification) -> Void) {
+        notificationHandler = handler
     }
 
     private func startTimer(_ duration: Duration) {
-        guard let ears, handle != nil else { return }
+        guard let eventHandler, handle != nil else { return }
         stopTimer()
-        deadlineTimer = loop.schedule(at: loop.now + duration, tag: 0, ears)
+        deadlineTimer = loop.schedule(at: loop.now + duration, tag: 0, eventHandler)
     }
 
     private func stopTimer() {
@@ -233,14 +233,14 @@ extension PostgresConnection {
     }
 
     private func watch(_ descriptor: Int32, _ interest: Interest) {
-        guard descriptor >= 0, let ears else { return end(.lost) }
+        guard descriptor >= 0, let eventHandler else { return end(.lost) }
         if let watched, watched == (descriptor, interest) { return }
         do {
             if watched?.descriptor == descriptor {
                 try loop.rewatch(descriptor, interest)
             } else {
                 unwatch()
-                try loop.watch(descriptor, interest, ears)
+                try loop.watch(descriptor, interest, eventHandler)
             }
             watched = (descriptor, interest)
         } catch {
@@ -255,7 +255,7 @@ extension PostgresConnection {
 }
 
 /// Hears the loop for a connection, on the loop's thread. Holds it until the connection is closed.
-final class ConnectionEars: ReadinessHandler, TimerHandler {
+final class ConnectionEventHandler: ReadinessHandler, TimerHandler {
     private let connection: PostgresConnection
 
     init(_ connection: PostgresConnection) { self.connection = connection }

@@ -47,7 +47,7 @@ package enum UnavailableReason: Equatable, Sendable {
     /// The resolver doesn't know the host.
     case nameUnknown
     /// The server answered and turned us away: starting up, too many connections, wrong password, no such database.
-    case turnedAway(SQLState)
+    case rejected(SQLState)
     /// Our own side is closing.
     case shuttingDown
 
@@ -55,7 +55,7 @@ package enum UnavailableReason: Equatable, Sendable {
     package var passes: Bool {
         switch self {
         case .unreachable, .nameUnknown: true
-        case .turnedAway(let state): !state.isOfClass("28") && !state.isOfClass("3D")
+        case .rejected(let state): !state.isOfClass("28") && !state.isOfClass("3D")
         case .shuttingDown: false
         }
     }
@@ -65,7 +65,7 @@ extension PostgresError {
     package var sqlState: SQLState? {
         switch self {
         case .refused(let refusal): refusal.sqlState
-        case .unavailable(.turnedAway(let state)): state
+        case .unavailable(.rejected(let state)): state
         case .deadlinePassed, .connectionLost, .commitUnknown, .unavailable, .poolExhausted, .cancelled,
             .unexpectedShape, .settingsInvalid:
             nil
@@ -109,7 +109,7 @@ extension PostgresError: CustomStringConvertible {
         case .deadlinePassed: "deadline passed"
         case .connectionLost: "connection lost"
         case .commitUnknown: "commit unknown"
-        case .unavailable(let reason): "database unavailable: \(reason.words)"
+        case .unavailable(let reason): "database unavailable: \(reason.text)"
         case .poolExhausted: "every database connection is busy"
         case .cancelled: "cancelled"
         case .unexpectedShape(let statement, let column): "unexpected shape: statement \(statement), column \(column)"
@@ -129,16 +129,16 @@ extension Refusal: CustomStringConvertible {
 }
 
 extension UnavailableReason {
-    fileprivate var words: String {
+    fileprivate var text: String {
         switch self {
         case .unreachable: "no answer"
         case .nameUnknown: "host name unknown"
-        case .turnedAway(.invalidPassword): "wrong user or password"
-        case .turnedAway(.invalidAuthorization): "this user may not connect"
-        case .turnedAway(.databaseMissing): "no such database"
-        case .turnedAway(.cannotConnectNow): "starting up or shutting down"
-        case .turnedAway(.tooManyConnections): "too many connections"
-        case .turnedAway(let state): "turned away with SQLSTATE \(state)"
+        case .rejected(.invalidPassword): "wrong user or password"
+        case .rejected(.invalidAuthorization): "this user may not connect"
+        case .rejected(.databaseMissing): "no such database"
+        case .rejected(.cannotConnectNow): "starting up or shutting down"
+        case .rejected(.tooManyConnections): "too many connections"
+        case .rejected(let state): "turned away with SQLSTATE \(state)"
         case .shuttingDown: "closing"
         }
     }

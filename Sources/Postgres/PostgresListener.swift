@@ -82,7 +82,7 @@ package actor PostgresListener {
         try await connection.open()
         let sink = self.sink
         await connection.onNotification { notification in
-            PostgresListener.tell(.notification(notification), sink)
+            PostgresListener.send(.notification(notification), sink)
         }
         let statements = channels.map { Query(Statement(unprepared: "LISTEN \(PostgresListener.quoted($0))")) }
         do throws(PostgresError) {
@@ -94,7 +94,7 @@ package actor PostgresListener {
         self.connection = connection
         // Closed in the meantime: nobody else would end it.
         if isClosed { await connection.close() }
-        PostgresListener.tell(.listening, sink)
+        PostgresListener.send(.listening, sink)
         return connection
     }
 
@@ -116,7 +116,7 @@ package actor PostgresListener {
         self.connection = nil
     }
 
-    private static func tell(_ event: ListenerEvent, _ sink: AsyncStream<ListenerEvent>.Continuation) {
+    private static func send(_ event: ListenerEvent, _ sink: AsyncStream<ListenerEvent>.Continuation) {
         if case .dropped = sink.yield(event) { sink.yield(.listening) }
     }
 

@@ -13,7 +13,7 @@ package actor PostgresPool {
 
     private let settings: PostgresSettings
     private let pool: PoolSettings
-    private var book: PoolBook
+    private var machine: PoolMachine
     private var connections: [Int: PostgresConnection] = [:]
     private var waiting: [Int: Waiting] = [:]
     private var wakeTimer: (at: MonotonicInstant, timer: TimerID)?
@@ -29,10 +29,10 @@ package actor PostgresPool {
         self.settings = settings
         self.pool = pool
         self.loop = loop
-        book = PoolBook(pool)
+        machine = PoolMachine(pool)
     }
 
-    package func census() -> PoolCensus { book.census }
+    package func census() -> PoolSnapshot { machine.census }
 
     /// Whether one of its sessions is served by this process of the server.
     package func owns(_ serverProcess: Int32) -> Bool {
@@ -41,9 +41,9 @@ package actor PostgresPool {
 
     /// Callers that wait are turned away; conversations that have begun end first, within their deadline.
     package func close() async {
-        perform(book.close())
-        guard !book.isEmpty else { return }
-        let closer = loop.schedule(at: loop.now + pool.deadline, tag: PoolEars.closing, PoolEars(self))
+        perform(machine.close())
+        guard !machine.isEmpty else { return }
+        let closer = loop.schedule(at: loop.now + pool.deadline, tag: PoolTimerHandler.closing, PoolTimerHandler(self))
         await withCheckedContinuation { closeWaiters.append($0) }
         loop.cancel(closer)
     }
@@ -100,7 +100,7 @@ extension PostgresPool {
     }
 
     private func once(
-        _ queries: [Query], _ stake: Stake, _ deadline: Duration
+        _ queries: [Query], _ stake: CommitStake, _ deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
         try await lending(deadline) { connection async throws(PostgresError) in
             let opening = connection.timeoutStatement(deadline).map { [$0] } ?? []
@@ -120,16 +120,16 @@ extension PostgresPool {
     ) async throws(PostgresError) -> Answer {
         let deadline = options.deadline ?? pool.deadline
         return try await lending(deadline) { connection async throws(PostgresError) in
-            let desk = TransactionDesk(connection, options, deadline: deadline)
+            let runner = TransactionRunner(connection, options, deadline: deadline)
             let answer: Answer
             do throws(PostgresError) {
-                answer = try await body(PostgresTransaction(desk))
+                answer = try await body(PostgresTransaction(runner))
             } catch {
                 // The body's own error is the one to tell.
-                do { try await desk.end(isBodyDone: false) } catch {}
+                do { try await runner.end(isBodyDone: false) } catch {}
                 throw error
             }
-            try await desk.end(isBodyDone: true)
+            try await runner.end(isBodyDone: true)
             return answer
         }
     }
@@ -187,26 +187,26 @@ extension PostgresPool {
     private func borrow(_ waitMax: Duration) async throws(PostgresError) -> Int {
         if let number = takeIdle() { return number }
         if Task.isCancelled { throw .cancelled }
-        let (waiter, actions) = book.wait(loop.now)
+        let (waiter, actions) = machine.wait(loop.now)
         return try await served(waiter, waitMax, actions).get()
     }
 
     /// The server may have gone while nobody looked: such a connection is replaced before anything is sent.
     private func takeIdle() -> Int? {
-        while let number = book.takeIdle() {
+        while let number = machine.takeIdle() {
             if connections[number]?.assumeIsolated({ $0.isStillThere() }) == true { return number }
             connections[number] = nil
-            perform(book.gone(number, loop.now))
+            perform(machine.gone(number, loop.now))
         }
         return nil
     }
 
     private func served(
-        _ waiter: Int, _ waitMax: Duration, _ actions: [PoolBook.Action]
+        _ waiter: Int, _ waitMax: Duration, _ actions: [PoolMachine.Action]
     ) async -> Result<Int, PostgresError> {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let timer = loop.schedule(at: loop.now + waitMax, tag: UInt64(waiter), PoolEars(self))
+                let timer = loop.schedule(at: loop.now + waitMax, tag: UInt64(waiter), PoolTimerHandler(self))
                 waiting[waiter] = Waiting(continuation: continuation, timer: timer)
                 perform(actions)
             }
@@ -217,12 +217,12 @@ extension PostgresPool {
 
     private func giveBack(_ number: Int, _ connection: PostgresConnection) {
         let isReusable = connection.assumeIsolated { $0.isReusable }
-        perform(book.returned(number, isReusable: isReusable, loop.now))
+        perform(machine.returned(number, isReusable: isReusable, loop.now))
     }
 
-    private func leave(_ waiter: Int, _ error: PostgresError?) { perform(book.leave(waiter, error)) }
+    private func leave(_ waiter: Int, _ error: PostgresError?) { perform(machine.leave(waiter, error)) }
 
-    private func perform(_ actions: [PoolBook.Action]) {
+    private func perform(_ actions: [PoolMachine.Action]) {
         for action in actions {
             switch action {
             case .dial(let number):
@@ -235,7 +235,7 @@ extension PostgresPool {
             case .wake(let instant): scheduleWake(instant)
             }
         }
-        if book.isClosing && book.isEmpty { endClosing() }
+        if machine.isClosing && machine.isEmpty { endClosing() }
     }
 
     private func serve(_ waiter: Int, _ outcome: Result<Int, PostgresError>) {
@@ -247,11 +247,11 @@ extension PostgresPool {
     private func dial(_ number: Int, _ connection: PostgresConnection) async {
         do {
             try await connection.open()
-            perform(book.opened(number, loop.now))
+            perform(machine.opened(number, loop.now))
         } catch {
             connections[number] = nil
             let reason: UnavailableReason = if case .unavailable(let reason) = error { reason } else { .unreachable }
-            perform(book.dialFailed(number, reason, chance: Chance.fraction(), loop.now))
+            perform(machine.dialFailed(number, reason, chance: Chance.fraction(), loop.now))
         }
     }
 }
@@ -263,15 +263,15 @@ extension PostgresPool {
             guard instant < wakeTimer.at else { return }
             loop.cancel(wakeTimer.timer)
         }
-        wakeTimer = (instant, loop.schedule(at: instant, tag: PoolEars.waking, PoolEars(self)))
+        wakeTimer = (instant, loop.schedule(at: instant, tag: PoolTimerHandler.waking, PoolTimerHandler(self)))
     }
 
     fileprivate func timerFired(_ tag: UInt64) {
         switch tag {
-        case PoolEars.waking:
+        case PoolTimerHandler.waking:
             wakeTimer = nil
-            perform(book.wake(loop.now))
-        case PoolEars.closing:
+            perform(machine.wake(loop.now))
+        case PoolTimerHandler.closing:
             // Waited long enough: whoever still holds a connection finds it lost.
             for number in connections.keys.sorted() { connections[number]?.assumeIsolated { $0.close() } }
             connections = [:]
@@ -288,7 +288,7 @@ extension PostgresPool {
 }
 
 /// Hears the loop's timers for a pool. A tag is a waiter's number, or one of the two below.
-private final class PoolEars: TimerHandler {
+private final class PoolTimerHandler: TimerHandler {
     static let waking = UInt64.max
     static let closing = UInt64.max - 1
     private let pool: PostgresPool

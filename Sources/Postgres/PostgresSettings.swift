@@ -152,7 +152,7 @@ extension PostgresSettings {
     /// What we want unless the owner of the settings said otherwise.
     private func hardened(_ keywords: [Keyword]) -> [Keyword] {
         var keywords = keywords
-        let wishes = [
+        let settings = [
             ("client_encoding", "UTF8"),
             // Kerberos would look for tickets on disk and network, blocking the loop.
             ("gssencmode", "disable"),
@@ -160,7 +160,7 @@ extension PostgresSettings {
             ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
             ("tcp_user_timeout", "25000"),
         ]
-        for (name, value) in wishes where !keywords.contains(where: { $0.name == name }) {
+        for (name, value) in settings where !keywords.contains(where: { $0.name == name }) {
             keywords.append(Keyword(name: name, value: value))
         }
         return keywords

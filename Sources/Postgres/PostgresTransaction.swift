@@ -4,7 +4,7 @@ package enum Isolation: Sendable {
     case repeatableRead
     case serializable
 
-    var words: String {
+    var text: String {
         switch self {
         case .readCommitted: "READ COMMITTED"
         case .repeatableRead: "REPEATABLE READ"
@@ -31,10 +31,10 @@ package struct TransactionOptions: Sendable {
         self.deadline = deadline
     }
 
-    var stake: Stake { isReadOnly ? .nothing : .commit }
+    var stake: CommitStake { isReadOnly ? .nothing : .commit }
 
     func opening(statementTimeout: String?) -> [String] {
-        var statements = ["BEGIN ISOLATION LEVEL \(isolation.words)\(isReadOnly ? " READ ONLY" : "")"]
+        var statements = ["BEGIN ISOLATION LEVEL \(isolation.text)\(isReadOnly ? " READ ONLY" : "")"]
         if let lockTimeout { statements.append("SET LOCAL lock_timeout = \(lockTimeout.wholeMilliseconds)") }
         if let statementTimeout { statements.append(statementTimeout) }
         return statements
@@ -43,42 +43,42 @@ package struct TransactionOptions: Sendable {
 
 /// Several round trips that stand or fall together. Used by one task at a time, and not after its body has returned.
 package struct PostgresTransaction: Sendable {
-    private let desk: TransactionDesk
+    private let runner: TransactionRunner
 
-    init(_ desk: TransactionDesk) { self.desk = desk }
+    init(_ runner: TransactionRunner) { self.runner = runner }
 
     /// One round trip; BEGIN travels with the first.
     package func run(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
-        try await desk.run(queries, commits: false)
+        try await runner.run(queries, commits: false)
     }
 
     package func run(_ query: Query) async throws(PostgresError) -> ResultSet {
-        try await desk.run([query], commits: false).only(query)
+        try await runner.run([query], commits: false).only(query)
     }
 
     /// The last round trip: the COMMIT travels with it, and nothing may follow.
     package func runAndCommit(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
-        try await desk.run(queries, commits: true)
+        try await runner.run(queries, commits: true)
     }
 
     /// SQL text of several statements; its rows are dropped. Never give it a COMMIT.
-    package func script(_ sql: String) async throws(PostgresError) { try await desk.script(sql) }
+    package func script(_ sql: String) async throws(PostgresError) { try await runner.script(sql) }
 
     /// ROLLBACK at the end; the body's answer goes to the caller all the same.
-    package func abandon() async { await desk.abandon() }
+    package func abandon() async { await runner.abandon() }
 
     /// "COPY t (a, b) FROM STDIN (FORMAT binary)": the rows that `body` writes. Returns how many.
     package func copyIn(
         _ sql: String, _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
     ) async throws(PostgresError) -> Int {
-        try await desk.beginCopy(sql, .into)
+        try await runner.beginCopy(sql, .into)
         do throws(PostgresError) {
-            try await body(CopyWriter(desk))
+            try await body(CopyWriter(runner))
         } catch {
-            await desk.abandonCopyIn(error)
+            await runner.abandonCopyIn(error)
             throw error
         }
-        return try await desk.endCopyIn()
+        return try await runner.endCopyIn()
     }
 
     /// "COPY (SELECT ...) TO STDOUT (FORMAT binary)". A body that stops early costs the connection:
@@ -86,13 +86,13 @@ package struct PostgresTransaction: Sendable {
     package func copyOut<Answer: Sendable>(
         _ sql: String, _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
-        try await desk.beginCopy(sql, .out)
+        try await runner.beginCopy(sql, .out)
         do throws(PostgresError) {
-            let answer = try await body(CopyReader(desk))
-            try await desk.endCopyOut()
+            let answer = try await body(CopyReader(runner))
+            try await runner.endCopyOut()
             return answer
         } catch {
-            await desk.dropCopyOut(error)
+            await runner.dropCopyOut(error)
             throw error
         }
     }

@@ -1,12 +1,12 @@
 /// SQL text of one or more statements in the simple protocol: migrations, CREATE DATABASE. Rows are dropped.
 final class ScriptConversation: Conversation {
-    private let stake: Stake
+    private let stake: CommitStake
     /// Resumed exactly once.
     var waiter: CheckedContinuation<Result<Void, PostgresError>, Never>?
     private var failure: PostgresError?
     private var hasLeft = false
 
-    init(_ stake: Stake) { self.stake = stake }
+    init(_ stake: CommitStake) { self.stake = stake }
 
     func everythingLeft() { hasLeft = true }
 

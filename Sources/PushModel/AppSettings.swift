@@ -32,15 +32,15 @@ package struct StalePolicy: Equatable, Sendable {
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
 
     /// What counts as stale now.
-    package func silentSince(now: WallInstant) -> [SilentSince] {
+    package func staleCutoffs(now: WallInstant) -> [StaleCutoffs] {
         Provider.allCases.compactMap { provider in
-            self[provider].map { SilentSince(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
+            self[provider].map { StaleCutoffs(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
         }
     }
 }
 
 /// Before when a provider's registrations have to be renewed last to count as stale.
-package struct SilentSince: Equatable, Sendable {
+package struct StaleCutoffs: Equatable, Sendable {
     package let provider: Provider
     package let instant: WallInstant
     package init(provider: Provider, instant: WallInstant) {

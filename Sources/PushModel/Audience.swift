@@ -29,7 +29,7 @@ package struct Audience: Equatable, Sendable {
         /// is counted from now in it is counted from when the message was accepted.
         case filter(String)
         /// Every live registration that was last renewed before its provider's time; nobody of the other providers.
-        case stale([SilentSince])
+        case stale([StaleCutoffs])
         /// These tokens, registered or not, each once. Where a live registration of the app holds one, that is reached.
         case tokens([InlineTarget])
     }
@@ -39,7 +39,7 @@ package struct Audience: Equatable, Sendable {
     package static func users(_ names: [String]) -> Audience { Audience(.users(names)) }
     package static func tags(_ expression: TagExpression) -> Audience { Audience(.tags(expression)) }
     package static func filter(_ text: String) -> Audience { Audience(.filter(text)) }
-    package static func stale(_ times: [SilentSince]) -> Audience { Audience(.stale(times)) }
+    package static func stale(_ times: [StaleCutoffs]) -> Audience { Audience(.stale(times)) }
     package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
     /// Who may have to deliver it; nil: all of them.

@@ -46,7 +46,7 @@ package struct MessageAccount: Equatable, Sendable {
     /// Planned members that have not ended.
     package let pending: Int64
     /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
-    package let reasons: [EndingTotal]
+    package let reasons: [TerminalTotal]
     /// Rising by their numbers. Below the whole by what ended without a route.
     package let providers: [ProviderAccount]
     /// nil: its push type is not known here.
@@ -61,7 +61,8 @@ package struct MessageAccount: Equatable, Sendable {
 
     package init(
         id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
-        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [EndingTotal], providers: [ProviderAccount] = [],
+        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [TerminalTotal],
+        providers: [ProviderAccount] = [],
         form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil,
         ratePerSecond: Int32? = nil
     ) {
@@ -125,11 +126,11 @@ package struct ProviderAccount: Equatable, Sendable {
     }
 }
 
-package struct EndingTotal: Equatable, Sendable {
-    package let ending: Ending
+package struct TerminalTotal: Equatable, Sendable {
+    package let terminalStatus: TerminalStatus
     package let count: Int64
-    package init(ending: Ending, count: Int64) {
-        self.ending = ending
+    package init(terminalStatus: TerminalStatus, count: Int64) {
+        self.terminalStatus = terminalStatus
         self.count = count
     }
 }

@@ -12,22 +12,22 @@ package struct MessageProgress: Equatable, Sendable {
     package let lastDue: WallInstant?
     /// While planners go through the app's ids: how much of them lies behind, from 0 to 1. nil: the audience is known, or
     /// is not found by ids.
-    package let walked: Double?
+    package let scanned: Double?
 
     package init(
         account: MessageAccount, at: WallInstant, providers: [ProviderProgress], waits: [PushWait],
-        lastDue: WallInstant? = nil, walked: Double? = nil
+        lastDue: WallInstant? = nil, scanned: Double? = nil
     ) {
         self.account = account
         self.at = at
         self.providers = providers
         self.waits = waits
         self.lastDue = lastDue
-        self.walked = walked
+        self.scanned = scanned
     }
 
     /// Whether a later look shows anything else than that time went by.
-    package func tellsTheSame(as other: MessageProgress) -> Bool {
+    package func isSame(as other: MessageProgress) -> Bool {
         account == other.account && waits == other.waits && providers.count == other.providers.count
             && zip(providers, other.providers).allSatisfy { $0.withoutPace == $1.withoutPace }
     }
@@ -52,14 +52,14 @@ package struct ProviderProgress: Equatable, Sendable {
     /// For what `MessageProgress.waits` tells.
     package let waiting: Int64
     /// Why its pushes ended, the most frequent first, and not all where there are many.
-    package let reasons: [EndingTotal]
+    package let reasons: [TerminalTotal]
     /// Pushes that ended for reasons which are not told.
     package let otherReasons: Int64
     /// How fast its pushes ended of late; nil: nothing can be said.
     package let pace: Pace?
 
     package init(
-        provider: Provider, sending: Int64, ready: Int64, waiting: Int64, reasons: [EndingTotal], otherReasons: Int64,
+        provider: Provider, sending: Int64, ready: Int64, waiting: Int64, reasons: [TerminalTotal], otherReasons: Int64,
         pace: Pace?
     ) {
         self.provider = provider
@@ -120,7 +120,7 @@ package struct PushWait: Equatable, Sendable {
     /// The numbers stand in statements.
     package enum Cause: Int16, Sendable {
         /// Until it is resumed; or, of a cancelled message, until they are counted.
-        case held = 3
+        case onHold = 3
         /// Until an hour: a pause after an attempt, or what the message's options ask for.
         case later = 4
         /// No active credential covers them.
@@ -161,7 +161,7 @@ package struct PushWait: Equatable, Sendable {
 
 extension MessageProgress {
     /// Of less than this share of the ids nobody should conclude what the others hold.
-    private static let walkedMin = 0.02
+    private static let scannedMin = 0.02
 
     /// Of all its providers, while any of its pushes is left; nil: nothing can be said.
     package var pushesPerSecond: Double? {
@@ -176,16 +176,16 @@ extension MessageProgress {
     package var estimatedAudience: Int64? {
         if let audience = account.audience { return audience }
         let found = account.outcomes.reduce(account.pending, +)
-        guard found > 0, let walked, walked >= Self.walkedMin else { return nil }
+        guard found > 0, let scanned, scanned >= Self.scannedMin else { return nil }
         return account.providers.reduce(found) { $0 + coming(to: $1.provider) }
     }
 
     /// Pushes of a provider that planners have still to find.
     private func coming(to provider: Provider) -> Int64 {
-        guard account.audience == nil, let walked, walked >= Self.walkedMin, walked < 1,
+        guard account.audience == nil, let scanned, scanned >= Self.scannedMin, scanned < 1,
             let found = account.providers.first(where: { $0.provider == provider })?.members
         else { return 0 }
-        return Int64(Double(found) / walked + 0.5) - found
+        return Int64(Double(found) / scanned + 0.5) - found
     }
 
     /// Whether so few are still to be sent to a provider that it makes no difference how fast they are: most often those
@@ -206,14 +206,14 @@ extension MessageProgress {
         else { return nil }
         var end = at
         var pushes: Int64 = 0
-        var unpaced: Int64 = 0
+        var withoutRate: Int64 = 0
         for part in providers {
             let (open, coming) = (part.sending + part.ready, coming(to: part.provider))
             pushes += open + coming
             // Of whom everything was sent that has been found: planners are slower than that provider, and whoever has
             // something open will tell how slow.
             guard open > 0 else {
-                unpaced += coming
+                withoutRate += coming
                 continue
             }
             if let time = part.pace?.lasting(for: open + part.waiting + coming) {
@@ -222,7 +222,7 @@ extension MessageProgress {
                 return nil
             }
         }
-        guard unpaced == 0 || unpaced < pushes else { return nil }
+        guard withoutRate == 0 || withoutRate < pushes else { return nil }
         if let rate = account.ratePerSecond { end = max(end, at + .milliseconds(pushes * 1_000 / Int64(rate))) }
         return max(end, lastDue ?? end)
     }

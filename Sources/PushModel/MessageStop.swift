@@ -1,5 +1,5 @@
 /// What may be said of a message that was accepted.
-package enum LifeWish: Equatable, Sendable {
+package enum ControlRequest: Equatable, Sendable {
     case pause, resume, cancel
     /// So many pushes a second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers take it.
     case rate(Int32?)
@@ -22,9 +22,9 @@ package struct RatedMessage: Equatable, Sendable {
 }
 
 /// What came of it.
-package enum LifeReply: Equatable, Sendable {
+package enum ControlReply: Equatable, Sendable {
     /// It stands as it was wished: from now on, or already before.
-    case stands
+    case done
     case noSuchMessage
     /// Not possible any more: it is finished, or cancelled.
     case over(MessageState)

@@ -103,7 +103,7 @@ package enum TerminalState: Int16, Hashable, Sendable, CaseIterable {
 }
 
 /// A terminal state and the stable word that says why ("retries_exhausted", "BadTopic").
-package struct Ending: Hashable, Sendable {
+package struct TerminalStatus: Hashable, Sendable {
     package let state: TerminalState
     package let reason: String
     package init(_ state: TerminalState, _ reason: String = "") {

@@ -42,7 +42,7 @@ package enum Step: Int, Sendable, CaseIterable {
     case stopCommitted = 18
 
     /// Only a message passes it that named its hour, or of which something is said while it runs; else every push does.
-    package var isOfALife: Bool {
+    package var isOfAControl: Bool {
         switch self {
         case .messageRead, .messageWritten, .messageCommitted, .messageAnswered, .sliceWritten, .sliceCommitted,
             .leaseWritten, .leaseCommitted, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted,
@@ -53,7 +53,7 @@ package enum Step: Int, Sendable, CaseIterable {
     }
 
     /// In the order in which a push passes them.
-    package static let ofEveryPush = allCases.filter { !$0.isOfALife }
+    package static let ofEveryPush = allCases.filter { !$0.isOfAControl }
 }
 
 /// Who is told of the steps. Called on any thread.

@@ -22,7 +22,7 @@ package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
 
 /// What one credential sends of a route's work: a route names the app's topic, and another certificate may speak for one
 /// of its services.
-package struct RouteLine: Hashable, Comparable, Sendable {
+package struct ServiceRoute: Hashable, Comparable, Sendable {
     package let route: RouteID
     package let service: TopicService
 
@@ -31,7 +31,7 @@ package struct RouteLine: Hashable, Comparable, Sendable {
         self.service = service
     }
 
-    package static func < (left: RouteLine, right: RouteLine) -> Bool {
+    package static func < (left: ServiceRoute, right: ServiceRoute) -> Bool {
         left.route == right.route ? left.service.rawValue < right.service.rawValue : left.route < right.route
     }
 }

@@ -73,7 +73,7 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
     private var isOpen = true
 
     /// The backlog holds the others until the next turn, so that those already connected are served between.
-    private static let acceptsPerTurnMax = 64
+    private static let acceptsPerTickMax = 64
     /// A level-triggered listener would turn the loop without rest; connections close by themselves meanwhile.
     package static let pauseWhenExhausted: Duration = .milliseconds(100)
 
@@ -88,16 +88,16 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
     }
 
     package func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
-        for _ in 0..<Acceptor.acceptsPerTurnMax where isOpen {
+        for _ in 0..<Acceptor.acceptsPerTickMax where isOpen {
             switch socket.accept() {
             case .accepted(let accepted): take(accepted)
             case .none: return
-            case .exhausted: return rest()
+            case .exhausted: return pauseAccepting()
             }
         }
     }
 
-    private func rest() {
+    private func pauseAccepting() {
         loop.unwatch(socket.descriptor)
         pause = loop.schedule(at: loop.now + Acceptor.pauseWhenExhausted, tag: 0, self)
     }

@@ -7,13 +7,13 @@ import Synchronization
 /// The loop takes everything at once. Whoever delivers first after the loop fell asleep wakes it; the others of
 /// that batch cost a lock and nothing more.
 final class Mailbox: Sendable {
-    enum Letter: Sendable {
+    enum MailboxItem: Sendable {
         case job(UnownedJob)
         case work(@Sendable () -> Void)
     }
 
     private struct State: ~Copyable {
-        var letters: [Letter] = []
+        var items: [MailboxItem] = []
         /// The loop is in `epoll_wait`, or about to be.
         var isAsleep = false
         var isStopping = false
@@ -30,9 +30,9 @@ final class Mailbox: Sendable {
 
     deinit { close(descriptor) }
 
-    func deliver(_ letter: Letter) {
+    func deliver(_ item: MailboxItem) {
         let mustWake = state.withLock { state in
-            state.letters.append(letter)
+            state.items.append(item)
             defer { state.isAsleep = false }
             return state.isAsleep
         }
@@ -51,17 +51,17 @@ final class Mailbox: Sendable {
     /// The loop is about to wait. False where letters (or the order to stop) are there: then it must not.
     func fallAsleep() -> Bool {
         state.withLock { state in
-            state.isAsleep = state.letters.isEmpty && !state.isStopping
+            state.isAsleep = state.items.isEmpty && !state.isStopping
             return state.isAsleep
         }
     }
 
-    /// Takes all letters, leaving the empty `letters` behind for the next ones. Returns whether to stop.
-    func take(into letters: inout [Letter]) -> Bool {
-        precondition(letters.isEmpty)
+    /// Takes all letters, leaving the empty `items` behind for the next ones. Returns whether to stop.
+    func take(into items: inout [MailboxItem]) -> Bool {
+        precondition(items.isEmpty)
         return state.withLock { state in
             state.isAsleep = false
-            swap(&letters, &state.letters)
+            swap(&items, &state.items)
             return state.isStopping
         }
     }

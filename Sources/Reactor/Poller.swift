@@ -9,12 +9,12 @@ import Glibc
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
     /// More events wait in the kernel until the next turn.
-    private static let eventsPerTurnMax = 256
+    private static let eventsPerTickMax = 256
 
     init() throws(ReactorError) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw .system(call: "epoll_create1", .last) }
-        unsafe events = .allocate(capacity: Poller.eventsPerTurnMax)
+        unsafe events = .allocate(capacity: Poller.eventsPerTickMax)
         unsafe events.initialize(repeating: epoll_event())
     }
 

@@ -31,8 +31,8 @@ package protocol TimerHandler: AnyObject {
 }
 
 /// Told on the loop's thread after the turn's timers, descriptors and jobs: the place to flush what they gathered.
-package protocol TurnHandler: AnyObject {
-    func turnEnds()
+package protocol TickHandler: AnyObject {
+    func tickEnds()
 }
 
 /// One thread around one epoll: descriptors, timers, and the jobs of the actors pinned to it.
@@ -53,10 +53,10 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
 
     var watches: [Watch] = []
     var timers = TimerHeap()
-    private var turnHandlers: [any TurnHandler] = []
-    private var turnHandlersRunning: [any TurnHandler] = []
-    private var letters: [Mailbox.Letter] = []
-    private var turnStart = Clocks.monotonicNow()
+    private var tickHandlers: [any TickHandler] = []
+    private var tickHandlersRunning: [any TickHandler] = []
+    private var items: [Mailbox.MailboxItem] = []
+    private var tickStart = Clocks.monotonicNow()
 
     /// Starts its thread.
     package init(name: String) throws(ReactorError) {
@@ -99,13 +99,13 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
     /// Read once a turn: all that happens in one turn happens at one instant.
     package var now: MonotonicInstant {
         precondition(isCurrent)
-        return turnStart
+        return tickStart
     }
 
-    /// Calls the handler once, at the end of this turn; from inside `turnEnds()`, at the end of the next.
-    package func atEndOfTurn(_ handler: any TurnHandler) {
+    /// Calls the handler once, at the end of this turn; from inside `tickEnds()`, at the end of the next.
+    package func atEndOfTick(_ handler: any TickHandler) {
         precondition(isCurrent)
-        turnHandlers.append(handler)
+        tickHandlers.append(handler)
     }
 
     package func schedule(at deadline: MonotonicInstant, tag: UInt64, _ handler: any TimerHandler) -> TimerID {
@@ -129,18 +129,18 @@ extension ReactorLoop {
         var isStopping = false
         while !isStopping {
             let count = wait()
-            turnStart = Clocks.monotonicNow()
+            tickStart = Clocks.monotonicNow()
             fireTimers()
             for index in 0..<count { dispatch(index) }
-            isStopping = mailbox.take(into: &letters)
-            runLetters()
-            endTurn()
+            isStopping = mailbox.take(into: &items)
+            runItems()
+            endTick()
         }
         leaveNothing()
     }
 
     private func wait() -> Int {
-        let mayWait = turnHandlers.isEmpty && mailbox.fallAsleep()
+        let mayWait = tickHandlers.isEmpty && mailbox.fallAsleep()
         return poller.wait(milliseconds: mayWait ? timeoutMilliseconds() : 0)
     }
 
@@ -153,26 +153,26 @@ extension ReactorLoop {
     }
 
     private func fireTimers() {
-        while let due = timers.popDue(turnStart) { due.handler.timerFired(tag: due.tag) }
+        while let due = timers.popDue(tickStart) { due.handler.timerFired(tag: due.tag) }
     }
 
-    private func runLetters() {
-        for letter in letters {
+    private func runItems() {
+        for letter in items {
             switch letter {
             case .job(let job): unsafe job.runSynchronously(on: asUnownedSerialExecutor())
             case .work(let work): work()
             }
         }
-        letters.removeAll(keepingCapacity: letters.count <= ReactorLoop.lettersKept)
+        items.removeAll(keepingCapacity: items.count <= ReactorLoop.itemsKept)
     }
 
     /// A burst's array is given back to the system, an ordinary turn's is kept.
-    private static let lettersKept = 4_096
+    private static let itemsKept = 4_096
 
-    private func endTurn() {
-        swap(&turnHandlers, &turnHandlersRunning)
-        for handler in turnHandlersRunning { handler.turnEnds() }
-        turnHandlersRunning.removeAll(keepingCapacity: true)
+    private func endTick() {
+        swap(&tickHandlers, &tickHandlersRunning)
+        for handler in tickHandlersRunning { handler.tickEnds() }
+        tickHandlersRunning.removeAll(keepingCapacity: true)
     }
 
     private func dispatch(_ index: Int) {
@@ -185,6 +185,6 @@ extension ReactorLoop {
     private func leaveNothing() {
         watches = []
         timers = TimerHeap()
-        turnHandlers = []
+        tickHandlers = []
     }
 }

@@ -36,13 +36,13 @@ struct HTTP1Head {
 
     private static func lines(_ bytes: ArraySlice<UInt8>) throws(HTTP1Session.Fault) -> [ArraySlice<UInt8>] {
         var lines: [ArraySlice<UInt8>] = []
-        var rest = bytes
-        while let end = rest.firstIndex(of: 0x0a) {
-            guard end > rest.startIndex, rest[end - 1] == 0x0d else { throw .malformed }
-            let line = rest[rest.startIndex..<(end - 1)]
+        var remaining = bytes
+        while let end = remaining.firstIndex(of: 0x0a) {
+            guard end > remaining.startIndex, remaining[end - 1] == 0x0d else { throw .malformed }
+            let line = remaining[remaining.startIndex..<(end - 1)]
             guard !line.contains(0x0d), !line.contains(0) else { throw .malformed }
             if !line.isEmpty { lines.append(line) }
-            rest = rest[(end + 1)...]
+            remaining = remaining[(end + 1)...]
         }
         return lines
     }

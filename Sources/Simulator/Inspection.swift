@@ -25,15 +25,15 @@ enum Inspection {
             world.reset()
             return Answer(status: 200, body: Array("{}".utf8))
         case ("GET", "/simulator/requests"):
-            return world.desk.isSink ? nothingKept : requests(request.path.dropFirst(path.count), world)
-        case ("GET", "/simulator/tokens"): return Answer(status: 200, body: tokens(world.desk))
+            return world.service.isSink ? nothingKept : requests(request.path.dropFirst(path.count), world)
+        case ("GET", "/simulator/tokens"): return Answer(status: 200, body: tokens(world.service))
         case ("GET", "/simulator/script"): return Answer(status: 200, body: world.scriptState)
         case ("POST", "/simulator/script"): return follow(request, asker)
         case ("DELETE", "/simulator/script"):
             world.follow(SimulatorScript())
             return Answer(status: 200, body: world.scriptState)
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            return world.desk.isSink
+            return world.service.isSink
                 ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
         default: return refusal(404, "BadPath")
         }
@@ -52,10 +52,10 @@ enum Inspection {
         404, "SinkKeepsNothing", "A sink counts pushes and keeps none: start it without --sink.")
 
     private static func received(_ text: String, _ world: SimulatorWorld) -> Answer {
-        guard let token = world.desk.key(ofToken: text) else { return refusal(400, "BadDeviceToken") }
+        guard let token = world.service.key(ofToken: text) else { return refusal(400, "BadDeviceToken") }
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("token", world.desk.text(ofKey: token))
+        writer.member("token", world.service.text(ofKey: token))
         writer.name("pushes")
         writer.beginArray()
         for push in world.received.pushes(to: token) { push.append(to: &writer, token: nil) }
@@ -72,7 +72,7 @@ enum Inspection {
         }
         do throws(ScriptReader.Fault) {
             let reader = try ScriptReader(request.body)
-            asker.world.follow(reader, toldBy: asker)
+            asker.world.follow(reader, reportedBy: asker)
             return Answer(status: 200, body: asker.world.scriptState)
         } catch {
             return refusal(
@@ -90,7 +90,7 @@ enum Inspection {
             let value = halves.count == 2 ? String(halves[1]) : ""
             switch halves[0] {
             case "token":
-                guard let key = world.desk.key(ofToken: value) else {
+                guard let key = world.service.key(ofToken: value) else {
                     return refusal(400, "BadDeviceToken")
                 }
                 token = key
@@ -120,7 +120,7 @@ enum Inspection {
         writer.beginArray()
         for kept in world.received.list(to: token, after: after, limit: limit) {
             kept.push.appendWhole(
-                to: &writer, number: kept.number, token: world.desk.text(ofKey: kept.token))
+                to: &writer, number: kept.number, token: world.service.text(ofKey: kept.token))
             last = kept.number
             if writer.bytes.count > listedBytesMax { break }
         }
@@ -131,13 +131,13 @@ enum Inspection {
         return writer.bytes
     }
 
-    private static func tokens(_ desk: any ProviderDesk) -> [UInt8] {
+    private static func tokens(_ service: any ProviderService) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("form", desk.grammarSentence)
+        writer.member("form", service.grammarSentence)
         writer.name("fates")
         writer.beginArray()
-        for entry in desk.grammar {
+        for entry in service.grammar {
             writer.beginObject()
             writer.member("fate", entry.name)
             writer.member("meaning", entry.meaning)

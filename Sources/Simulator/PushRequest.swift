@@ -69,9 +69,9 @@ struct PushRequest {
     /// What follows `/3/device/`. nil: another path.
     var tokenText: Substring? {
         guard path.hasPrefix(PushRequest.devicePath) else { return nil }
-        let rest = path.dropFirst(PushRequest.devicePath.count)
-        if rest.isEmpty { return rest }
-        return rest.first == "/" ? rest.dropFirst() : nil
+        let remaining = path.dropFirst(PushRequest.devicePath.count)
+        if remaining.isEmpty { return remaining }
+        return remaining.first == "/" ? remaining.dropFirst() : nil
     }
 
     var isObject: Bool {

@@ -34,7 +34,7 @@ extension DeviceToken {
 
 /// What each token received, within a bound of memory: the oldest are forgotten first, the counts stay.
 struct ReceivedPushes {
-    private struct Kept {
+    private struct StoredPush {
         let token: Int
         let push: ReceivedPush
         let bytes: Int
@@ -47,10 +47,10 @@ struct ReceivedPushes {
     }
 
     private let bytesMax: Int
-    private var kept: [Kept] = []
-    /// How many at the start of `kept` are forgotten already.
+    private var recent: [StoredPush] = []
+    /// How many at the start of `recent` are forgotten already.
     private var head = 0
-    /// The ordinal of `kept[0]`.
+    /// The ordinal of `recent[0]`.
     private var firstOrdinal = 0
     private var keptBytes = 0
     private var entries: [Entry] = []
@@ -74,7 +74,7 @@ struct ReceivedPushes {
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     var tokenCount: Int { entries.count - (places[.nobody] == nil ? 0 : 1) }
-    var keptCount: Int { kept.count - head }
+    var keptCount: Int { recent.count - head }
 
     mutating func append(_ push: ReceivedPush, token: DeviceToken) {
         guard let place = place(of: token) else {
@@ -90,11 +90,11 @@ struct ReceivedPushes {
             providerToken: push.providerToken, certificate: push.certificate)
         let headerBytes = isShared ? 0 : lastHeaders.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
         let bytes = push.body.count + headerBytes + ReceivedPushes.overheadBytes
-        entries[place].pushes.append(firstOrdinal + kept.count)
+        entries[place].pushes.append(firstOrdinal + recent.count)
         if entries[place].pushes.count > 2 * ReceivedPushes.pushesPerTokenMax {
             entries[place].pushes.removeFirst(ReceivedPushes.pushesPerTokenMax)
         }
-        kept.append(Kept(token: place, push: stored, bytes: bytes))
+        recent.append(StoredPush(token: place, push: stored, bytes: bytes))
         keptBytes += bytes
         forgetOldest()
     }
@@ -116,26 +116,26 @@ struct ReceivedPushes {
             return ordinals.prefix(limit).map(listed)
         }
         let start = max(after, firstOrdinal + head)
-        let end = firstOrdinal + kept.count
+        let end = firstOrdinal + recent.count
         return start < end ? (start..<min(end, start + limit)).map(listed) : []
     }
 
     private func listed(_ ordinal: Int) -> Listed {
-        let one = kept[ordinal - firstOrdinal]
+        let one = recent[ordinal - firstOrdinal]
         return Listed(number: ordinal + 1, token: entries[one.token].token, push: one.push)
     }
 
     private func wasAccepted(_ apnsID: String, _ place: Int) -> Bool {
         entries[place].pushes.suffix(ReceivedPushes.repeatsSoughtMax).contains { ordinal in
             let index = ordinal - firstOrdinal
-            return index >= head && kept[index].push.isProcessed && kept[index].push.apnsID == apnsID
+            return index >= head && recent[index].push.isProcessed && recent[index].push.apnsID == apnsID
         }
     }
 
     private func of(_ place: Int) -> [ReceivedPush] {
         entries[place].pushes.compactMap { ordinal in
             let index = ordinal - firstOrdinal
-            return index >= head ? kept[index].push : nil
+            return index >= head ? recent[index].push : nil
         }
     }
 
@@ -148,17 +148,17 @@ struct ReceivedPushes {
     }
 
     private mutating func forgetOldest() {
-        while keptBytes > bytesMax && head < kept.count {
-            keptBytes -= kept[head].bytes
-            let place = kept[head].token
+        while keptBytes > bytesMax && head < recent.count {
+            keptBytes -= recent[head].bytes
+            let place = recent[head].token
             let ordinal = firstOrdinal + head
             entries[place].pushes.removeAll { $0 <= ordinal }
             head += 1
             forgottenCount += 1
         }
         // Half of the array is dead: move the living to its start.
-        guard head > 1_024, head > kept.count / 2 else { return }
-        kept.removeFirst(head)
+        guard head > 1_024, head > recent.count / 2 else { return }
+        recent.removeFirst(head)
         firstOrdinal += head
         head = 0
     }

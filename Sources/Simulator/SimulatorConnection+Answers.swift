@@ -62,7 +62,7 @@ extension HeaderList {
 }
 
 /// Header lists of answers. The one of a success is reused.
-struct AnswerSheet {
+struct AnswerHeaders {
     private(set) var accepted = HeaderList()
     private let apnsIDPlace: Int
 

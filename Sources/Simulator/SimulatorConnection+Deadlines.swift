@@ -9,12 +9,12 @@ extension SimulatorConnection {
 
     func awaitHandshake() {
         silenceTimer = world.loop.schedule(
-            at: world.loop.now + world.door.handshakeTimeout, tag: Self.silenceTag, self)
+            at: world.loop.now + world.listenerSettings.handshakeTimeout, tag: Self.silenceTag, self)
     }
 
     /// What shows that the client understands us ends the handshake.
     func note(_ event: HTTP2ServerEvent) {
-        lastHeard = world.loop.now
+        lastReceived = world.loop.now
         switch event {
         case .request, .settingsAcknowledged: agree()
         case .closed, .goAway, .pingAnswered: break
@@ -24,7 +24,7 @@ extension SimulatorConnection {
     func agree() {
         guard !isAgreed else { return }
         isAgreed = true
-        awaitSilence(until: lastHeard + world.door.idleTimeout)
+        awaitSilence(until: lastReceived + world.listenerSettings.idleTimeout)
     }
 
     /// A request over HTTP/1.1 that has begun has so long to end; one that is whole gives the client its peace again.
@@ -33,10 +33,10 @@ extension SimulatorConnection {
         if http1.isMidway {
             guard !isMidway else { return }
             isMidway = true
-            awaitSilence(until: world.loop.now + world.door.requestTimeout)
+            awaitSilence(until: world.loop.now + world.listenerSettings.requestTimeout)
         } else if isMidway {
             isMidway = false
-            awaitSilence(until: world.loop.now + world.door.idleTimeout)
+            awaitSilence(until: world.loop.now + world.listenerSettings.idleTimeout)
         }
     }
 
@@ -52,13 +52,13 @@ extension SimulatorConnection {
             return close()
         }
         if isMidway { return close() }
-        let deadline = lastHeard + world.door.idleTimeout
+        let deadline = lastReceived + world.listenerSettings.idleTimeout
         if world.loop.now < deadline { return awaitSilence(until: deadline) }
         // It is we who are late.
-        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.door.idleTimeout) }
+        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.listenerSettings.idleTimeout) }
         if let session, !willStall {
-            let goodbye = ScriptedGoAway(reason: APNsRefusal.idleTimeout.reason, closing: .atOnce)
-            sayGoAway(goodbye, lastStreamID: session.highestStreamID)
+            let goAway = ScriptedGoAway(reason: APNsRefusal.idleTimeout.reason, closing: .atOnce)
+            sayGoAway(goAway, lastStreamID: session.highestStreamID)
             flush()
         }
         // One that took the goodbye is waited for; one that doesn't even read is not.

@@ -32,13 +32,13 @@ extension SimulatorConnection {
         case .halfFrame:
             oddBytes = http1 == nil ? Self.halfFrame : Self.halfAnswer
             willStall = true
-        case .hugeHeader: if streamID > 0 { answer(AnswerSheet.hugeHeader, body: [], streamID: streamID) }
+        case .hugeHeader: if streamID > 0 { answer(AnswerHeaders.hugeHeader, body: [], streamID: streamID) }
         }
     }
 
     /// Outside any request.
     func misbehaveNow(_ fault: ScriptedFault.Kind) {
-        guard isOpen, visit != nil, !isLingering else { return }
+        guard isOpen, providerSession != nil, !isLingering else { return }
         world.summary.faults += 1
         if case .goAway(let goAway) = fault {
             sayGoAway(goAway, lastStreamID: session?.highestStreamID ?? 0)

@@ -6,7 +6,7 @@ import Reactor
 extension SimulatorConnection {
     func answerRequests() {
         drainEvents()
-        if world.door.record != nil { world.flushRecord() }
+        if world.listenerSettings.record != nil { world.flushRecord() }
     }
 
     /// Also called while output is taken, which may close streams.
@@ -14,13 +14,13 @@ extension SimulatorConnection {
         while let event = session?.nextEvent() {
             note(event)
             guard case .request(let request) = event, request.streamID <= lastStreamID, !willStall, isOpen,
-                let session, let visit, !visit.answerAtOnce(request, of: session)
+                let session, let providerSession, !providerSession.answerAtOnce(request, of: session)
             else { continue }
             // A session that keeps no methods keeps those that are not POST.
             take(PushRequest(request, of: session, unkeptMethod: "POST"), streamID: request.streamID)
         }
         while isOpen, !willStall, closing == .never, let http1, let request = http1.nextRequest() {
-            lastHeard = world.loop.now
+            lastReceived = world.loop.now
             agree()
             take(request, streamID: http1.streamID)
             boundRequest(http1)
@@ -29,10 +29,10 @@ extension SimulatorConnection {
 
     private func take(_ request: PushRequest, streamID: Int32) {
         guard request.path.hasPrefix(Inspection.path) else {
-            visit?.take(request, streamID: streamID)
+            providerSession?.take(request, streamID: streamID)
             return
         }
-        let said = Inspection.answer(request, from: self)
-        answer(AnswerSheet.odd(said.status, []), body: said.body, streamID: streamID)
+        let reply = Inspection.answer(request, from: self)
+        answer(AnswerHeaders.odd(reply.status, []), body: reply.body, streamID: streamID)
     }
 }

@@ -19,7 +19,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private(set) var http1: HTTP1Session?
     /// What came of a client without ALPN, as long as it might be either.
     private var firstBytes: [UInt8] = []
-    private(set) var visit: (any ProviderVisit)?
+    private(set) var providerSession: (any ProviderSession)?
 
     /// Requests since the script was given, by endpoint.
     var requestCounts = Array(repeating: 0, count: ScriptedEndpoint.allCases.count)
@@ -38,7 +38,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// TLS and HTTP/2 are agreed: the client acknowledged our SETTINGS, or asked for something.
     var isAgreed = false
     /// The last frame that meant something to us.
-    var lastHeard: MonotonicInstant
+    var lastReceived: MonotonicInstant
     var silenceTimer: TimerID?
     /// A request over HTTP/1.1 has begun, and its deadline runs.
     var isMidway = false
@@ -55,7 +55,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// A client that doesn't read is not read from either.
     private static let outgoingBytesMax = 1 << 20
     /// Other connections get their turn then.
-    private static let readsPerTurnMax = 4
+    private static let readsPerTickMax = 4
 
     init(
         _ number: Int, _ socket: StreamSocket, _ tls: TLSSession, _ world: SimulatorWorld,
@@ -67,7 +67,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         self.world = world
         self.whenClosed = whenClosed
         scriptNumber = world.scriptNumber
-        lastHeard = world.loop.now
+        lastReceived = world.loop.now
         try world.loop.watch(socket.descriptor, .read, self)
         awaitHandshake()
     }
@@ -80,7 +80,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     }
 
     private func read() {
-        for _ in 0..<SimulatorConnection.readsPerTurnMax where isOpen && !isStalled {
+        for _ in 0..<SimulatorConnection.readsPerTickMax where isOpen && !isStalled {
             switch Result(catching: { () throws(ReactorError) in try socket.read(into: &world.scratch.incoming) }) {
             case .success(.bytes) where isLingering: continue
             case .success(.bytes(let count)):
@@ -100,7 +100,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             if !wasOpen && tls.state == .open { try handshakeEnded() }
             while isOpen, case .bytes(let count) = try tls.read(into: &world.scratch.plaintext) {
                 let bytes = world.scratch.plaintext
-                try hear(bytes.span.extracting(0..<count))
+                try receive(bytes.span.extracting(0..<count))
             }
             if tls.state == .ended { close() }
         } catch {
@@ -112,51 +112,51 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     }
 
     private func handshakeEnded() throws(HTTP2Fault) {
-        let visit = world.desk.welcome(self, tls.peerCertificate)
-        self.visit = visit
+        let providerSession = world.service.welcome(self, tls.peerCertificate)
+        self.providerSession = providerSession
         switch tls.alpn {
-        case "h2": try speakHTTP2(visit)
-        case .some: speakHTTP1()
+        case "h2": try serveHTTP2(providerSession)
+        case .some: serveHTTP1()
         // Prior knowledge of either: the first bytes tell.
         case nil: break
         }
     }
 
-    private func speakHTTP2(_ visit: any ProviderVisit) throws(HTTP2Fault) {
-        session = try HTTP2ServerSession(visit.http2Settings)
-        if let reason = visit.refusal {
+    private func serveHTTP2(_ providerSession: any ProviderSession) throws(HTTP2Fault) {
+        session = try HTTP2ServerSession(providerSession.http2Settings)
+        if let reason = providerSession.refusal {
             sayGoAway(ScriptedGoAway(reason: reason), lastStreamID: 0)
         } else if let fault = world.fault(at: .push, request: 0) {
             misbehave(fault, streamID: 0)
         }
     }
 
-    private func speakHTTP1() {
-        http1 = HTTP1Session(bodyBytesMax: world.door.bodyBytesMax)
+    private func serveHTTP1() {
+        http1 = HTTP1Session(bodyBytesMax: world.listenerSettings.bodyBytesMax)
         if let fault = world.fault(at: .push, request: 0) { misbehave(fault, streamID: 0) }
     }
 
-    private func hear(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
-        if session == nil, http1 == nil, let visit {
+    private func receive(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
+        if session == nil, http1 == nil, let providerSession {
             for index in plaintext.indices { firstBytes.append(plaintext[index]) }
             // "PRI * HTTP/2.0" begins like no method of HTTP/1.1's that anybody uses.
             guard firstBytes.count >= 3 else { return }
-            if firstBytes.starts(with: "PRI".utf8) { try speakHTTP2(visit) } else { speakHTTP1() }
+            if firstBytes.starts(with: "PRI".utf8) { try serveHTTP2(providerSession) } else { serveHTTP1() }
             let bytes = firstBytes
             firstBytes = []
-            return try hearMore(bytes.span)
+            return try readMore(bytes.span)
         }
-        try hearMore(plaintext)
+        try readMore(plaintext)
     }
 
-    private func hearMore(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
+    private func readMore(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
         if let http1 {
             http1.receive(plaintext)
             boundRequest(http1)
         }
         try session?.receive(plaintext)
         // Half a frame, or one that asks for nothing, is no sign of life: a PING is, since we answer it.
-        if session?.wantsWrite == true { lastHeard = world.loop.now }
+        if session?.wantsWrite == true { lastReceived = world.loop.now }
         answerRequests()
     }
 
@@ -172,7 +172,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         } catch {
             return close()
         }
-        if outgoing.isEmpty, hasSaidGoodbye { linger() }
+        if outgoing.isEmpty, hasSentGoAway { linger() }
     }
 
     private func gather() throws {
@@ -218,7 +218,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
 
     private var wantsWrite: Bool { session?.wantsWrite ?? http1?.wantsWrite ?? false }
 
-    private var hasSaidGoodbye: Bool {
+    private var hasSentGoAway: Bool {
         if let http1, http1.isFinished { return true }
         return switch closing {
         // Ours, because the client broke the protocol: the script said nothing.
@@ -232,7 +232,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private func linger() {
         isLingering = true
         delayed.removeAll()
-        sayCloseNotify()
+        sendCloseNotify()
         socket.shutdownWriting()
         _ = world.loop.schedule(at: world.loop.now + SimulatorConnection.lingerMax, tag: Self.lingerTag, self)
     }
@@ -240,7 +240,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     /// A client that doesn't close in this time is cut off.
     private static let lingerMax: Duration = .seconds(2)
 
-    private func sayCloseNotify() {
+    private func sendCloseNotify() {
         guard outgoing.isEmpty, tls.state == .open else { return }
         tls.close()
         tls.takeCiphertext(into: &outgoing)
@@ -258,7 +258,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         if isAbrupt {
             socket.resetOnClose()
         } else if !isLingering {
-            sayCloseNotify()
+            sendCloseNotify()
         }
         socket.close()
         whenClosed(self)

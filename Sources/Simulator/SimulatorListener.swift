@@ -16,18 +16,19 @@ final class SimulatorListener {
     init(_ world: SimulatorWorld) throws(TLSError) {
         self.world = world
         tls = try TLSContext.server(
-            identity: world.door.identity, alpn: ["h2", "http/1.1"],
-            clientCertificates: world.door.clientCertificates)
+            identity: world.listenerSettings.identity, alpn: ["h2", "http/1.1"],
+            clientCertificates: world.listenerSettings.clientCertificates)
         world.listener = self
     }
 
     /// On which port. A second call says it again.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
-        let reach = world.door.reach
+        let reach = world.listenerSettings.reach
         let listening = try ListeningSocket(
             binding: reach == .everyone
-                ? SocketAddress(everyAddressPort: world.door.port) : SocketAddress(loopbackPort: world.door.port))
+                ? SocketAddress(everyAddressPort: world.listenerSettings.port)
+                : SocketAddress(loopbackPort: world.listenerSettings.port))
         port = listening.localPort
         // Both or none.
         let second = reach == .bothLoopbacks ? SocketAddress(loopbackIPv6Port: port) : nil

@@ -4,9 +4,9 @@ import Reactor
 
 /// What all connections of one stand-in share. On the loop's thread only.
 final class SimulatorWorld {
-    let door: SimulatorDoor
+    let listenerSettings: SimulatorListenerSettings
     let loop: ReactorLoop
-    let desk: any ProviderDesk
+    let service: any ProviderService
     var summary = SimulatorSummary()
     var received: ReceivedPushes
     let scratch = ScratchBuffers()
@@ -23,11 +23,11 @@ final class SimulatorWorld {
     private static let recordBytes = 65_536
     private static let fateCountsMax = 1_000_000
 
-    init(_ door: SimulatorDoor, _ loop: ReactorLoop, _ desk: any ProviderDesk) {
-        self.door = door
+    init(_ listenerSettings: SimulatorListenerSettings, _ loop: ReactorLoop, _ service: any ProviderService) {
+        self.listenerSettings = listenerSettings
         self.loop = loop
-        self.desk = desk
-        received = ReceivedPushes(bytesMax: door.keptBytesMax)
+        self.service = service
+        received = ReceivedPushes(bytesMax: listenerSettings.keptBytesMax)
     }
 
     var now: WallInstant { Clocks.wallNow() + script.clockOffset }
@@ -39,10 +39,10 @@ final class SimulatorWorld {
     }
 
     /// What was told over HTTP: at once, and from now on.
-    func follow(_ reader: ScriptReader, toldBy asker: SimulatorConnection) {
+    func follow(_ reader: ScriptReader, reportedBy asker: SimulatorConnection) {
         if let script = reader.script { follow(script) }
         for action in reader.actions {
-            desk.act(action)
+            service.act(action)
             guard case .fault(let fault) = action else { continue }
             for connection in listener?.openConnections ?? [] where connection !== asker {
                 connection.misbehaveNow(fault)
@@ -88,18 +88,18 @@ final class SimulatorWorld {
         return true
     }
 
-    func keep(_ push: ReceivedPush, token: DeviceToken) {
+    func record(_ push: ReceivedPush, token: DeviceToken) {
         received.append(push, token: token)
-        guard door.record != nil, !token.bytes.isEmpty else { return }
+        guard listenerSettings.record != nil, !token.bytes.isEmpty else { return }
         var writer = JSONWriter()
-        push.append(to: &writer, token: desk.text(ofKey: token))
+        push.append(to: &writer, token: service.text(ofKey: token))
         lines.append(contentsOf: writer.bytes)
         lines.append(UInt8(ascii: "\n"))
         if lines.count >= SimulatorWorld.recordBytes { flushRecord() }
     }
 
     func flushRecord() {
-        guard !lines.isEmpty, let record = door.record else { return }
+        guard !lines.isEmpty, let record = listenerSettings.record else { return }
         record(lines)
         lines.removeAll(keepingCapacity: true)
     }
@@ -110,9 +110,9 @@ final class SimulatorWorld {
         let open = summary.connectionsOpen
         summary = SimulatorSummary()
         summary.connectionsOpen = open
-        received = ReceivedPushes(bytesMax: door.keptBytesMax)
+        received = ReceivedPushes(bytesMax: listenerSettings.keptBytesMax)
         fateCounts.removeAll()
-        desk.reset()
+        service.reset()
     }
 
     var fullSummary: SimulatorSummary {

@@ -114,15 +114,15 @@ enum AudienceText {
         return texts
     }
 
-    private static func times(_ stored: JSONValue) -> [SilentSince]? {
+    private static func times(_ stored: JSONValue) -> [StaleCutoffs]? {
         guard let values = stored.array else { return nil }
-        var times: [SilentSince] = []
+        var times: [StaleCutoffs] = []
         for value in values {
             guard let cells = value.array, cells.count == 2,
                 let provider = cells[0].integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init),
                 let micros = cells[1].integer
             else { return nil }
-            times.append(SilentSince(provider: provider, instant: WallInstant(microseconds: micros)))
+            times.append(StaleCutoffs(provider: provider, instant: WallInstant(microseconds: micros)))
         }
         return times
     }

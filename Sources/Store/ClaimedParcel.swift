@@ -13,7 +13,7 @@ struct ClaimedParcel: Sendable {
     private var settles: Int32
     var memberCount: Int
     private var settledBits: [UInt8]
-    private let home: HomeRefusal?
+    private let origin: OriginRejection?
     var indices: [Int32] = []
     var ids: [Int64] = []
     /// Whom the badge mark does not speak of; nil: it speaks of all.
@@ -33,7 +33,7 @@ struct ClaimedParcel: Sendable {
         settles = try row.int32(rowPlace, 4)
         memberCount = Int(try row.int32(rowPlace, 11))
         settledBits = try row.bytesOrNil(rowPlace, 13) ?? []
-        home = try HomeRefusal(reading: row, at: place)
+        origin = try OriginRejection(reading: row, at: place)
         if let stored = try row.bytesOrNil(rowPlace, 27) {
             uncounted = MemberBitmap(bytes: stored, count: memberCount)
             guard uncounted != nil else { throw Self.damaged }
@@ -55,10 +55,10 @@ struct ClaimedParcel: Sendable {
     }
 
     /// Takes the first of what is left as a parcel of its own, which gets its number from the answer.
-    mutating func carve(_ count: Int, for order: LeaseOrder, now: WallInstant?) throws(PostgresError) -> Query {
+    mutating func split(_ count: Int, for order: LeaseOrder, now: WallInstant?) throws(PostgresError) -> Query {
         guard count > 0, count < ids.count else { throw Self.damaged }
-        var rest = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
-        for index in indices[..<count] { rest[Int(index)] = true }
+        var remaining = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
+        for index in indices[..<count] { remaining[Int(index)] = true }
         let whole = id
         uncounted = uncounted.flatMap { whole in
             var own = MemberBitmap(count: count)
@@ -70,9 +70,9 @@ struct ClaimedParcel: Sendable {
         indices = (0..<Int32(count)).map { $0 }
         (epoch, settles, memberCount, settledBits) = (1, 0, count, [])
         let members = MemberList.encode(ids)
-        return Query(RateSQL.carve) {
+        return Query(RateSQL.split) {
             $0.int64(whole.value)
-            $0.bytes(rest.bytes)
+            $0.bytes(remaining.bytes)
             $0.int32(Int32(count))
             $0.bytes(members)
             $0.uuid(order.owner.value)
@@ -87,8 +87,8 @@ struct ClaimedParcel: Sendable {
     func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
         guard scope != .expired, try ratePerSecond != nil, try !isExpired, try lapses < PoisonRule.lapsesMax
         else { return [] }
-        let held = judged?.heldCount ?? 0
-        let pushes = scope == .paced ? -held : ids.count - held
+        let deferred = judged?.deferredCount ?? 0
+        let pushes = scope == .rateLimited ? -deferred : ids.count - deferred
         guard pushes != 0 else { return [] }
         let message = try message
         return [
@@ -109,7 +109,7 @@ struct ClaimedParcel: Sendable {
         get throws(PostgresError) { row.isNull(rowPlace, 28) ? nil : try row.int32(rowPlace, 28) }
     }
     /// Where the members' registrations lived when the parcel was made.
-    private var expectedRoute: RouteID { home?.route ?? route }
+    private var expectedRoute: RouteID { origin?.route ?? route }
     var badge: (change: Int16, value: Int32) {
         get throws(PostgresError) { (try badgeChange, try row.int32(rowPlace, 15)) }
     }
@@ -210,12 +210,12 @@ struct ClaimedParcel: Sendable {
             id: id, message: MessageID(try message), app: AppID(try row.int64(rowPlace, 2)),
             route: route, epoch: epoch, settles: settles, attempt: try row.int16(rowPlace, 5),
             lapses: try lapses, retrySpent: .microseconds(try row.int64(rowPlace, 7)),
-            answerLost: try row.bool(rowPlace, 8), home: home,
+            answerLost: try row.bool(rowPlace, 8), origin: origin,
             otherEnvironment: try row.int64OrNil(rowPlace, 19).map(RouteID.init),
             ratePerSecond: try ratePerSecond, urgency: try urgency, expiresAt: try row.instant(rowPlace, 9),
             leasedAt: try row.instant(rowPlace, 10), memberCount: memberCount,
             members: members, tokens: tokens, locales: locales, settledBits: settledBits)
-        parcel.holds = judged?.holds.contains { $0 != .none } == true ? judged?.holds ?? [] : []
+        parcel.deferrals = judged?.deferrals.contains { $0 != .none } == true ? judged?.deferrals ?? [] : []
         parcel.neverSent = try neverSent
         return parcel
     }
@@ -243,7 +243,7 @@ struct ClaimedParcel: Sendable {
         let start = tokens.count
         let count = try rows.append(place, 1, to: &tokens)
         return LeasedMember(
-            index: index, registration: RegistrationID(id), standing: .present, generation: TokenGeneration(1),
+            index: index, registration: RegistrationID(id), status: .present, generation: TokenGeneration(1),
             badge: badge, tokenStart: Int32(start), tokenCount: Int32(count), isSuspected: false)
     }
 
@@ -254,14 +254,14 @@ struct ClaimedParcel: Sendable {
         let state = try rows.int16OrNil(place, 2)
         let lives = try rows.int64OrNil(place, 1).map(RouteID.init)
         let generation = TokenGeneration(try rows.int32(place, 3))
-        let standing: MemberStanding
+        let status: MemberStatus
         // Whom the limits took for retired was not counted, and may have been registered again since.
         if state == RegistrationState.retired.rawValue || judged?.gone.contains(id) == true {
-            standing = .retired
+            status = .retired
         } else if let change = excluded[id] {
-            standing = .excluded(change)
+            status = .excluded(change)
         } else {
-            standing = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)
+            status = isPresent(on: lives, generation) ? .present : .moved(to: lives ?? expectedRoute)
         }
         let start = tokens.count
         let count = try rows.append(place, 4, to: &tokens)
@@ -269,9 +269,9 @@ struct ClaimedParcel: Sendable {
         // Read with others together there may be one although it is not asked for.
         let localeCount = try asksLocale && !rows.isNull(place, 5) ? rows.append(place, 5, to: &locales) : 0
         return LeasedMember(
-            index: index, registration: RegistrationID(id), standing: standing, generation: generation, badge: badge,
+            index: index, registration: RegistrationID(id), status: status, generation: generation, badge: badge,
             tokenStart: Int32(start), tokenCount: Int32(count),
-            isSuspected: state == RegistrationState.suspected.rawValue, mayBeElsewhere: comparedIn != generation.value,
+            isSuspected: state == RegistrationState.suspected.rawValue, mayBeInSibling: comparedIn != generation.value,
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 
@@ -280,11 +280,11 @@ struct ClaimedParcel: Sendable {
     ///
     /// - Parameter lives: nil where it is expected.
     private func isPresent(on lives: RouteID?, _ generation: TokenGeneration) -> Bool {
-        lives == nil && (home == nil || generation == home?.generation)
+        lives == nil && (origin == nil || generation == origin?.generation)
     }
 }
 
-extension HomeRefusal {
+extension OriginRejection {
     /// nil: the claimed parcel is at home.
     fileprivate init?(reading row: ResultSet, at place: Int) throws(PostgresError) {
         guard let route = try row.int64OrNil(place, 20) else { return nil }
@@ -298,7 +298,7 @@ extension HomeRefusal {
 extension LeasedMember {
     fileprivate static func deleted(index: Int32, id: Int64) -> LeasedMember {
         LeasedMember(
-            index: index, registration: RegistrationID(id), standing: .deleted, generation: TokenGeneration(0),
+            index: index, registration: RegistrationID(id), status: .deleted, generation: TokenGeneration(0),
             badge: 0, tokenStart: 0, tokenCount: 0, isSuspected: false)
     }
 }

@@ -14,13 +14,13 @@ extension CredentialStore {
             $0.instant(now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
-        bell.ring(.credentials)
+        notifier.notify(.credentials)
     }
 
     package func unblock(_ credential: CredentialID) async throws(StoreFault) {
         let query = Query(CredentialSQL.unblock) { $0.int64(credential.value) }
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
-        if count > 0 { bell.ring(.credentials) }
+        if count > 0 { notifier.notify(.credentials) }
     }
 
     /// Those that are neither active nor there any more: their lanes have no reason to stay open. In the order asked.
@@ -122,7 +122,7 @@ package struct LaneOutage: Equatable, Sendable {
         /// No connection to its provider is made.
         case unreachable
         /// Its provider asks for less: for so long from now nothing is sent.
-        case resting(Duration)
+        case open(Duration)
     }
 
     package let credential: CredentialID
@@ -143,18 +143,18 @@ package struct LaneOutage: Equatable, Sendable {
 extension CredentialStore {
     /// All that hold for the process: an earlier one that is not named is over. Told again while it lasts, since what was
     /// not told for a minute is of a process that has ended.
-    package func tell(
+    package func report(
         outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
     ) async throws(StoreFault) {
-        let rests = outages.map { outage in
-            if case .resting(let rest) = outage.cause { rest.wholeMicroseconds } else { Int64(-1) }
+        let openFor = outages.map { outage in
+            if case .open(let remaining) = outage.cause { remaining.wholeMicroseconds } else { Int64(-1) }
         }
-        let query = Query(ProgressSQL.tellOutages) {
+        let query = Query(ProgressSQL.reportOutages) {
             $0.uuid(process.value)
             $0.int64Array(outages.map(\.credential.value))
             $0.textArray(outages.map(\.reason))
             $0.int64Array(outages.map(\.age.wholeMicroseconds))
-            $0.int64Array(rests)
+            $0.int64Array(openFor)
             $0.instant(now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }

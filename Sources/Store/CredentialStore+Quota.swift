@@ -10,7 +10,7 @@ extension CredentialStore {
     /// - Parameter now: nil: the database's.
     /// - Returns: nil for what was overtaken by a later ask of the same process.
     package func answer(
-        _ ask: QuotaAsk, of process: ProcessID, project: String, now: WallInstant? = nil
+        _ ask: QuotaRequest, of process: ProcessID, project: String, now: WallInstant? = nil
     ) async throws(StoreFault) -> QuotaGrant? {
         let opening = [
             Query(QuotaSQL.add) { $0.text(project) },
@@ -19,7 +19,7 @@ extension CredentialStore {
                 $0.instant(now)
             },
         ]
-        let options = TransactionOptions(lockTimeout: QuotaHolding.lasts)
+        let options = TransactionOptions(lockTimeout: QuotaAllotment.lasts)
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.transaction(options) { transaction throws(PostgresError) -> QuotaGrant? in
@@ -29,31 +29,31 @@ extension CredentialStore {
                     await transaction.abandon()
                     return nil
                 }
-                var book = try QuotaBook(found)
-                guard let grant = book.answer(ask, of: process, now: try found.instant(0, 0)) else {
+                var ledger = try QuotaLedger(found)
+                guard let grant = ledger.answer(ask, of: process, now: try found.instant(0, 0)) else {
                     await transaction.abandon()
                     return nil
                 }
-                _ = try await transaction.runAndCommit([book.written(to: project)])
+                _ = try await transaction.runAndCommit([ledger.written(to: project)])
                 return grant
             }
         }
     }
 }
 
-extension QuotaBook {
+extension QuotaLedger {
     /// As `QuotaSQL.lock` finds it.
     fileprivate init(_ row: ResultSet) throws(PostgresError) {
         let processes = try row.uuidArray(0, 3)
         let numbers = try row.int64Array(0, 4)
         let wants = try row.int32Array(0, 5)
         let parts = try row.int32Array(0, 6)
-        let heardAt = try row.instantArray(0, 7)
-        let count = [numbers.count, wants.count, parts.count, heardAt.count].reduce(processes.count, min)
+        let receivedAt = try row.instantArray(0, 7)
+        let count = [numbers.count, wants.count, parts.count, receivedAt.count].reduce(processes.count, min)
         let entries = (0..<count).map {
             Entry(
                 process: ProcessID(processes[$0]), number: numbers[$0], wants: QuotaPart(millionths: wants[$0]),
-                part: QuotaPart(millionths: parts[$0]), askedAt: heardAt[$0])
+                part: QuotaPart(millionths: parts[$0]), askedAt: receivedAt[$0])
         }
         self.init(rampSince: try row.instantOrNil(0, 1), askedAt: try row.instantOrNil(0, 2), entries: entries)
     }

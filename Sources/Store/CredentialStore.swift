@@ -4,11 +4,11 @@ import PushModel
 /// Credentials in their slots: app × provider × environment × set of topics, at most one active each.
 package struct CredentialStore: Sendable {
     let pool: PostgresPool
-    let bell: WorkBell
+    let notifier: WorkNotifier
 
-    package init(pool: PostgresPool, bell: WorkBell) {
+    package init(pool: PostgresPool, notifier: WorkNotifier) {
         self.pool = pool
-        self.bell = bell
+        self.notifier = notifier
     }
 
     /// Ids for as many new credentials. One that is not used is lost, which harms nothing.
@@ -30,7 +30,7 @@ package struct CredentialStore: Sendable {
     package func insert(
         _ credentials: [NewCredential], app: AppID, activate: Bool, once claim: IdempotencyClaim?,
         answer: @Sendable ([CredentialRecord]) -> [UInt8]
-    ) async throws(StoreFault) -> OnceReply {
+    ) async throws(StoreFault) -> IdempotentReply {
         precondition(credentials.allSatisfy { $0.app == app }, "one request speaks of one app")
         let lock = activate ? [Self.lock(app)] : []
         let changes = credentials.map { [Self.insertion($0)] + (activate ? Self.activation($0.id, app) : []) }
@@ -48,12 +48,12 @@ package struct CredentialStore: Sendable {
                 return answer(records)
             }
         }
-        if activate, case .done = reply { bell.ring(.credentials) }
+        if activate, case .done = reply { notifier.notify(.credentials) }
         return reply
     }
 
     /// What an earlier request of this name was answered; nil: there was none.
-    package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> OnceReply? {
+    package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> IdempotentReply? {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
     }
 
@@ -90,7 +90,7 @@ package struct CredentialStore: Sendable {
             let answers = try await pool.run(queries, transaction: TransactionOptions())
             return answers[2].rowCount == 1 ? try CredentialRecord(reading: answers[2], row: 0) : nil
         }
-        if activated != nil { bell.ring(.credentials) }
+        if activated != nil { notifier.notify(.credentials) }
         return activated
     }
 
@@ -136,7 +136,7 @@ package struct CredentialStore: Sendable {
             $0.int64(app.value)
         }
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
-        if count > 0 { bell.ring(.credentials) }
+        if count > 0 { notifier.notify(.credentials) }
         return count > 0
     }
 }

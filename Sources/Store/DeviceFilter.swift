@@ -10,34 +10,34 @@ package struct DeviceFilter: Equatable, Sendable {
     package var state: RegistrationState?
     package var kind: TokenKind?
     /// Live ones alone that registered last before these times, by provider.
-    package var silentSince: [SilentSince]?
+    package var staleCutoffs: [StaleCutoffs]?
     /// What has to be true of them besides.
     package var condition: DeviceCondition?
 
     package init() {}
 
     /// The walk that passes the fewest others.
-    var walk: DeviceWalk {
+    var scan: DeviceScan {
         if tag != nil { return .tagged }
         if user != nil { return .ofUser }
         switch state {
         case .suspected?, .retired?: return .notActive
         case .active?: return .live
-        case nil: return silentSince == nil ? .named : .live
+        case nil: return staleCutoffs == nil ? .named : .live
         }
     }
 
     /// Whether the walk passes rows that are not asked for.
     var isPassingOthers: Bool {
-        var rest = self
-        switch walk {
-        case .tagged: rest.tag = nil
-        case .ofUser: rest.user = nil
-        case .notActive: rest.state = nil
-        case .live: rest.kind = nil
+        var remaining = self
+        switch scan {
+        case .tagged: remaining.tag = nil
+        case .ofUser: remaining.user = nil
+        case .notActive: remaining.state = nil
+        case .live: remaining.kind = nil
         case .named: break
         }
-        return rest != DeviceFilter()
+        return remaining != DeviceFilter()
     }
 }
 
@@ -53,7 +53,7 @@ package struct DeviceCondition: Equatable, Sendable {
 }
 
 /// Along which index a list goes. The numbers stand in cursors.
-enum DeviceWalk: UInt8, CaseIterable {
+enum DeviceScan: UInt8, CaseIterable {
     case named = 1
     case live = 2
     case notActive = 3
@@ -73,13 +73,13 @@ enum DeviceWalk: UInt8, CaseIterable {
 
 /// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.
 package struct DeviceCursor: Equatable, Sendable {
-    let walk: DeviceWalk
+    let scan: DeviceScan
     let id: Int64
     let kind: Int16
     let installation: String
 
-    init(walk: DeviceWalk, id: Int64, kind: Int16, installation: String) {
-        self.walk = walk
+    init(scan: DeviceScan, id: Int64, kind: Int16, installation: String) {
+        self.scan = scan
         self.id = id
         self.kind = kind
         self.installation = installation
@@ -90,17 +90,17 @@ package struct DeviceCursor: Equatable, Sendable {
     /// nil: not one of ours.
     package init?(text: String) {
         guard text.utf8.count <= 2 * 1_024, let bytes = Hexadecimal.decode(text), bytes.count >= Self.fixedBytes,
-            let walk = DeviceWalk(rawValue: bytes[0]), let name = String(validating: bytes[11...], as: UTF8.self),
+            let scan = DeviceScan(rawValue: bytes[0]), let name = String(validating: bytes[11...], as: UTF8.self),
             !bytes[11...].contains(0)
         else { return nil }
-        self.walk = walk
+        self.scan = scan
         id = Int64(bitPattern: bytes[1..<9].reduce(0) { $0 << 8 | UInt64($1) })
         kind = Int16(bitPattern: UInt16(bytes[9]) << 8 | UInt16(bytes[10]))
         installation = name
     }
 
     package var text: String {
-        var bytes = [walk.rawValue]
+        var bytes = [scan.rawValue]
         for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: id >> shift)) }
         bytes += [UInt8(truncatingIfNeeded: kind >> 8), UInt8(truncatingIfNeeded: kind)]
         return Hexadecimal.text(bytes + Array(installation.utf8))

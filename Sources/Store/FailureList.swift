@@ -75,16 +75,16 @@ extension MessageStore {
         app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
         limit: Int
     ) async throws(StoreFault) -> FailurePage? {
-        try await failures(app: app, id: id, filter: filter, from: cursor, limit: limit, walkMax: Self.failureWalkMax)
+        try await failures(app: app, id: id, filter: filter, from: cursor, limit: limit, scanMax: Self.failureScanMax)
     }
 
     /// Rows of the history that one page passes.
-    private static let failureWalkMax = 2_000
+    private static let failureScanMax = 2_000
 
     package func failures(
-        app: AppID, id: MessageID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int, walkMax: Int
+        app: AppID, id: MessageID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int, scanMax: Int
     ) async throws(StoreFault) -> FailurePage? {
-        precondition(limit > 0 && walkMax > 1, "a page that passes one row goes nowhere")
+        precondition(limit > 0 && scanMax > 1, "a page that passes one row goes nowhere")
         let start = cursor ?? .start
         let queries = [
             Query(PlannerSQL.throughKeys),
@@ -100,7 +100,7 @@ extension MessageStore {
                 $0.int16(filter.state?.rawValue)
                 $0.text(filter.reason)
                 $0.int64(Int64(start.position) + Int64(limit) + 1)
-                $0.int64(Int64(walkMax))
+                $0.int64(Int64(scanMax))
                 $0.int16Array(Provider.allCases.map(\.rawValue))
             },
         ]
@@ -123,7 +123,7 @@ private struct FoundFailures {
     private struct Found {
         let subject: Subject
         let provider: Provider?
-        let ending: Ending
+        let terminalStatus: TerminalStatus
         let at: WallInstant
         let attempts: Int16
     }
@@ -154,7 +154,7 @@ private struct FoundFailures {
             }
             let isNamed = try rows.int64(row, 9) == 0
             let provider = try rows.int16OrNil(row, 3).flatMap(Provider.init)
-            let ending = Ending(state, try rows.text(row, 5))
+            let terminalStatus = TerminalStatus(state, try rows.text(row, 5))
             let attempts = try rows.int16(row, 6)
             let at = try rows.instant(row, 7)
             let members = try rows.members(row, 8, of: "history_failures")
@@ -166,7 +166,7 @@ private struct FoundFailures {
                 failures.append(
                     Found(
                         subject: isNamed ? .named(members[position]) : .member(members[position]), provider: provider,
-                        ending: ending, at: at, attempts: attempts))
+                        terminalStatus: terminalStatus, at: at, attempts: attempts))
             }
             if isEnd { next = here.behind(members.count) }
         }
@@ -177,7 +177,7 @@ private struct FoundFailures {
             let (installation, user, token) = names.name(of: found.subject)
             return PushFailure(
                 installation: installation, user: user, token: token, kind: kind, provider: found.provider,
-                ending: found.ending, at: found.at, attempts: found.attempts)
+                terminalStatus: found.terminalStatus, at: found.at, attempts: found.attempts)
         }
     }
 }

@@ -8,7 +8,7 @@ struct FoundMembers: Sendable {
     private(set) var ids: [Int64] = []
     private(set) var routes: [Int64] = []
     /// Those that end before anything is sent, ordered by state, reason and route.
-    private(set) var early: [EarlyEnding] = []
+    private(set) var early: [EarlyTermination] = []
     let plannedThrough: Int64
     let isLast: Bool
 
@@ -21,7 +21,7 @@ struct FoundMembers: Sendable {
     }
 
     /// An id range of which some fit.
-    init(looked rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
+    init(examined rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
         isLast = rows.rowCount < idsMax
         plannedThrough = try rows.int64Column(0).max() ?? horizon
         var members: [(id: Int64, route: Int64)] = []
@@ -32,7 +32,7 @@ struct FoundMembers: Sendable {
     }
 
     /// What users own.
-    init(_ slice: UserWalk.Slice, horizon: Int64) {
+    init(_ slice: UserScan.Slice, horizon: Int64) {
         isLast = slice.isLast
         plannedThrough = slice.through ?? horizon
         ids = slice.ids
@@ -53,14 +53,14 @@ struct FoundMembers: Sendable {
         for row in part ?? 0..<rows.rowCount {
             guard let id = try rows.int64OrNil(row, 1) else {
                 let reason =
-                    rows.isNull(row, 5) ? EndingReason.unknownDevice : EndingReason.noRegistrationOfKind
-                end(nameAt: Int64(before) + (try rows.int64(row, 0)), Ending(.rejected, reason))
+                    rows.isNull(row, 5) ? TerminalReason.unknownDevice : TerminalReason.noRegistrationOfKind
+                end(nameAt: Int64(before) + (try rows.int64(row, 0)), TerminalStatus(.rejected, reason))
                 continue
             }
             guard try rows.bool(row, 4) else { continue }
             let route = try rows.int64(row, 2)
             if try rows.int16(row, 3) == RegistrationState.retired.rawValue {
-                end(id, on: route, Ending(.unregistered, EndingReason.retired))
+                end(id, on: route, TerminalStatus(.unregistered, TerminalReason.retired))
             } else {
                 live.append((id, route))
             }
@@ -72,10 +72,10 @@ struct FoundMembers: Sendable {
     mutating func end(users rows: ResultSet) throws(PostgresError) {
         for row in 0..<rows.rowCount {
             if let id = try rows.int64OrNil(row, 1) {
-                end(id, on: try rows.int64(row, 2), Ending(.unregistered, EndingReason.retired))
+                end(id, on: try rows.int64(row, 2), TerminalStatus(.unregistered, TerminalReason.retired))
             } else {
-                let reason = rows.isNull(row, 3) ? EndingReason.unknownUser : EndingReason.noRegistrationOfKind
-                end(nameAt: try rows.int64(row, 0), Ending(.rejected, reason))
+                let reason = rows.isNull(row, 3) ? TerminalReason.unknownUser : TerminalReason.noRegistrationOfKind
+                end(nameAt: try rows.int64(row, 0), TerminalStatus(.rejected, reason))
             }
         }
     }
@@ -96,7 +96,7 @@ struct FoundMembers: Sendable {
     }
 
     /// Those who fit leave the members, and end so; after whom ended before. In groups of one route and a bounded size.
-    mutating func end(_ ending: Ending, groupsOf membersMax: Int, where fits: (Int64) -> Bool) {
+    mutating func end(_ terminalStatus: TerminalStatus, groupsOf membersMax: Int, where fits: (Int64) -> Bool) {
         let all = zip(ids, routes)
         let gone = all.filter { fits($0.0) }
         let left = all.filter { !fits($0.0) }
@@ -105,59 +105,63 @@ struct FoundMembers: Sendable {
         for (route, members) in Dictionary(grouping: gone, by: \.1).sorted(by: { $0.key < $1.key }) {
             for start in stride(from: 0, to: members.count, by: membersMax) {
                 let group = members[start..<min(start + membersMax, members.count)]
-                early.append(EarlyEnding(ending: ending, route: route, members: group.map(\.0)))
+                early.append(EarlyTermination(terminalStatus: terminalStatus, route: route, members: group.map(\.0)))
             }
         }
     }
 
-    private mutating func end(nameAt place: Int64, _ ending: Ending) {
-        add(place, to: EarlyEnding(ending: ending, route: nil, members: []))
+    private mutating func end(nameAt place: Int64, _ terminalStatus: TerminalStatus) {
+        add(place, to: EarlyTermination(terminalStatus: terminalStatus, route: nil, members: []))
     }
 
-    private mutating func end(_ registration: Int64, on route: Int64, _ ending: Ending) {
-        add(registration, to: EarlyEnding(ending: ending, route: route, members: []))
+    private mutating func end(_ registration: Int64, on route: Int64, _ terminalStatus: TerminalStatus) {
+        add(registration, to: EarlyTermination(terminalStatus: terminalStatus, route: route, members: []))
     }
 
     /// A handful of groups: an app has few routes, and there are few reasons.
-    private mutating func add(_ member: Int64, to group: EarlyEnding) {
-        let known = early.firstIndex { $0.ending == group.ending && $0.route == group.route }
+    private mutating func add(_ member: Int64, to group: EarlyTermination) {
+        let known = early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
         if known == nil {
             early.append(group)
             early.sort { $0.isBefore($1) }
         }
-        let place = known ?? early.firstIndex { $0.ending == group.ending && $0.route == group.route }
+        let place = known ?? early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
         if let place { early[place].members.append(member) }
     }
 
     /// By state and reason, each once.
-    var endings: [EndingCount] {
-        var counts: [EndingCount] = []
+    var terminalCounts: [TerminalCount] {
+        var counts: [TerminalCount] = []
         for group in early {
-            if let last = counts.indices.last, counts[last].ending == group.ending {
+            if let last = counts.indices.last, counts[last].terminalStatus == group.terminalStatus {
                 counts[last].count += group.members.count
             } else {
-                counts.append(EndingCount(ending: group.ending, count: group.members.count))
+                counts.append(TerminalCount(terminalStatus: group.terminalStatus, count: group.members.count))
             }
         }
         return counts
     }
 
     func ended(_ state: TerminalState) -> Int64 {
-        early.reduce(0) { $0 + ($1.ending.state == state ? Int64($1.members.count) : 0) }
+        early.reduce(0) { $0 + ($1.terminalStatus.state == state ? Int64($1.members.count) : 0) }
     }
 }
 
 /// Members that end while the audience is cut.
-struct EarlyEnding: Equatable, Sendable {
-    let ending: Ending
+struct EarlyTermination: Equatable, Sendable {
+    let terminalStatus: TerminalStatus
     /// nil: nobody is registered.
     let route: Int64?
     /// Registrations; where nobody is registered, places among the names in the message's audience, from 1.
     var members: [Int64]
 
-    func isBefore(_ other: EarlyEnding) -> Bool {
-        if ending.state != other.ending.state { return ending.state.rawValue < other.ending.state.rawValue }
-        if ending.reason != other.ending.reason { return ending.reason < other.ending.reason }
+    func isBefore(_ other: EarlyTermination) -> Bool {
+        if terminalStatus.state != other.terminalStatus.state {
+            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
+        }
+        if terminalStatus.reason != other.terminalStatus.reason {
+            return terminalStatus.reason < other.terminalStatus.reason
+        }
         return (route ?? 0) < (other.route ?? 0)
     }
 }

@@ -131,7 +131,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
                 state.waiting -= answers.count
                 return state.queues[app]?.finish(batch.number, answers) ?? []
             }
-            for each in answered { each.tell(each.answers) }
+            for each in answered { each.complete(each.answers) }
         }
     }
 
@@ -163,8 +163,8 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     private(set) var waiting = 0
     /// Tasks that take batches; each has at most one on its way.
     var commits = 0
-    private var underWay = Subjects()
-    private var underWayCount = 0
+    private var inFlight = Subjects()
+    private var inFlightCount = 0
 
     mutating func add(_ operations: [Operation], _ subjects: [OperationSubject], of caller: Caller<Answer>) {
         waiting += operations.count
@@ -176,7 +176,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// Whether another task is to take what waits, which the caller has to see to. Beside others only where it is as
     /// much as they carry each: what a transaction costs, whatever is in it, would outweigh what it gains.
     mutating func startsCommit(besideAtMost commitsMax: Int) -> Bool {
-        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= underWayCount else {
+        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= inFlightCount else {
             return false
         }
         commits += 1
@@ -202,7 +202,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
             let entry = entries[place]
             let isTimed = entry.subject.isTimed
             let mayPass = leftOfCalls[entry.call].map { othersAre in !othersAre && !isTimed } ?? true
-            if mayPass, entry.caller.underWay == 0, !leftBehind.meet(entry.subject), underWay.addFirst(entry.subject) {
+            if mayPass, entry.caller.inFlight == 0, !leftBehind.meet(entry.subject), inFlight.addFirst(entry.subject) {
                 taken.append(entry)
             } else {
                 left.append(entry)
@@ -212,9 +212,9 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
             place += 1
         }
         entries.replaceSubrange(0..<place, with: left)
-        for entry in taken { entry.caller.underWay += 1 }
+        for entry in taken { entry.caller.inFlight += 1 }
         if taken.isEmpty { return nil }
-        underWayCount += taken.count
+        inFlightCount += taken.count
         batchNumber += 1
         batches[batchNumber] = taken
         return OperationsUnderWay(number: batchNumber, operations: taken.map(\.operation))
@@ -227,10 +227,10 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [AnsweredCall<Answer>] {
         let batch = batches.removeValue(forKey: number) ?? []
         waiting -= batch.count
-        underWayCount -= batch.count
+        inFlightCount -= batch.count
         for entry in batch {
-            underWay.remove(entry.subject)
-            entry.caller.underWay -= 1
+            inFlight.remove(entry.subject)
+            entry.caller.inFlight -= 1
         }
         return zip(batch, answers).compactMap { $0.caller.answer($1, at: $0.place) }
     }
@@ -290,26 +290,26 @@ private final class Caller<Answer: Sendable> {
     private var answers: [Answer]
     private var missing: Int
     /// How many of its operations are.
-    var underWay = 0
-    private let tell: AnsweredCall<Answer>.Tell
+    var inFlight = 0
+    private let complete: AnsweredCall<Answer>.Completion
 
-    init(count: Int, unanswered: Answer, _ tell: @escaping AnsweredCall<Answer>.Tell) {
+    init(count: Int, unanswered: Answer, _ complete: @escaping AnsweredCall<Answer>.Completion) {
         answers = Array(repeating: unanswered, count: count)
         missing = count
-        self.tell = tell
+        self.complete = complete
     }
 
     /// Set with the last answer.
     func answer(_ answer: Answer, at place: Int) -> AnsweredCall<Answer>? {
         answers[place] = answer
         missing -= 1
-        return missing == 0 ? AnsweredCall(tell: tell, answers: answers) : nil
+        return missing == 0 ? AnsweredCall(complete: complete, answers: answers) : nil
     }
 }
 
 /// A caller that can be told.
 private struct AnsweredCall<Answer: Sendable>: Sendable {
-    typealias Tell = @Sendable ([Answer]) -> Void
-    let tell: Tell
+    typealias Completion = @Sendable ([Answer]) -> Void
+    let complete: Completion
     let answers: [Answer]
 }

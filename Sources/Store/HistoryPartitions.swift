@@ -24,7 +24,7 @@ struct HistoryPartitions: Sendable {
     ///
     /// Making and dropping locks the table for a moment, and while it waits for that all settles wait behind it: after
     /// `lockWait` it gives up, and the next call tries again. There are days for it.
-    func keep(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
+    func maintain(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
         precondition(daysKept > 0)
         let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant(now) })
         let today = try rows.int64(0, 0)
@@ -37,7 +37,7 @@ struct HistoryPartitions: Sendable {
             guard try await change("DROP TABLE IF EXISTS \(Self.name(day))") else { break }
         }
         return try await pool.run(
-            Query(HistorySQL.sweepRest) {
+            Query(HistorySQL.sweepRemaining) {
                 $0.uuid(Self.first(of: today - daysKept))
                 $0.int64(Self.rowsMax)
             }

@@ -28,7 +28,7 @@ package struct IdempotentAnswer: Equatable, Sendable {
 }
 
 /// What came of a request that names itself.
-package enum OnceReply: Equatable, Sendable {
+package enum IdempotentReply: Equatable, Sendable {
     case done(answer: [UInt8])
     /// The first one's answer; nothing was done now.
     case replayed(answer: [UInt8])
@@ -44,7 +44,7 @@ enum IdempotencySQL {
         ON CONFLICT DO NOTHING
         """)
 
-    static let look = Statement(
+    static let find = Statement(
         "idempotency_look",
         "SELECT body_sha256, answer FROM idempotency_keys WHERE app_id = $1 AND operation = $2 AND key = $3")
 
@@ -54,7 +54,7 @@ enum IdempotencySQL {
 }
 
 extension IdempotencyClaim {
-    func lookUp(app: AppID?) -> Query { Query(IdempotencySQL.look, name(in: app)) }
+    func lookUp(app: AppID?) -> Query { Query(IdempotencySQL.find, name(in: app)) }
 
     private func name(in app: AppID?) -> Parameters {
         var parameters = Parameters()
@@ -66,15 +66,15 @@ extension IdempotencyClaim {
     }
 
     /// What the stored key says about this request.
-    func reply(in stored: ResultSet) throws(PostgresError) -> OnceReply {
+    func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
         try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
     }
 
     /// What an earlier request of this name was answered; nil: there was none, and the name is still free. Waits for a
     /// twin that is being carried out.
-    func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> OnceReply? {
+    func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
         let opening = opening(app)
-        return try await pool.transaction { transaction throws(PostgresError) -> OnceReply? in
+        return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
             let answers = try await transaction.run(opening)
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
             await transaction.abandon()
@@ -92,7 +92,7 @@ extension IdempotencyClaim {
     func once(
         app: AppID?, in pool: PostgresPool,
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
-    ) async throws(PostgresError) -> OnceReply {
+    ) async throws(PostgresError) -> IdempotentReply {
         let opening = opening(app)
         return try await pool.transaction { transaction throws(PostgresError) in
             let answers = try await transaction.run(opening)
@@ -111,7 +111,7 @@ extension PostgresPool {
     func once(
         _ claim: IdempotencyClaim?, of app: AppID?,
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
-    ) async throws(PostgresError) -> OnceReply {
+    ) async throws(PostgresError) -> IdempotentReply {
         if let claim { return try await claim.once(app: app, in: self, effect) }
         return .done(
             answer: try await transaction { transaction throws(PostgresError) in try await effect(transaction) })

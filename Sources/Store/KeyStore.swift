@@ -74,12 +74,12 @@ package struct KeyStore: Sendable {
 
 extension APIKeyRecord {
     fileprivate init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        let words = try rows.textArray(row, 3)
+        let names = try rows.textArray(row, 3)
         self.init(
             id: try rows.int64(row, 0), app: try rows.textOrNil(row, 1),
             appID: try rows.int64OrNil(row, 8).map { AppID($0) }, name: try rows.text(row, 2),
             // A scope that a later program made opens nothing here.
-            scopes: APIScope.allCases.filter { words.contains($0.rawValue) }, hint: try rows.text(row, 4),
+            scopes: APIScope.allCases.filter { names.contains($0.rawValue) }, hint: try rows.text(row, 4),
             createdAt: try rows.instant(row, 5), expiresAt: try rows.instantOrNil(row, 6),
             lastUsedAt: try rows.instantOrNil(row, 7))
     }

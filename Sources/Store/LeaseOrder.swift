@@ -64,9 +64,9 @@ extension LeaseOrder {
 
     func queries(_ passing: [MessageID], now: WallInstant?) -> [Query] {
         var parameters = claiming(now)
-        if scope == .paced { parameters.uuidArray(passing.map(\.value)) }
+        if scope == .rateLimited { parameters.uuidArray(passing.map(\.value)) }
         let claim = Query(scope.claim, parameters)
-        guard scope == .paced else { return [Query(PlannerSQL.inKeyOrder), claim] }
+        guard scope == .rateLimited else { return [Query(PlannerSQL.inKeyOrder), claim] }
         return [Query(PlannerSQL.inKeyOrder), claim, next(passing, now: now)]
     }
 
@@ -86,11 +86,11 @@ extension LeaseOrder {
     /// - Parameter state: of the claimed one, which is among them already.
     func keeping(_ message: UniversalID, _ state: Int16, now: WallInstant?) -> Query? {
         if isForRate(state) { return .moving(message, by: RateSQL.wait, now: now) }
-        return state == ParcelStore.heldState ? .holding(message) : nil
+        return state == ParcelStore.onHoldState ? .holding(message) : nil
     }
 
     /// Whether it is to wait for its message's rate from now on.
-    func isForRate(_ state: Int16) -> Bool { scope != .paced && state == ParcelStore.pacedState }
+    func isForRate(_ state: Int16) -> Bool { scope != .rateLimited && state == ParcelStore.rateLimitedState }
 }
 
 extension LeaseScope {
@@ -100,7 +100,7 @@ extension LeaseScope {
         case .urgent: ParcelSQL.claimUrgent
         case .lapsed: ParcelSQL.claimLapsed
         case .expired: ParcelSQL.claimExpired
-        case .paced: ParcelSQL.claimPaced
+        case .rateLimited: ParcelSQL.claimRateLimited
         }
     }
 }

@@ -35,8 +35,8 @@ struct LocalSlice: Sendable {
             for member in try zones.int64Array(row, 1) { instants[member] = instant }
         }
         var left = found
-        let ending = Ending(.suppressed, EndingReason.localTimePassed)
-        left.end(ending, groupsOf: membersMax) { instants[$0] == nil }
+        let terminalStatus = TerminalStatus(.suppressed, TerminalReason.localTimePassed)
+        left.end(terminalStatus, groupsOf: membersMax) { instants[$0] == nil }
         return SliceCut(left, sentAt: left.ids.compactMap { instants[$0] }, parcelMembersMax: membersMax)
     }
 }

@@ -11,11 +11,11 @@ enum MemberKeys: Equatable, Sendable {
     case each([Int64])
 
     /// Walking past a row of somebody else costs less than a fourth of searching for one.
-    static let walkedMax: Int64 = 4
+    static let scannedMax: Int64 = 4
 
     /// - Parameter ids: rising.
     init(_ ids: [Int64]) {
-        guard let first = ids.first, let last = ids.last, last - first < Self.walkedMax * Int64(ids.count) else {
+        guard let first = ids.first, let last = ids.last, last - first < Self.scannedMax * Int64(ids.count) else {
             self = .each(ids)
             return
         }

@@ -10,7 +10,7 @@ package struct MessagePage: Equatable, Sendable {
 
 extension MessageStore {
     /// Messages of another state that one page passes.
-    static let listWalkMax = 20_000
+    static let listScanMax = 20_000
     /// Of open parcels, each of which says what it has to its message's account: a page that has read so many ends there.
     static let listParcelsMax = 20_000
     /// From one to the next twice as many are read at once, up to so many: each may have ten thousand parcels.
@@ -21,21 +21,21 @@ extension MessageStore {
         app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil
     ) async throws(StoreFault) -> MessagePage {
         try await list(
-            app: app, before: before, limit: limit, state: state, walkMax: Self.listWalkMax,
+            app: app, before: before, limit: limit, state: state, scanMax: Self.listScanMax,
             parcelsMax: Self.listParcelsMax)
     }
 
     package func list(
-        app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil, walkMax: Int, parcelsMax: Int
+        app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil, scanMax: Int, parcelsMax: Int
     ) async throws(StoreFault) -> MessagePage {
-        precondition(limit > 0 && walkMax > 0 && parcelsMax > 0)
-        let (ids, end) = try await listed(app, before, limit, state, walkMax: walkMax)
+        precondition(limit > 0 && scanMax > 0 && parcelsMax > 0)
+        let (ids, end) = try await listed(app, before, limit, state, scanMax: scanMax)
         var items: [MessageAccount] = []
-        var rest = ids[...]
+        var remaining = ids[...]
         var parcels: Int64 = 0
         var atOnce = 1
-        while !rest.isEmpty, parcels < parcelsMax {
-            let some = rest.prefix(atOnce)
+        while !remaining.isEmpty, parcels < parcelsMax {
+            let some = remaining.prefix(atOnce)
             let query = Query(MessageSQL.accounts) {
                 $0.int64(app.value)
                 $0.uuidArray(some.map(\.value))
@@ -50,15 +50,15 @@ extension MessageStore {
             var accounts: [MessageAccount] = []
             for row in 0..<rows.rowCount { accounts.append(try Self.account(in: rows, row: row, isWhole: false)) }
             items += accounts.sorted { $0.id > $1.id }
-            rest = rest.dropFirst(some.count)
+            remaining = remaining.dropFirst(some.count)
             atOnce = min(atOnce * 2, Self.accountsAtOnceMax)
         }
-        return MessagePage(items: items, next: rest.isEmpty ? end : ids[rest.startIndex - 1])
+        return MessagePage(items: items, next: remaining.isEmpty ? end : ids[remaining.startIndex - 1])
     }
 
     /// Whose page it is, and below which the next one begins.
     private func listed(
-        _ app: AppID, _ before: MessageID?, _ limit: Int, _ state: MessageState?, walkMax: Int
+        _ app: AppID, _ before: MessageID?, _ limit: Int, _ state: MessageState?, scanMax: Int
     ) async throws(StoreFault) -> (ids: [MessageID], end: MessageID?) {
         var parameters = Parameters()
         parameters.int64(app.value)
@@ -68,7 +68,7 @@ extension MessageStore {
         switch state {
         case nil: query = Query(MessageSQL.list, parameters)
         case .finished:
-            parameters.int64(Int64(walkMax))
+            parameters.int64(Int64(scanMax))
             query = Query(MessageSQL.listFinished, parameters)
         case .some(let state):
             parameters.int16(state.rawValue)

@@ -25,23 +25,23 @@ extension MessageStore {
         precondition(limit > 0 && idsMax > 0 && parcelMembersMax > 0)
         var limit = limit
         while true {
-            let atWork = GroupAtWork()
+            let claimedBatch = ClaimedBatch()
             do throws(GroupFault) {
                 let slices = try await planNextGroup(
-                    limit, idsMax, parcelMembersMax, knownFormats, urgencies, now: now, noting: atWork)
+                    limit, idsMax, parcelMembersMax, knownFormats, urgencies, now: now, noting: claimedBatch)
                 if let slices {
-                    if slices.contains(where: { !$0.routes.isEmpty }) { bell.ring(.parcels) }
+                    if slices.contains(where: { !$0.routes.isEmpty }) { notifier.notify(.parcels) }
                     return slices.isEmpty ? .nothing : .planned(slices)
                 }
             } catch {
                 guard error.isOverARow else { throw error.fault }
-                if let fewer = atWork.fewer {
+                if let fewer = claimedBatch.fewer {
                     limit = fewer
                     continue
                 }
             }
             let slice = try await planSlice(
-                idsMax, parcelMembersMax, knownFormats, urgencies, now: now, patience: atWork.patience)
+                idsMax, parcelMembersMax, knownFormats, urgencies, now: now, lockTimeout: claimedBatch.lockTimeout)
             switch slice {
             case .nothing: return .nothing
             case .planned(let slice): return .planned([slice])
@@ -53,36 +53,36 @@ extension MessageStore {
     /// nil: the first one is one by itself, and neighbours take the others meanwhile.
     private func planNextGroup(
         _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
-        now: WallInstant?, noting atWork: GroupAtWork
+        now: WallInstant?, noting claimedBatch: ClaimedBatch
     ) async throws(GroupFault) -> [PlannedSlice]? {
-        let (pool, steps, turns, sizes) = (pool, steps, turns, sizes)
+        let (pool, steps, rotation, sizes) = (pool, steps, rotation, sizes)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(GroupAtWork.options) {
+                try await pool.transaction(ClaimedBatch.options) {
                     transaction throws(PostgresError) -> [PlannedSlice]? in
-                    var parameters = turns.claiming(knownFormats, urgencies, now: now)
+                    var parameters = rotation.claiming(knownFormats, urgencies, now: now)
                     parameters.int64(Int64(limit))
                     let claim = Query(PlanSQL.claimGroup, parameters)
                     let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                     guard rows.rowCount > 0 else { return [] }
-                    atWork.note(1, isUrgent: try rows.int16(0, 4) == MessageUrgency.transactional.rawValue)
+                    claimedBatch.note(1, isUrgent: try rows.int16(0, 4) == MessageUrgency.transactional.rawValue)
                     if rows.rowCount == 1 {
-                        try turns.pass(rows, 0)
+                        try rotation.pass(rows, 0)
                         do throws(PostgresError) {
-                            let turn = try PlanTurn(reading: rows)
-                            urgencies.note(turn)
+                            let plan = try ClaimedPlan(reading: rows)
+                            urgencies.note(plan)
                             return [
-                                try await turn.plan(
+                                try await plan.plan(
                                     idsMax, parcelMembersMax, sizes, in: transaction, now: now, announcingTo: steps)
                             ]
                         } catch {
                             // Whoever plans it by itself has to find it again.
-                            try turns.giveBack(rows, 0)
+                            try rotation.giveBack(rows, 0)
                             throw error
                         }
                     }
                     var group = try PlanGroup(reading: rows, idsMax, parcelMembersMax)
-                    atWork.note(group.turns.count, isUrgent: true)
+                    claimedBatch.note(group.plans.count, isUrgent: true)
                     let cuts = try await group.cut(in: transaction)
                     guard !cuts.isEmpty else {
                         await transaction.abandon()
@@ -90,17 +90,17 @@ extension MessageStore {
                     }
                     let answers = try await transaction.conclude(
                         group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
-                    if let last = group.turns.last { turns.pass(app: last.app, priority: last.priority) }
-                    var told = ToldRoutes()
-                    if cuts.contains(where: { !$0.routes.isEmpty }) { try told.read(answers[1]) }
-                    return try group.slices(cuts, counted: answers[0], told)
+                    if let last = group.plans.last { rotation.pass(app: last.app, priority: last.priority) }
+                    var report = CutReport()
+                    if cuts.contains(where: { !$0.routes.isEmpty }) { try report.read(answers[1]) }
+                    return try group.slices(cuts, counted: answers[0], report)
                 }
             }
         }
     }
 }
 
-extension PlanTurn {
+extension ClaimedPlan {
     /// Names more than this one by one: planned by itself.
     private static let namesMax = 100
 
@@ -121,8 +121,8 @@ extension PlanTurn {
     /// What only reads, and is asked for each by itself.
     fileprivate func readings(_ idsMax: Int) -> [Query] {
         switch audience.selection {
-        case .installations(let names) where plainNames.isEmpty: [look(idsMax: idsMax).query(named: names)]
-        case .users(let names): look(idsMax: idsMax).queries(ofUsers: names)
+        case .installations(let names) where plainNames.isEmpty: [query(idsMax: idsMax).query(named: names)]
+        case .users(let names): query(idsMax: idsMax).queries(ofUsers: names)
         case .installations, .tokens, .all, .tags, .filter, .stale: []
         }
     }
@@ -131,8 +131,8 @@ extension PlanTurn {
         _ idsMax: Int, in answers: [ResultSet]
     ) throws(PostgresError) -> FoundMembers? {
         switch audience.selection {
-        case .installations(let names) where !answers.isEmpty: try look(idsMax: idsMax).found(names, in: answers)
-        case .users(let names): try look(idsMax: idsMax).found(users: names, in: answers)
+        case .installations(let names) where !answers.isEmpty: try query(idsMax: idsMax).found(names, in: answers)
+        case .users(let names): try query(idsMax: idsMax).found(users: names, in: answers)
         case .installations, .tokens, .all, .tags, .filter, .stale: nil
         }
     }
@@ -140,7 +140,7 @@ extension PlanTurn {
 
 /// Claimed plans that are carried out together: the first ones, as far as each is a small one that can be read.
 private struct PlanGroup: Sendable {
-    private(set) var turns: [PlanTurn] = []
+    private(set) var plans: [ClaimedPlan] = []
     private let idsMax: Int
     private let parcelMembersMax: Int
 
@@ -149,9 +149,9 @@ private struct PlanGroup: Sendable {
         self.parcelMembersMax = parcelMembersMax
         for row in 0..<rows.rowCount {
             do {
-                let turn = try PlanTurn(reading: rows, at: row)
-                guard turn.isSmall(idsMax) else { break }
-                turns.append(turn)
+                let plan = try ClaimedPlan(reading: rows, at: row)
+                guard plan.isSmall(idsMax) else { break }
+                plans.append(plan)
             } catch {
                 guard row > 0 else { throw error }
                 break
@@ -162,48 +162,48 @@ private struct PlanGroup: Sendable {
     /// Two round trips at most. Those whose messages others have locked leave the group, and so do those behind one that
     /// goes on after this slice, or behind a slice's worth of members.
     mutating func cut(in transaction: PostgresTransaction) async throws(PostgresError) -> [SliceCut] {
-        guard !turns.isEmpty else { return [] }
+        guard !plans.isEmpty else { return [] }
         var queries = [lock, plainly]
         var spans: [Range<Int>] = []
-        for turn in turns {
+        for plan in plans {
             let start = queries.count
-            queries += turn.readings(idsMax)
+            queries += plan.readings(idsMax)
             spans.append(start..<queries.count)
         }
         let answers = try await transaction.run(queries)
         let free = Set(try answers[0].uuidColumn(0))
         var found: [FoundMembers?] = []
-        var kept: [PlanTurn] = []
+        var kept: [ClaimedPlan] = []
         var (next, ids, goesOn) = (0, 0, false)
-        for (turn, span) in zip(turns, spans) where !goesOn {
-            let own = next..<next + turn.plainNames.count
+        for (plan, span) in zip(plans, spans) where !goesOn {
+            let own = next..<next + plan.plainNames.count
             next = own.upperBound
-            guard free.contains(turn.message) else { continue }
+            guard free.contains(plan.message) else { continue }
             let members =
                 own.isEmpty
-                ? try turn.found(idsMax, in: Array(answers[span]))
+                ? try plan.found(idsMax, in: Array(answers[span]))
                 : try FoundMembers(
                     named: answers[1], own, before: 0, plannedThrough: Int64(own.count), isLast: true)
-            kept.append(turn)
+            kept.append(plan)
             found.append(members)
             ids += members?.ids.count ?? 0
             goesOn = ids >= idsMax || members?.isLast == false
         }
-        turns = kept
+        plans = kept
         return try await withTargets(found, in: transaction).map { SliceCut($0, parcelMembersMax: parcelMembersMax) }
     }
 
-    private var lock: Query { Query(PlanSQL.lockGroup) { $0.uuidArray(turns.map(\.message)) } }
+    private var lock: Query { Query(PlanSQL.lockGroup) { $0.uuidArray(plans.map(\.message)) } }
 
     private var plainly: Query {
-        var asked: [(turn: PlanTurn, name: String, place: Int64)] = []
-        for turn in turns {
-            for (place, name) in turn.plainNames.enumerated() { asked.append((turn, name, Int64(place + 1))) }
+        var asked: [(plan: ClaimedPlan, name: String, place: Int64)] = []
+        for plan in plans {
+            for (place, name) in plan.plainNames.enumerated() { asked.append((plan, name, Int64(place + 1))) }
         }
         return Query(AudienceSQL.namedGroup) {
-            $0.int64Array(asked.map(\.turn.app))
-            $0.int16Array(asked.map(\.turn.kind))
-            $0.int64Array(asked.map(\.turn.horizon))
+            $0.int64Array(asked.map(\.plan.app))
+            $0.int16Array(asked.map(\.plan.kind))
+            $0.int64Array(asked.map(\.plan.horizon))
             $0.textArray(asked.map(\.name))
             $0.int64Array(asked.map(\.place))
         }
@@ -214,9 +214,9 @@ private struct PlanGroup: Sendable {
         _ found: [FoundMembers?], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [FoundMembers] {
         var queries: [Query] = []
-        for turn in turns {
-            if case .tokens(let targets) = turn.audience.selection {
-                queries.append(turn.look(idsMax: idsMax).query(inline: targets))
+        for plan in plans {
+            if case .tokens(let targets) = plan.audience.selection {
+                queries.append(plan.query(idsMax: idsMax).query(inline: targets))
             }
         }
         var answers = queries.isEmpty ? [] : try await transaction.run(queries)[...]
@@ -233,9 +233,9 @@ private struct PlanGroup: Sendable {
 
     /// The messages' own rows come first, in the order of their ids, and their reasons after: as in every settle.
     func writing(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
-        let order = turns.indices.sorted { turns[$0].message < turns[$1].message }
+        let order = plans.indices.sorted { plans[$0].message < plans[$1].message }
         func ended(_ state: TerminalState) -> [Int64] { order.map { cuts[$0].found.ended(state) } }
-        let messages = order.map { turns[$0].message }
+        let messages = order.map { plans[$0].message }
         let count = Query(PlanSQL.countGroup) {
             $0.uuidArray(messages)
             $0.int64Array(order.map { Int64(cuts[$0].members) })
@@ -245,18 +245,18 @@ private struct PlanGroup: Sendable {
             $0.instant(now)
             $0.boolArray(order.map { cuts[$0].found.isLast })
         }
-        let early = order.flatMap { turns[$0].early(cuts[$0].found, now: now) }
+        let early = order.flatMap { plans[$0].early(cuts[$0].found, now: now) }
         let end = Query(PlanSQL.endGroup) {
-            $0.uuidArray(order.filter { cuts[$0].found.isLast }.map { turns[$0].message })
+            $0.uuidArray(order.filter { cuts[$0].found.isLast }.map { plans[$0].message })
         }
-        let goingOn = order.filter { !cuts[$0].found.isLast }.map { turns[$0].advancing(cuts[$0], now: now) }
+        let goingOn = order.filter { !cuts[$0].found.isLast }.map { plans[$0].advancing(cuts[$0], now: now) }
         let unhurried = cuts.allSatisfy(\.isUnhurried) ? [Query(PlanSQL.soonOnDisk)] : []
         return [count] + parcels(cuts, now: now) + early + [end] + goingOn + unhurried
     }
 
     private func parcels(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
-        var owners: [PlanTurn] = []
-        for (turn, cut) in zip(turns, cuts) { owners += Array(repeating: turn, count: cut.routes.count) }
+        var owners: [ClaimedPlan] = []
+        for (plan, cut) in zip(plans, cuts) { owners += Array(repeating: plan, count: cut.routes.count) }
         guard !owners.isEmpty else { return [] }
         return [
             Query(PlanSQL.cutGroup) {
@@ -276,16 +276,16 @@ private struct PlanGroup: Sendable {
 
     /// - Parameter counted: in no order.
     func slices(
-        _ cuts: [SliceCut], counted: ResultSet, _ told: ToldRoutes
+        _ cuts: [SliceCut], counted: ResultSet, _ report: CutReport
     ) throws(PostgresError) -> [PlannedSlice] {
         var rows: [UniversalID: Int] = [:]  // lookup only
         for row in 0..<counted.rowCount { rows[try counted.uuid(row, 1)] = row }
         var slices: [PlannedSlice] = []
-        for (turn, cut) in zip(turns, cuts) {
-            guard let row = rows[turn.message] else {
+        for (plan, cut) in zip(plans, cuts) {
+            guard let row = rows[plan.message] else {
                 throw .unexpectedShape(statement: PlanSQL.countGroup.name, column: 1)
             }
-            slices.append(try turn.slice(cut, counted: counted, row, told))
+            slices.append(try plan.slice(cut, counted: counted, row, report))
         }
         return slices
     }

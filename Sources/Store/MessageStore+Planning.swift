@@ -40,40 +40,40 @@ extension MessageStore {
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
-        try await planSlice(idsMax, parcelMembersMax, knownFormats, PlannedUrgencies(), now: now, patience: nil)
+        try await planSlice(idsMax, parcelMembersMax, knownFormats, PlannedUrgencies(), now: now, lockTimeout: nil)
     }
 
     /// - Parameter patience: how long a row that others have locked is waited for, before the message is put aside for a
     ///   moment; nil: as long as any statement.
     func planSlice(
         _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
-        now: WallInstant?, patience: Duration?
+        now: WallInstant?, lockTimeout: Duration?
     ) async throws(StoreFault) -> PlanReply {
         precondition(idsMax > 0 && parcelMembersMax > 0)
-        let options = TransactionOptions(lockTimeout: patience)
-        let (pool, steps, turns, sizes) = (pool, steps, turns, sizes)
-        let atWork = RowAtWork<MessageID>()
+        let options = TransactionOptions(lockTimeout: lockTimeout)
+        let (pool, steps, rotation, sizes) = (pool, steps, rotation, sizes)
+        let atWork = ClaimedRow<MessageID>()
         do throws(StoreFault) {
             let slice = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
                     try await pool.transaction(options) { transaction throws(PostgresError) -> PlannedSlice? in
-                        let claim = Query(PlanSQL.claim, turns.claiming(knownFormats, urgencies, now: now))
+                        let claim = Query(PlanSQL.claim, rotation.claiming(knownFormats, urgencies, now: now))
                         let row = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                         atWork.note(row.rowCount == 1 ? MessageID(try row.uuid(0, 0)) : nil)
                         guard row.rowCount == 1 else { return nil }
-                        try turns.pass(row, 0)
-                        let turn = try PlanTurn(reading: row)
-                        urgencies.note(turn)
-                        return try await turn.plan(
+                        try rotation.pass(row, 0)
+                        let plan = try ClaimedPlan(reading: row)
+                        urgencies.note(plan)
+                        return try await plan.plan(
                             idsMax, parcelMembersMax, sizes, in: transaction, now: now, announcingTo: steps)
                     }
                 }
             }
             guard let slice else { return .nothing }
-            if !slice.routes.isEmpty { bell.ring(.parcels) }
+            if !slice.routes.isEmpty { notifier.notify(.parcels) }
             return .planned(slice)
         } catch {
-            let isLocked = error == .contended && patience != nil
+            let isLocked = error == .contended && lockTimeout != nil
             guard let message = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
             try await putAside(message, for: isLocked ? lockedPutAsideFor : putAsideFor, now: now)
             return .putAside(error.about("plan of message \(message.value.text)"))
@@ -97,7 +97,7 @@ extension MessageStore {
 ///
 /// With a single plan the turn passes as it is claimed: whoever asks beside has the next app's, and what can't be planned is
 /// put aside without keeping it. A group's passes once it is planned: what fails together is tried again with fewer.
-final class PlanTurns: Sendable {
+final class PlanRotation: Sendable {
     private struct Last {
         var transactional: Int64 = -1
         var bulk: Int64 = -1
@@ -117,7 +117,7 @@ final class PlanTurns: Sendable {
         return parameters
     }
 
-    /// - Parameter claimed: as `PlanTurn` reads it.
+    /// - Parameter claimed: as `ClaimedPlan` reads it.
     func pass(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
         pass(app: try claimed.int64(row, 2), priority: try claimed.int16(row, 4))
     }
@@ -135,7 +135,7 @@ final class PlanTurns: Sendable {
 }
 
 /// A claimed plan: which message, and how far it is.
-struct PlanTurn: Sendable {
+struct ClaimedPlan: Sendable {
     let message: UniversalID
     let plannedThrough: Int64
     let app: Int64
@@ -188,24 +188,24 @@ struct PlanTurn: Sendable {
         let found = try await find(idsMax: idsMax, sizes, in: transaction)
         let cut = try await cut(found, parcelMembersMax, in: transaction)
         let answers = try await transaction.conclude(writing(cut, now: now), announcing: .sliceWritten, to: steps)
-        var told = ToldRoutes()
-        if !cut.routes.isEmpty { try told.read(answers[1]) }
-        return try slice(cut, counted: answers[0], 0, told)
+        var report = CutReport()
+        if !cut.routes.isEmpty { try report.read(answers[1]) }
+        return try slice(cut, counted: answers[0], 0, report)
     }
 
     /// The first slice is a small one, so that its pushes are on their way while the next are found: of ids that lie far
     /// apart each is a page of its own, which may have to come from a disk.
     private static let firstIDsMax = 2_000
 
-    func look(idsMax sliceIDs: Int) -> AudienceLook { look(at: idsMax(of: sliceIDs), sliceIDs) }
+    func query(idsMax sliceIDs: Int) -> AudienceQuery { query(at: idsMax(of: sliceIDs), sliceIDs) }
 
     private func idsMax(of sliceIDs: Int) -> Int {
         let idsMax = plannedThrough == 0 ? min(sliceIDs, Self.firstIDsMax) : sliceIDs
         return local == nil ? idsMax : idsMax * LocalHour.slicesAtOnce
     }
 
-    private func look(at ids: Int, _ sliceIDs: Int) -> AudienceLook {
-        AudienceLook(
+    private func query(at ids: Int, _ sliceIDs: Int) -> AudienceQuery {
+        AudienceQuery(
             message: message, sentFrom: sentFrom, app: app, kind: kind, after: plannedThrough, horizon: horizon,
             idsMax: ids, sliceIDs: sliceIDs, providers: audience.providers?.map(\.rawValue) ?? [])
     }
@@ -225,13 +225,13 @@ struct PlanTurn: Sendable {
         idsMax sliceIDs: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
         guard isCostly else {
-            return try await look(idsMax: sliceIDs).read(audience, in: transaction)
+            return try await query(idsMax: sliceIDs).read(audience, in: transaction)
         }
         let ids = min(idsMax(of: sliceIDs), sizes.ids(of: MessageID(message)))
         let clock = ContinuousClock()
         let start = clock.now
         do {
-            let found = try await look(at: ids, sliceIDs).read(audience, in: transaction)
+            let found = try await query(at: ids, sliceIDs).read(audience, in: transaction)
             sizes.note(clock.now - start, for: ids, of: MessageID(message))
             return found
         } catch {
@@ -302,27 +302,27 @@ struct PlanTurn: Sendable {
     func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
         guard !found.early.isEmpty else { return [] }
         let routed = found.early.filter { $0.route != nil }
-        precondition(routed.allSatisfy { [.unregistered, .suppressed].contains($0.ending.state) })
-        var queries = [Query.addReasons(found.endings, to: MessageID(message))]
+        precondition(routed.allSatisfy { [.unregistered, .suppressed].contains($0.terminalStatus.state) })
+        var queries = [Query.addReasons(found.terminalCounts, to: MessageID(message))]
         if !routed.isEmpty {
             queries.append(
                 Query(PlanSQL.providers) {
                     $0.uuid(message)
                     $0.int64Array(routed.map { Int64($0.members.count) })
                     $0.int64Array(routed.map(\.route))
-                    $0.int16Array(routed.map(\.ending.state.rawValue))
-                    $0.textArray(routed.map(\.ending.reason))
+                    $0.int16Array(routed.map(\.terminalStatus.state.rawValue))
+                    $0.textArray(routed.map(\.terminalStatus.reason))
                 })
         }
         let members = found.early.map { $0.members.sorted() }
         queries.append(
-            Query(PlanSQL.told) {
+            Query(PlanSQL.cutReport) {
                 $0.uuid(message)
                 $0.int32(local == nil ? Int32(clamping: plannedThrough) : slices)
                 $0.instant(now)
                 $0.int64Array(found.early.map { $0.route ?? 0 })
-                $0.int16Array(found.early.map(\.ending.state.rawValue))
-                $0.textArray(found.early.map(\.ending.reason))
+                $0.int16Array(found.early.map(\.terminalStatus.state.rawValue))
+                $0.textArray(found.early.map(\.terminalStatus.reason))
                 $0.int64Array(members.map { $0.first ?? 0 })
                 $0.int64Array(members.map { $0.last ?? 0 })
                 $0.bytesArray(members.map { MemberList.encode($0) })
@@ -332,50 +332,50 @@ struct PlanTurn: Sendable {
     }
 
     func slice(
-        _ cut: SliceCut, counted: ResultSet, _ row: Int, _ told: ToldRoutes
+        _ cut: SliceCut, counted: ResultSet, _ row: Int, _ report: CutReport
     ) throws(PostgresError) -> PlannedSlice {
         var routes: [RouteID] = []
         for route in cut.routes where routes.last?.value != route { routes.append(RouteID(route)) }
         return PlannedSlice(
-            message: MessageID(message), app: AppID(app), routes: routes, ready: told.ready(of: self),
-            waitsForRate: told.paced.contains(message), members: cut.members, isPlanned: cut.found.isLast,
+            message: MessageID(message), app: AppID(app), routes: routes, ready: report.ready(of: self),
+            waitsForRate: report.rateLimited.contains(message), members: cut.members, isPlanned: cut.found.isLast,
             isFinished: try counted.int16(row, 0) == MessageState.finished.rawValue)
     }
 }
 
 /// What the database says of the parcels that were just cut.
-struct ToldRoutes: Sendable {
-    private struct Told: Sendable {
+struct CutReport: Sendable {
+    private struct ReadyRow: Sendable {
         let route: RouteID
         let provider: Provider
         let environment: PushEnvironment
         let topic: String
     }
 
-    private var ready: [UniversalID: [Told]] = [:]  // lookup only
+    private var ready: [UniversalID: [ReadyRow]] = [:]  // lookup only
     /// Messages of which some wait for their rate.
-    private(set) var paced: Set<UniversalID> = []  // lookup only
+    private(set) var rateLimited: Set<UniversalID> = []  // lookup only
 
     /// - Parameter rows: as `PlanSQL.cut` tells them, in no order.
     mutating func read(_ rows: ResultSet) throws(PostgresError) {
         for row in 0..<rows.rowCount {
             let message = try rows.uuid(row, 0)
-            if try rows.bool(row, 3) { paced.insert(message) }
+            if try rows.bool(row, 3) { rateLimited.insert(message) }
             guard try rows.bool(row, 2), let provider = Provider(rawValue: try rows.int16(row, 4)),
                 let environment = PushEnvironment(rawValue: try rows.int16(row, 5))
             else { continue }
-            let told = Told(
+            let report = ReadyRow(
                 route: RouteID(try rows.int64(row, 1)), provider: provider, environment: environment,
                 topic: try rows.text(row, 6))
-            ready[message, default: []].append(told)
+            ready[message, default: []].append(report)
         }
     }
 
-    func ready(of turn: PlanTurn) -> [ReadyRoute] {
-        let isUrgent = turn.priority == MessageUrgency.transactional.rawValue
-        return (ready[turn.message] ?? []).sorted { $0.route < $1.route }.map {
+    func ready(of plan: ClaimedPlan) -> [ReadyRoute] {
+        let isUrgent = plan.priority == MessageUrgency.transactional.rawValue
+        return (ready[plan.message] ?? []).sorted { $0.route < $1.route }.map {
             ReadyRoute(
-                route: $0.route, service: turn.service, app: AppID(turn.app), provider: $0.provider,
+                route: $0.route, service: plan.service, app: AppID(plan.app), provider: $0.provider,
                 environment: $0.environment, topic: $0.topic, hasUrgent: isUrgent)
         }
     }

@@ -56,21 +56,21 @@ private struct ProgressReader {
         let reasons = try reasons()
         let paces = try paces()
         let providers = account.providers.map { part in
-            let mine = groups.filter { $0.provider == part.provider }
+            let own = groups.filter { $0.provider == part.provider }
             let why = reasons.filter { $0.provider == part.provider }
-            let told = why.map { EndingTotal(ending: $0.ending, count: $0.count) }
-            let sending = Self.sum(mine) { $0.cause == Self.sending }
-            let ready = Self.sum(mine) { $0.cause == Self.ready }
+            let found = why.map { TerminalTotal(terminalStatus: $0.terminalStatus, count: $0.count) }
+            let sending = Self.sum(own) { $0.cause == Self.sending }
+            let ready = Self.sum(own) { $0.cause == Self.ready }
             return ProviderProgress(
-                provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(mine) { $0.wait != nil },
-                reasons: told, otherReasons: (why.first?.whole ?? 0) - told.reduce(0) { $0 + $1.count },
+                provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(own) { $0.wait != nil },
+                reasons: found, otherReasons: (why.first?.whole ?? 0) - found.reduce(0) { $0 + $1.count },
                 // None where all wait.
                 pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(
             account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max(),
-            walked: try walked())
+            scanned: try scanned())
     }
 
     private static func sum(_ groups: [Group], _ counts: (Group) -> Bool) -> Int64 {
@@ -82,7 +82,7 @@ private struct ProgressReader {
         case .later: first
         // While it is tried with a few pushes nobody knows.
         case .throttled: first > now ? first : nil
-        case .held, .credential, .credentialRefused, .unreachable: nil
+        case .onHold, .credential, .credentialRefused, .unreachable: nil
         }
     }
 
@@ -111,14 +111,14 @@ private struct ProgressReader {
 
     private struct Reason {
         let provider: Provider
-        let ending: Ending
+        let terminalStatus: TerminalStatus
         let count: Int64
         /// All that ended for a reason at the provider.
         let whole: Int64
     }
 
     private func reasons() throws(PostgresError) -> [Reason] {
-        let (providers, states, words) = (try int16s(10), try int16s(11), try texts(12))
+        let (providers, states, text) = (try int16s(10), try int16s(11), try texts(12))
         let (counts, wholes) = (try int64s(13), try int64s(14))
         var reasons: [Reason] = []
         for place in providers.indices {
@@ -127,7 +127,8 @@ private struct ProgressReader {
             else { continue }
             reasons.append(
                 Reason(
-                    provider: provider, ending: Ending(state, words[place]), count: counts[place], whole: wholes[place])
+                    provider: provider, terminalStatus: TerminalStatus(state, text[place]), count: counts[place],
+                    whole: wholes[place])
             )
         }
         return reasons
@@ -142,10 +143,10 @@ private struct ProgressReader {
         }
     }
 
-    private func walked() throws(PostgresError) -> Double? {
-        guard let walked = try rows.int64OrNil(0, Self.first + 19),
+    private func scanned() throws(PostgresError) -> Double? {
+        guard let scanned = try rows.int64OrNil(0, Self.first + 19),
             let whole = try rows.int64OrNil(0, Self.first + 20), whole > 0
         else { return nil }
-        return min(1, max(0, Double(walked) / Double(whole)))
+        return min(1, max(0, Double(scanned) / Double(whole)))
     }
 }

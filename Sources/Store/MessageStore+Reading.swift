@@ -55,10 +55,10 @@ extension MessageStore {
     }
 
     /// What a message is held against before it is taken. Open messages of its urgency are counted up to a limit.
-    package func standing(
+    package func status(
         of app: AppID, _ urgency: MessageUrgency, countingTo limit: Int
-    ) async throws(StoreFault) -> AppStanding {
-        let query = Query(MessageSQL.standing) {
+    ) async throws(StoreFault) -> AppStatus {
+        let query = Query(MessageSQL.status) {
             $0.int64(app.value)
             $0.int64(Int64(limit))
             $0.int16Array(Provider.allCases.map(\.rawValue))
@@ -67,7 +67,7 @@ extension MessageStore {
         return try await translating { () throws(PostgresError) in
             // By the limit's value each would be planned anew, which takes longer than counting.
             let rows = try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
-            return AppStanding(
+            return AppStatus(
                 openMessages: Int(try rows.int64(0, 0)),
                 providers: try rows.int16Array(0, 1).compactMap(Provider.init(rawValue:)))
         }
@@ -105,16 +105,16 @@ extension MessageStore {
             pushType: pushType, isDryRun: try rows.bool(row, first + 1), asked: JSONText(bytes: asked))
     }
 
-    private static func reasons(in rows: ResultSet, row: Int) throws(PostgresError) -> [EndingTotal] {
+    private static func reasons(in rows: ResultSet, row: Int) throws(PostgresError) -> [TerminalTotal] {
         let states = try rows.int16Array(row, 14)
-        let words = try rows.textArray(row, 15)
+        let names = try rows.textArray(row, 15)
         let counts = try rows.int64Array(row, 16)
-        var totals: [EndingTotal] = []
+        var totals: [TerminalTotal] = []
         for (place, number) in states.enumerated() {
-            guard let state = TerminalState(rawValue: number), place < words.count, place < counts.count else {
+            guard let state = TerminalState(rawValue: number), place < names.count, place < counts.count else {
                 throw .unexpectedShape(statement: "message_account", column: 14)
             }
-            totals.append(EndingTotal(ending: Ending(state, words[place]), count: counts[place]))
+            totals.append(TerminalTotal(terminalStatus: TerminalStatus(state, names[place]), count: counts[place]))
         }
         return totals
     }

@@ -25,7 +25,7 @@ extension MessageStore {
             guard fallen > 0 else { break }
             steps?.reached(.scheduleCommitted)
             count += fallen
-            bell.ring(.plan)
+            notifier.notify(.plan)
         }
         return count
     }

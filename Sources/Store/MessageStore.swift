@@ -4,14 +4,14 @@ import PushModel
 /// Messages: accepted, planned, accounted for.
 package struct MessageStore: Sendable {
     let pool: PostgresPool
-    let bell: WorkBell
+    let notifier: WorkNotifier
     let steps: (any StepListener)?
-    let turns = PlanTurns()
+    let rotation = PlanRotation()
     let sizes = SliceSizes()
 
-    package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
+    package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
         self.pool = pool
-        self.bell = bell
+        self.notifier = notifier
         self.steps = steps
     }
 
@@ -54,7 +54,7 @@ package struct MessageStore: Sendable {
         }
         let isWritten = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) > 0 }
         guard !isWritten, let once = message.idempotency else {
-            bell.ring(message.dueAt == nil ? .plan : .schedule)
+            notifier.notify(message.dueAt == nil ? .plan : .schedule)
             return .accepted
         }
         return AcceptReply(
@@ -152,7 +152,7 @@ package struct NewMessage: Equatable, Sendable {
 }
 
 /// How an app stands where a message is handed in for it.
-package struct AppStanding: Equatable, Sendable {
+package struct AppStatus: Equatable, Sendable {
     /// Messages of one urgency that are not over: what `backlog_full` is decided by.
     package let openMessages: Int
     /// Of which it has registrations' routes, or an active credential.
@@ -167,7 +167,7 @@ package enum AcceptReply: Equatable, Sendable {
     case mismatch
 
     /// Of a request that came before.
-    init(_ reply: OnceReply) {
+    init(_ reply: IdempotentReply) {
         switch reply {
         case .done(let answer), .replayed(let answer): self = .replayed(answer: answer)
         case .mismatch: self = .mismatch
@@ -195,7 +195,7 @@ extension Query {
     fileprivate static func rate(
         _ perSecond: Int32?, of id: MessageID, _ app: AppID, now: WallInstant?
     ) -> [Query] {
-        perSecond == nil ? [] : LifeWish.rate(perSecond).changes(app: app, id: id, now: now)
+        perSecond == nil ? [] : ControlRequest.rate(perSecond).changes(app: app, id: id, now: now)
     }
 
     fileprivate static func addRoute(_ target: InlineTarget, app: AppID) -> Query {

@@ -10,11 +10,11 @@ import Reactor
 /// concern, so a database that another history made can't be brought up to this program's: it is refused.
 ///
 /// Programs are at work meanwhile. Who asks for a whole table has everybody behind it wait as well, so that no lock is
-/// waited for longer than `MigrationPatience` says: then the step lets go of all that it has, and is tried again later.
+/// waited for longer than `MigrationLockPolicy` says: then the step lets go of all that it has, and is tried again later.
 package struct Migrator: Sendable {
     private let pool: PostgresPool
     private let history: [Migration]
-    private let patience: MigrationPatience
+    private let lockPolicy: MigrationLockPolicy
 
     /// This program's history.
     package static var embedded: [Migration] {
@@ -23,10 +23,10 @@ package struct Migrator: Sendable {
 
     package init(pool: PostgresPool) { self.init(pool: pool, history: Self.embedded) }
 
-    package init(pool: PostgresPool, history: [Migration], patience: MigrationPatience = MigrationPatience()) {
+    package init(pool: PostgresPool, history: [Migration], lockPolicy: MigrationLockPolicy = MigrationLockPolicy()) {
         self.pool = pool
         self.history = history
-        self.patience = patience
+        self.lockPolicy = lockPolicy
     }
 
     /// The names of the migrations that were applied now.
@@ -62,10 +62,10 @@ package struct Migrator: Sendable {
     private func applyNext(
         _ waits: @Sendable (MigrationWait) async -> Void
     ) async throws(MigrationFault) -> String? {
-        let giveUpAt = Clocks.monotonicNow() + patience.total
+        let giveUpAt = Clocks.monotonicNow() + lockPolicy.total
         var tries = 0
         while true {
-            let lockWait = patience.lockWait(afterTries: tries)
+            let lockWait = lockPolicy.lockWait(afterTries: tries)
             let step: Step
             do throws(PostgresError) {
                 step = try await tryNext(lockWait)
@@ -78,11 +78,11 @@ package struct Migrator: Sendable {
             case .none: return nil
             case .applied(let name): return name
             case .impossible(let fault): throw fault
-            case .inTheWay:
+            case .blocked:
                 tries += 1
                 let wait = MigrationWait(name: await nextName(), tries: tries, holders: await holders(since: lockWait))
-                let pause = patience.pause(afterTries: tries)
-                guard Clocks.monotonicNow() + pause < giveUpAt, !Task.isCancelled else { throw .inTheWay(wait) }
+                let pause = lockPolicy.pause(afterTries: tries)
+                guard Clocks.monotonicNow() + pause < giveUpAt, !Task.isCancelled else { throw .blocked(wait) }
                 await waits(wait)
                 try? await Task.sleep(for: pause)
             }
@@ -94,7 +94,7 @@ package struct Migrator: Sendable {
         case applied(String)
         case impossible(MigrationFault)
         /// A lock was not to be had in time, or two would have waited for each other for ever.
-        case inTheWay
+        case blocked
     }
 
     /// A migration may take its time: no statement timeout, and a long deadline of our own.
@@ -118,7 +118,7 @@ package struct Migrator: Sendable {
             }
         } catch {
             guard error.isConflict || error.sqlState == .lockNotAvailable else { throw error }
-            return .inTheWay
+            return .blocked
         }
     }
 
@@ -216,7 +216,7 @@ package enum MigrationFault: Error, Equatable, Sendable {
     case unknown(String)
     case refused(statement: String, SQLState)
     /// For as long as patience lasted others held what a step needs.
-    case inTheWay(MigrationWait)
+    case blocked(MigrationWait)
     case store(StoreFault)
 }
 
@@ -226,7 +226,7 @@ extension MigrationFault: CustomStringConvertible {
         case .changed(let name): "its migration \(name) differs from this program's"
         case .unknown(let name): "its migration \(name) is not known to this program"
         case .refused(let statement, let state): "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
-        case .inTheWay(let wait): "migration \(wait.name) found its tables taken \(wait.tries) times: \(wait.whoHolds)"
+        case .blocked(let wait): "migration \(wait.name) found its tables taken \(wait.tries) times: \(wait.whoHolds)"
         case .store(let fault): "the database could not be migrated: \(fault)"
         }
     }

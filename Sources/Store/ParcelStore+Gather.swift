@@ -18,8 +18,8 @@ extension ClaimedParcel {
     private var room: Int {
         get throws(PostgresError) {
             guard isUntouched, let rate = try ratePerSecond, try !isExpired else { return 0 }
-            let share = MessagePace.share(of: GatherLimits.membersMax, perSecond: rate)
-            return max(0, share - ids.count)
+            let quantum = MessagePace.quantum(of: GatherLimits.membersMax, perSecond: rate)
+            return max(0, quantum - ids.count)
         }
     }
 
@@ -28,7 +28,7 @@ extension ClaimedParcel {
     ///
     /// - Returns: how long it is until the next share, as `RateSQL.next` says; nil: nothing was found, nothing has changed.
     mutating func gather(
-        for order: LeaseOrder, next: Query, now: WallInstant?, noting atWork: RowAtWork<ParcelID>,
+        for order: LeaseOrder, next: Query, now: WallInstant?, noting atWork: ClaimedRow<ParcelID>,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ResultSet? {
         let room = try room

@@ -8,7 +8,7 @@ extension ParcelStore {
     /// One transaction: the claim, the badges of its first lease under the mark (P3), and the members' rows as they
     /// stand. A parcel that can't be leased as it is stored is put aside, and the fault names it: the others go on.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
-        precondition(order.scope != .paced, "what waits for a rate is leased with what is passed by")
+        precondition(order.scope != .rateLimited, "what waits for a rate is leased with what is passed by")
         return try await lease(order, passing: [], now: now).parcel
     }
 
@@ -16,24 +16,24 @@ extension ParcelStore {
     /// much as the rate allows by now.
     ///
     /// - Parameter passing: messages that are not asked for.
-    package func leasePaced(
+    package func leaseRateLimited(
         _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant? = nil
     ) async throws(StoreFault) -> Lease {
-        precondition(order.scope == .paced)
+        precondition(order.scope == .rateLimited)
         return try await lease(order, passing: passing, now: now)
     }
 
     /// - Parameter patience: how long a row that others have locked is waited for, before the parcel is put aside for a
     ///   moment; nil: as long as any statement.
     func lease(
-        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, patience: Duration? = nil
+        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, lockTimeout: Duration? = nil
     ) async throws(StoreFault) -> Lease {
-        let atWork = RowAtWork<ParcelID>()
+        let atWork = ClaimedRow<ParcelID>()
         var found: Duration?
         do throws(StoreFault) {
             for _ in 1...Self.stoppedMax {
                 let (claim, again) = try await leaseNext(
-                    order, passing, now: now, noting: atWork, TransactionOptions(lockTimeout: patience))
+                    order, passing, now: now, noting: atWork, TransactionOptions(lockTimeout: lockTimeout))
                 switch claim {
                 case .nothing: return Lease(again: again ?? found)
                 case .leased(let parcel): return Lease(parcel, again: again ?? found)
@@ -42,7 +42,7 @@ extension ParcelStore {
             }
             return Lease(again: found)
         } catch {
-            let isLocked = error == .contended && patience != nil
+            let isLocked = error == .contended && lockTimeout != nil
             guard let parcel = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
             let query = Query(ParcelSQL.putAside) {
                 $0.int64(parcel.value)
@@ -58,8 +58,8 @@ extension ParcelStore {
     static let stoppedMax = 16
 
     /// The column `state` of `parcels`.
-    static let heldState: Int16 = 3
-    static let pacedState: Int16 = 4
+    static let onHoldState: Int16 = 3
+    static let rateLimitedState: Int16 = 4
 
     private enum Claim: Sendable {
         case nothing
@@ -69,7 +69,7 @@ extension ParcelStore {
     }
 
     private func leaseNext(
-        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: RowAtWork<ParcelID>,
+        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: ClaimedRow<ParcelID>,
         _ options: TransactionOptions
     ) async throws(StoreFault) -> (Claim, again: Duration?) {
         let (pool, steps) = (pool, steps)
@@ -88,10 +88,10 @@ extension ParcelStore {
                         return (.kept(isForRate: order.isForRate(state)), wait)
                     }
                     var claimed = try ClaimedParcel(reading: answer, order)
-                    if state == Self.pacedState {
-                        let share = try claimed.carve(Int(answer.int32(0, 31)), for: order, now: now)
+                    if state == Self.rateLimitedState {
+                        let share = try claimed.split(Int(answer.int32(0, 31)), for: order, now: now)
                         claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
-                    } else if order.scope == .paced,
+                    } else if order.scope == .rateLimited,
                         let next = try await claimed.gather(
                             for: order, next: order.next(passing, now: now), now: now, noting: atWork, in: transaction)
                     {

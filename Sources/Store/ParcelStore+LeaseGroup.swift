@@ -18,19 +18,19 @@ extension ParcelStore {
     ) async throws(StoreFault) -> Lease {
         precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
         var size = size
-        var lockTimeout = GroupAtWork.lockTimeout
+        var lockTimeout = ClaimedBatch.lockTimeout
         var lease = Lease()
         for _ in 1...Self.stoppedMax {
-            let atWork = GroupAtWork()
+            let atWork = ClaimedBatch()
             let leased: LeasedGroup
             do throws(GroupFault) {
                 leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
             } catch {
                 guard error.isOverARow else { throw error.fault }
-                if error.fault == .contended { lockTimeout = GroupAtWork.lockTimeoutThen }
+                if error.fault == .contended { lockTimeout = ClaimedBatch.lockTimeoutThen }
                 guard let fewer = atWork.fewer else {
-                    let patience = atWork.patience.map { min($0, lockTimeout) }
-                    let single = try await self.lease(order, now: now, patience: patience)
+                    let lockTimeout = atWork.lockTimeout.map { min($0, lockTimeout) }
+                    let single = try await self.lease(order, now: now, lockTimeout: lockTimeout)
                     lease.parcels = single.parcels
                     lease.again = single.again ?? lease.again
                     return lease
@@ -52,7 +52,7 @@ extension ParcelStore {
 
     private func leaseNextGroup(
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
-        noting atWork: GroupAtWork
+        noting atWork: ClaimedBatch
     ) async throws(GroupFault) -> LeasedGroup {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
@@ -71,7 +71,7 @@ extension ParcelStore {
                     }
                     try await group.check(in: transaction)
                     try await group.judge(in: transaction)
-                    try await group.look(in: transaction)
+                    try await group.readPlans(in: transaction)
                     let (writes, readings) = (group.writes, try group.readings)
                     let others = try group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
@@ -108,16 +108,16 @@ private struct ClaimedGroup: Sendable {
     private var raised: [Int64: Int32] = [:]  // lookup only
 
     init(
-        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: GroupAtWork
+        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedBatch
     ) throws(PostgresError) {
-        var places: [(turn: Int64, row: Int)] = []
+        var places: [(ordinal: Int64, row: Int)] = []
         var isUrgent = true
         for row in 0..<answer.rowCount {
             places.append((try answer.int64(row, 31), row))
             if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
         }
         atWork.note(answer.rowCount, isUrgent: isUrgent)
-        places.sort { $0.turn < $1.turn }
+        places.sort { $0.ordinal < $1.ordinal }
         var kept: Set<UniversalID> = []
         for (place, (_, row)) in places.enumerated() {
             let message = try answer.uuid(row, 1)
@@ -136,7 +136,7 @@ private struct ClaimedGroup: Sendable {
         }
     }
 
-    private var isAlone: Bool { parcels.count == 1 }
+    private var isSingle: Bool { parcels.count == 1 }
 
     /// Finds the members that the messages' audiences no longer include.
     mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
@@ -155,21 +155,21 @@ private struct ClaimedGroup: Sendable {
         for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
         // The badges of several are seen to together.
         writes = LimitedParcel.writes(
-            limited.map(\.parcel), judged, raising: isAlone ? try parcels[0].badge : nil)
+            limited.map(\.parcel), judged, raising: isSingle ? try parcels[0].badge : nil)
     }
 
     /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,
     /// and then written once.
-    mutating func look(in transaction: PostgresTransaction) async throws(PostgresError) {
-        guard !isAlone else { return }
+    mutating func readPlans(in transaction: PostgresTransaction) async throws(PostgresError) {
+        guard !isSingle else { return }
         var counted: [Int64] = []
         for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
         guard !counted.isEmpty else { return badges = parcels.map { _ in [:] } }
         let rows = try await transaction.run([
             Query(MemberSQL.lockBadges) { $0.int64Array(Self.rising(counted)) }
         ])[0]
-        var standing: [Int64: Int32] = [:]  // lookup only
-        for row in 0..<rows.rowCount { standing[try rows.int64(row, 0)] = try rows.int32(row, 1) }
+        var status: [Int64: Int32] = [:]  // lookup only
+        for row in 0..<rows.rowCount { status[try rows.int64(row, 0)] = try rows.int32(row, 1) }
         for parcel in parcels {
             var own: [Int64: Int32] = [:]  // lookup only
             let (change, value) = try parcel.badge
@@ -178,11 +178,11 @@ private struct ClaimedGroup: Sendable {
                 // Of one with limits, whoever is free to be sent to.
                 let free = Set(parcel.judged?.raised ?? [])
                 for id in parcel.ids {
-                    guard var badge = standing[id] else { continue }
+                    guard var badge = status[id] else { continue }
                     if raises || free.contains(id) {
                         let isSet = change != BadgeChange.increment.column
                         badge = isSet ? value : badge + (badge < .max ? 1 : 0)
-                        standing[id] = badge
+                        status[id] = badge
                         raised[id] = badge
                     }
                     own[id] = badge
@@ -201,7 +201,7 @@ private struct ClaimedGroup: Sendable {
     /// A constant number, however many parcels there are.
     var readings: [Query] {
         get throws(PostgresError) {
-            if isAlone { return try parcels[0].readings }
+            if isSingle { return try parcels[0].readings }
             var queries: [Query] = []
             if !raised.isEmpty {
                 let ids = raised.keys.sorted()
@@ -241,7 +241,7 @@ private struct ClaimedGroup: Sendable {
     ///
     /// - Parameter answers: to `readings`.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
-        let readings = try isAlone ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
+        let readings = try isSingle ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
         var leased = LeasedGroup(isForRate: isForRate)
         for (place, parcel) in parcels.enumerated() {
             do throws(PostgresError) {

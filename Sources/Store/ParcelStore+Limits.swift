@@ -6,7 +6,7 @@ import PushModel
 /// What the limits of its app leave of a claimed parcel.
 struct LimitedMembers: Sendable {
     /// One a member that is owed something.
-    fileprivate(set) var holds: [MemberHold]
+    fileprivate(set) var deferrals: [MemberDeferral]
     /// Ids of those whose badges this lease raises.
     fileprivate(set) var raised: [Int64] = []
     /// Ids of those that nobody has any more: sent nothing by this lease, and counted for nobody, for they may be registered
@@ -15,7 +15,7 @@ struct LimitedMembers: Sendable {
     /// Over all members of the parcel; nil: the mark speaks of all.
     fileprivate(set) var uncounted: MemberBitmap?
 
-    var heldCount: Int { holds.count { $0 != .none } }
+    var deferredCount: Int { deferrals.count { $0 != .none } }
 }
 
 /// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before, or
@@ -47,7 +47,7 @@ struct LimitedParcel: Sendable {
     static func judge(
         _ parcels: [LimitedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [LimitedMembers] {
-        var members = parcels.map { LimitedMembers(holds: [MemberHold](repeating: .none, count: $0.ids.count)) }
+        var members = parcels.map { LimitedMembers(deferrals: [MemberDeferral](repeating: .none, count: $0.ids.count)) }
         let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
         if let first = limited.first {
             let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
@@ -55,13 +55,13 @@ struct LimitedParcel: Sendable {
             let ids = rising(limited.flatMap { parcels[$0].ids })
             let answers = try await transaction.run(
                 counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
-            let people = try LimitedPeople(app: answers[counting.count], answers[counting.count + 1])
+            let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
             for place in limited {
-                parcels[place].holdQuiet(&members[place], people)
-                members[place].gone = Set(parcels[place].ids.filter(people.isRetired))
+                parcels[place].deferForQuietHours(&members[place], users)
+                members[place].gone = Set(parcels[place].ids.filter(users.isRetired))
             }
-            if let cap = people.cap, !capped.isEmpty {
-                try await hold(&members, of: parcels, capped, people, cap: cap, in: transaction)
+            if let cap = users.cap, !capped.isEmpty {
+                try await hold(&members, of: parcels, capped, users, cap: cap, in: transaction)
             }
         }
         for place in parcels.indices { parcels[place].finish(&members[place]) }
@@ -116,11 +116,11 @@ struct LimitedParcel: Sendable {
         return LimitSQL.ofMembers.query(MemberKeys(ids), parameters)
     }
 
-    private func holdQuiet(_ members: inout LimitedMembers, _ people: LimitedPeople) {
+    private func deferForQuietHours(_ members: inout LimitedMembers, _ users: LimitedUsers) {
         guard limits.contains(.quietHours) else { return }
         for (place, id) in ids.enumerated() {
-            guard let until = people.quietUntil(id) else { continue }
-            members.holds[place] = .quietHours(until: until, isCounted: !isFresh(place))
+            guard let until = users.quietUntil(id) else { continue }
+            members.deferrals[place] = .quietHours(until: until, isCounted: !isFresh(place))
         }
     }
 
@@ -128,30 +128,30 @@ struct LimitedParcel: Sendable {
     ///
     /// Each parcel's people are counted before the next one's are: who has as many as the cap allows by then is held back.
     private static func hold(
-        _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ people: LimitedPeople,
+        _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ users: LimitedUsers,
         cap: Int32, in transaction: PostgresTransaction
     ) async throws(PostgresError) {
         var asked: [(parcel: Int, members: [(place: Int, owner: String)])] = []
         for parcel in capped {
-            let own = parcels[parcel].asked(members[parcel], people)
+            let own = parcels[parcel].asked(members[parcel], users)
             if !own.isEmpty { asked.append((parcel, own)) }
         }
         guard let first = asked.first else { return }
-        let count = CountedPeople(day: people.day, app: parcels[first.parcel].app, cap: cap)
+        let count = DailyCapCounter(day: users.day, app: parcels[first.parcel].app, cap: cap)
         let free = try await count.free(
             asked.map { (parcels[$0.parcel].message.value, $0.members.map(\.owner)) }, in: transaction)
         for (turn, (parcel, own)) in asked.enumerated() {
             for (place, owner) in own where !free[turn].contains(Array(owner.utf8)) {
-                members[parcel].holds[place] = .dailyCap
+                members[parcel].deferrals[place] = .dailyCap
             }
         }
     }
 
-    private func asked(_ members: LimitedMembers, _ people: LimitedPeople) -> [(place: Int, owner: String)] {
+    private func asked(_ members: LimitedMembers, _ users: LimitedUsers) -> [(place: Int, owner: String)] {
         var asked: [(place: Int, owner: String)] = []
         for place in ids.indices
-        where members.holds[place] == .none && isFresh(place) && !excluded.contains(ids[place]) {
-            if let owner = people.owner(ids[place]) { asked.append((place, owner)) }
+        where members.deferrals[place] == .none && isFresh(place) && !excluded.contains(ids[place]) {
+            if let owner = users.owner(ids[place]) { asked.append((place, owner)) }
         }
         return asked
     }
@@ -160,7 +160,7 @@ struct LimitedParcel: Sendable {
         var left = MemberBitmap(count: memberCount)
         var isAnyLeft = false
         for place in ids.indices where isFresh(place) {
-            if members.holds[place] == .none, !members.gone.contains(ids[place]), !excluded.contains(ids[place]) {
+            if members.deferrals[place] == .none, !members.gone.contains(ids[place]), !excluded.contains(ids[place]) {
                 members.raised.append(ids[place])
             } else {
                 left[Int(indices[place])] = true
@@ -172,7 +172,7 @@ struct LimitedParcel: Sendable {
 }
 
 /// What an app's limits say of some of its members at one moment.
-private struct LimitedPeople {
+private struct LimitedUsers {
     let cap: Int32?
     /// Of the app, since 1970.
     let day: Int32

@@ -32,7 +32,7 @@ extension ParcelStore {
         renewing.int64(length.wholeMicroseconds)
         renewing.instant(now)
         let queries = [
-            Query(PlannerSQL.throughKeys), Query(ParcelSQL.renewGroup, renewing), Query(ParcelSQL.heldGroup, names),
+            Query(PlannerSQL.throughKeys), Query(ParcelSQL.renewGroup, renewing), Query(ParcelSQL.onHoldGroup, names),
         ]
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries, transaction: TransactionOptions())

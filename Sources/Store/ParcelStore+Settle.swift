@@ -13,24 +13,24 @@ extension ParcelStore {
     package func settle(
         _ settlement: Settlement, waitsBriefly: Bool = false, now: WallInstant? = nil
     ) async throws(StoreFault) -> SettleReply {
-        try await settle(settlement, now: now, waitsBriefly ? GroupAtWork.options : TransactionOptions())
+        try await settle(settlement, now: now, waitsBriefly ? ClaimedBatch.options : TransactionOptions())
     }
 
     func settle(
         _ settlement: Settlement, now: WallInstant?, _ options: TransactionOptions
     ) async throws(StoreFault) -> SettleReply {
         let query = Self.query(for: settlement, now: now)
-        let standing = Query(SettleSQL.standing) { $0.int64(settlement.parcel.value) }
+        let status = Query(SettleSQL.status) { $0.int64(settlement.parcel.value) }
         let (pool, steps) = (pool, steps)
         let answers = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) in
-                    try await transaction.conclude([query, standing], announcing: .settleWritten, to: steps)
+                    try await transaction.conclude([query, status], announcing: .settleWritten, to: steps)
                 }
             }
         }
         let reply = try await translating { () throws(PostgresError) in try Self.reply(answers) }
-        if reply == .settled, settlement.remainders.contains(where: \.isDue) { bell.ring(.parcels) }
+        if reply == .settled, settlement.remainders.contains(where: \.isDue) { notifier.notify(.parcels) }
         return reply
     }
 
@@ -42,17 +42,18 @@ extension ParcelStore {
         parameters.int32(settlement.epoch)
         parameters.int32(settlement.settles)
         for state in TerminalState.allCases {
-            parameters.int32(Int32(settlement.endings.reduce(0) { $0 + ($1.ending.state == state ? $1.count : 0) }))
+            parameters.int32(
+                Int32(settlement.terminalCounts.reduce(0) { $0 + ($1.terminalStatus.state == state ? $1.count : 0) }))
         }
         parameters.int32(Int32(remainders.reduce(0) { $0 + $1.members.count }))
         parameters.instant(now)
-        parameters.endings(EndingCount.told(settlement.endings))
+        parameters.terminalCounts(TerminalCount.nonZero(settlement.terminalCounts))
         parameters.remainders(remainders)
         parameters.int64(Int64(settlement.sample.answered))
         parameters.int64(Int64(settlement.sample.suspected))
         parameters.textArray(remainders.map(\.cause.rawValue))
         parameters.history(settlement.history.filter { !$0.members.isEmpty })
-        parameters.homes(remainders.map(\.home))
+        parameters.origins(remainders.map(\.origin))
         parameters.boolArray(remainders.map(\.isCounted))
         parameters.instantArray(remainders.map(\.dueAt))
         guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
@@ -63,30 +64,30 @@ extension ParcelStore {
 
     private static func reply(_ answers: [ResultSet]) throws(PostgresError) -> SettleReply {
         if try answers[0].int64(0, 0) == 1 { return .settled }
-        guard answers[1].rowCount == 1 else { return .fenced(standing: nil) }
+        guard answers[1].rowCount == 1 else { return .fenced(status: nil) }
         return .fenced(
-            standing: ParcelStanding(
+            status: ParcelStatus(
                 epoch: try answers[1].int32(0, 0), settles: try answers[1].int32(0, 1),
                 isLeased: try answers[1].bool(0, 2)))
     }
 }
 
-extension EndingCount {
+extension TerminalCount {
     /// Those that get a row of their own, each ending once, ordered by state and reason: rows are locked in one order.
     /// A plain `accepted` says nothing that the count doesn't.
-    static func told(_ endings: [EndingCount]) -> [EndingCount] {
-        let kept = endings.filter { $0.count > 0 && $0.ending != Ending(.accepted) }
+    static func nonZero(_ terminalCounts: [TerminalCount]) -> [TerminalCount] {
+        let kept = terminalCounts.filter { $0.count > 0 && $0.terminalStatus != TerminalStatus(.accepted) }
         let sorted = kept.sorted {
-            $0.ending.state == $1.ending.state
-                ? $0.ending.reason.utf8.lexicographicallyPrecedes($1.ending.reason.utf8)
-                : $0.ending.state.rawValue < $1.ending.state.rawValue
+            $0.terminalStatus.state == $1.terminalStatus.state
+                ? $0.terminalStatus.reason.utf8.lexicographicallyPrecedes($1.terminalStatus.reason.utf8)
+                : $0.terminalStatus.state.rawValue < $1.terminalStatus.state.rawValue
         }
-        var merged: [EndingCount] = []
-        for ending in sorted {
-            if let last = merged.indices.last, merged[last].ending == ending.ending {
-                merged[last].count += ending.count
+        var merged: [TerminalCount] = []
+        for terminalStatus in sorted {
+            if let last = merged.indices.last, merged[last].terminalStatus == terminalStatus.terminalStatus {
+                merged[last].count += terminalStatus.count
             } else {
-                merged.append(ending)
+                merged.append(terminalStatus)
             }
         }
         return merged
@@ -97,24 +98,24 @@ extension HistoryEvent {
     /// The column `state`.
     var state: Int16 {
         switch self {
-        case .ended(let ending): ending.state.rawValue
+        case .ended(let terminalStatus): terminalStatus.state.rawValue
         case .goesOn: 0
         }
     }
 
     var reason: String {
         switch self {
-        case .ended(let ending): ending.reason
+        case .ended(let terminalStatus): terminalStatus.reason
         case .goesOn(let cause): cause.rawValue
         }
     }
 }
 
 extension Parameters {
-    fileprivate mutating func endings(_ endings: [EndingCount]) {
-        int16Array(endings.map(\.ending.state.rawValue))
-        textArray(endings.map(\.ending.reason))
-        int64Array(endings.map { Int64($0.count) })
+    fileprivate mutating func terminalCounts(_ terminalCounts: [TerminalCount]) {
+        int16Array(terminalCounts.map(\.terminalStatus.state.rawValue))
+        textArray(terminalCounts.map(\.terminalStatus.reason))
+        int64Array(terminalCounts.map { Int64($0.count) })
     }
 
     mutating func remainders(_ remainders: [Remainder]) {
@@ -128,12 +129,12 @@ extension Parameters {
         int32Array(remainders.map { Int32($0.members.count) })
     }
 
-    fileprivate mutating func homes(_ homes: [HomeRefusal?]) {
-        int64Array(homes.map { $0?.route.value })
-        int32Array(homes.map { $0?.generation.value })
-        textArray(homes.map { $0?.reason })
-        instantArray(homes.map { $0?.until })
-        instantArray(homes.map { $0?.asOf })
+    fileprivate mutating func origins(_ origins: [OriginRejection?]) {
+        int64Array(origins.map { $0?.route.value })
+        int32Array(origins.map { $0?.generation.value })
+        textArray(origins.map { $0?.reason })
+        instantArray(origins.map { $0?.until })
+        instantArray(origins.map { $0?.asOf })
     }
 
     mutating func history(_ entries: [HistoryEntry]) {

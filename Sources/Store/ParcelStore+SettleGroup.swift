@@ -12,13 +12,13 @@ extension ParcelStore {
     /// locked a row for long, those that need it fail with `.contended`, and the rest is settled without them.
     ///
     /// - Parameters:
-    ///   - settlements: `goesTogether`, at most `settledTogetherMax`.
+    ///   - settlements: `isGroupable`, at most `settledTogetherMax`.
     ///   - passingLocked: none of their rows is waited for, and so nothing is held meanwhile.
     /// - Returns: one for each, in their order.
     package func settleGroup(
         _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant? = nil
     ) async -> [Result<SettleReply, StoreFault>] {
-        precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.goesTogether))
+        precondition(settlements.count <= Self.settledTogetherMax && settlements.allSatisfy(\.isGroupable))
         if !passingLocked {
             guard settlements.count > 1 else { return await oneByOne(settlements, now: now) }
             do throws(GroupFault) {
@@ -43,7 +43,7 @@ extension ParcelStore {
         var replies: [Result<SettleReply, StoreFault>] = []
         for settlement in settlements {
             do throws(StoreFault) {
-                replies.append(.success(try await settle(settlement, now: now, GroupAtWork.options)))
+                replies.append(.success(try await settle(settlement, now: now, ClaimedBatch.options)))
             } catch {
                 replies.append(.failure(error))
                 // Of a database that is away each would wait for it as long.
@@ -66,15 +66,15 @@ extension ParcelStore {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(GroupAtWork.options) { transaction throws(PostgresError) in
+                try await pool.transaction(ClaimedBatch.options) { transaction throws(PostgresError) in
                     var free = order
                     if passingLocked {
                         free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
                     }
                     let sorted = free.map { settlements[$0] }
                     let queries = [
-                        Query(PlannerSQL.throughKeys), Self.query(for: sorted, turns: free, now: now),
-                        Query(SettleGroupSQL.standing) { $0.int64Array(sorted.map(\.parcel.value)) },
+                        Query(PlannerSQL.throughKeys), Self.query(for: sorted, places: free, now: now),
+                        Query(SettleGroupSQL.status) { $0.int64Array(sorted.map(\.parcel.value)) },
                     ]
                     let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
                     var replies = [Result<SettleReply, StoreFault>](
@@ -106,12 +106,12 @@ extension ParcelStore {
 
     /// - Returns: one for each place.
     private static func replies(_ answers: [ResultSet], to count: Int) throws(PostgresError) -> [SettleReply] {
-        var replies = [SettleReply](repeating: .fenced(standing: nil), count: count)
+        var replies = [SettleReply](repeating: .fenced(status: nil), count: count)
         for row in 0..<answers[2].rowCount {
-            let standing = ParcelStanding(
+            let status = ParcelStatus(
                 epoch: try answers[2].int32(row, 1), settles: try answers[2].int32(row, 2),
                 isLeased: try answers[2].bool(row, 3))
-            replies[try place(row, in: answers[2], of: count)] = .fenced(standing: standing)
+            replies[try place(row, in: answers[2], of: count)] = .fenced(status: status)
         }
         for row in 0..<answers[1].rowCount { replies[try place(row, in: answers[1], of: count)] = .settled }
         return replies
@@ -126,7 +126,7 @@ extension ParcelStore {
     }
 
     /// - Parameter turns: one for each: in which order they leave members behind.
-    private static func query(for settlements: [Settlement], turns: [Int], now: WallInstant?) -> Query {
+    private static func query(for settlements: [Settlement], places: [Int], now: WallInstant?) -> Query {
         var parameters = Parameters()
         parameters.int64Array(settlements.map(\.parcel.value))
         parameters.int32Array(settlements.map(\.epoch))
@@ -134,19 +134,20 @@ extension ParcelStore {
         for state in TerminalState.allCases {
             parameters.int32Array(
                 settlements.map { settlement in
-                    Int32(settlement.endings.reduce(0) { $0 + ($1.ending.state == state ? $1.count : 0) })
+                    Int32(
+                        settlement.terminalCounts.reduce(0) { $0 + ($1.terminalStatus.state == state ? $1.count : 0) })
                 })
         }
         parameters.int64Array(settlements.map { Int64($0.sample.answered) })
         parameters.int64Array(settlements.map { Int64($0.sample.suspected) })
         parameters.instant(now)
-        let told = settlements.enumerated().flatMap { place, settlement in
-            EndingCount.told(settlement.endings).map { (place: Int64(place + 1), ending: $0) }
+        let nonZero = settlements.enumerated().flatMap { place, settlement in
+            TerminalCount.nonZero(settlement.terminalCounts).map { (place: Int64(place + 1), terminalStatus: $0) }
         }
-        parameters.int64Array(told.map(\.place))
-        parameters.int16Array(told.map(\.ending.ending.state.rawValue))
-        parameters.textArray(told.map(\.ending.ending.reason))
-        parameters.int64Array(told.map { Int64($0.ending.count) })
+        parameters.int64Array(nonZero.map(\.place))
+        parameters.int16Array(nonZero.map(\.terminalStatus.terminalStatus.state.rawValue))
+        parameters.textArray(nonZero.map(\.terminalStatus.terminalStatus.reason))
+        parameters.int64Array(nonZero.map { Int64($0.terminalStatus.count) })
         let history = settlements.enumerated().flatMap { place, settlement in
             settlement.history.filter { !$0.members.isEmpty }.enumerated().map { number, entry in
                 (place: Int64(place + 1), number: Int64(number + 1), entry: entry)
@@ -160,7 +161,7 @@ extension ParcelStore {
         }
         guard !left.isEmpty else { return Query(SettleGroupSQL.whole, parameters) }
         parameters.int32Array(settlements.map { Int32($0.remainders.reduce(0) { $0 + $1.members.count }) })
-        parameters.int64Array(turns.map(Int64.init))
+        parameters.int64Array(places.map(Int64.init))
         parameters.int64Array(left.map(\.place))
         parameters.remainders(left.map(\.remainder))
         parameters.textArray(left.map(\.remainder.cause.rawValue))

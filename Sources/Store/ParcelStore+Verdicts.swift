@@ -8,12 +8,12 @@ package struct VerdictReport: Equatable, Sendable {
     package let suspected: Int
     package let cleared: Int
     /// Routes whose tokens were found in the other environment, and too many of them to move there.
-    package let held: [HeldRoute]
-    package init(retired: Int, suspected: Int, cleared: Int, held: [HeldRoute] = []) {
+    package let suspectRoutes: [SuspectRoute]
+    package init(retired: Int, suspected: Int, cleared: Int, suspectRoutes: [SuspectRoute] = []) {
         self.retired = retired
         self.suspected = suspected
         self.cleared = cleared
-        self.held = held
+        self.suspectRoutes = suspectRoutes
     }
 }
 
@@ -47,7 +47,7 @@ extension ParcelStore {
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
-        let options = waitsBriefly ? GroupAtWork.options : TransactionOptions()
+        let options = waitsBriefly ? ClaimedBatch.options : TransactionOptions()
         if verdicts.contains(where: { $0.verdict.foundOn != nil }) {
             return try await applyFindings(verdicts, under: rule, options, now: now)
         }
@@ -61,7 +61,7 @@ extension ParcelStore {
             let answers = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(statements, transaction: options)
             }
-            return try VerdictReport(reading: answers[2], held: [])
+            return try VerdictReport(reading: answers[2], suspectRoutes: [])
         }
     }
 
@@ -109,11 +109,11 @@ extension ParcelStore {
 }
 
 extension VerdictReport {
-    init(reading rows: ResultSet, held: [HeldRoute]) throws(PostgresError) {
+    init(reading rows: ResultSet, suspectRoutes: [SuspectRoute]) throws(PostgresError) {
         self.init(
             retired: Int(try rows.int64(0, 0)), suspected: Int(try rows.int64(0, 1)),
             cleared: Int(try rows.int64(0, 2)),
-            held: held)
+            suspectRoutes: suspectRoutes)
     }
 }
 
@@ -169,7 +169,7 @@ extension Parameters {
         double(Double(rule.sampleMin))
         double(rule.shareMax)
         int64(SuspicionRule.windowMax.wholeMicroseconds)
-        int64(SuspicionRule.lookAgainAfter.wholeMicroseconds)
+        int64(SuspicionRule.checkAgainAfter.wholeMicroseconds)
     }
 
     mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {

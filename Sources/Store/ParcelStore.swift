@@ -15,15 +15,15 @@ package struct ReadyRoutePage: Equatable, Sendable {
 /// Parcels: the unit of leasing, retrying and settling.
 package struct ParcelStore: Sendable {
     let pool: PostgresPool
-    let bell: WorkBell
+    let notifier: WorkNotifier
     let steps: (any StepListener)?
 
     /// Leases that one call brings back.
     static let rescuedMax: Int64 = 1_000
 
-    package init(pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil) {
+    package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
         self.pool = pool
-        self.bell = bell
+        self.notifier = notifier
         self.steps = steps
     }
 
@@ -68,7 +68,7 @@ package struct ParcelStore: Sendable {
 
     /// Routes that have a parcel which waits for its message's rate, with how long it is until one of them may be leased;
     /// by rising id, each once for every service that has one.
-    package func pacedRoutes(
+    package func rateLimitedRoutes(
         knownFormats: [Int16], limit: Int, now: WallInstant? = nil
     ) async throws(StoreFault) -> [ReadyRoute] {
         let query = Query(RateSQL.routes) {
@@ -88,7 +88,7 @@ package struct ParcelStore: Sendable {
                     ReadyRoute(
                         route: RouteID(try rows.int64(row, 0)), service: service, app: AppID(try rows.int64(row, 1)),
                         provider: provider, environment: environment, topic: try rows.text(row, 4), hasOrdinary: false,
-                        pacedAfter: .microseconds(try rows.int64(row, 6))))
+                        quantumAfter: .microseconds(try rows.int64(row, 6))))
             }
             return routes
         } catch { throw StoreFault(error) }
@@ -101,7 +101,7 @@ package struct ParcelStore: Sendable {
             $0.int64(Self.rescuedMax)
         }
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
-        if count > 0 { bell.ring(.parcels) }
+        if count > 0 { notifier.notify(.parcels) }
         return count
     }
 

@@ -12,7 +12,7 @@ package struct PlannedUrgencies: Sendable {
         self.longBegins = longBegins
     }
 
-    func note(_ turn: PlanTurn) {
-        if turn.priority != MessageUrgency.transactional.rawValue || turn.plannedThrough > 0 { longBegins() }
+    func note(_ plan: ClaimedPlan) {
+        if plan.priority != MessageUrgency.transactional.rawValue || plan.plannedThrough > 0 { longBegins() }
     }
 }

@@ -15,10 +15,10 @@ struct RegistrationBatch: Sendable {
     private(set) var beating: [Int] = []
     /// Rows whose doubt is over.
     private(set) var unsuspected: [RegistrationID] = []
-    private(set) var told: [LifecycleNews] = []
+    private(set) var events: [LifecycleEvent] = []
 
     /// Something that the feed tells about a registration's former token.
-    struct LifecycleNews: Equatable, Sendable {
+    struct LifecycleEvent: Equatable, Sendable {
         let registration: RegistrationID
         let generation: TokenGeneration
         let provider: Provider
@@ -53,30 +53,31 @@ struct RegistrationBatch: Sendable {
     }
 
     private mutating func decide(_ incoming: IncomingRegistration, index: Int) {
-        let said = incoming.registration
-        let own = placeByKey[InstallationKey(said.installation, said.kind)]
-        let claimed = TokenKey(said.provider, said.token)
+        let input = incoming.registration
+        let own = placeByKey[InstallationKey(input.installation, input.kind)]
+        let claimed = TokenKey(input.provider, input.token)
         let holder = placeByToken[claimed].flatMap { $0 == own ? nil : $0 }
         let decision = TokenLifecycle.register(
             existing: own.map { rows[$0] }, holder: holder.map { rows[$0] }, incoming: incoming)
         decisions.append(decision)
         if decision.change == .stale { return }
-        if let holder, let robbed = decision.formerHolder { rob(holder, robbed) }
+        if let holder, let lostToken = decision.formerHolder { removeToken(holder, lostToken) }
         if let generation = decision.replacedGeneration, let own, let id = rows[own].id {
-            told.append(
-                LifecycleNews(
+            events.append(
+                LifecycleEvent(
                     registration: id, generation: generation, provider: rows[own].provider, verdict: .replaced))
         }
         placeByToken[claimed] = settle(decision.row, at: own, index: index)
     }
 
-    private mutating func rob(_ place: Int, _ robbed: StoredRegistration) {
-        if let id = robbed.id {
-            told.append(
-                LifecycleNews(
-                    registration: id, generation: rows[place].generation, provider: robbed.provider, verdict: .moved))
+    private mutating func removeToken(_ place: Int, _ lostToken: StoredRegistration) {
+        if let id = lostToken.id {
+            events.append(
+                LifecycleEvent(
+                    registration: id, generation: rows[place].generation, provider: lostToken.provider, verdict: .moved)
+            )
         }
-        rows[place] = robbed
+        rows[place] = lostToken
     }
 
     private mutating func settle(_ row: StoredRegistration, at own: Int?, index: Int) -> Int {

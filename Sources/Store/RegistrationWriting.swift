@@ -6,16 +6,16 @@ import PushModel
 struct RegistrationWriting: Sendable {
     private let batch: RegistrationBatch
     private let app: AppID
-    private let ground: RegistrationGround
+    private let snapshot: RegistrationSnapshot
     /// What was found and what is written tell what the rows are then, so that nothing has to be read again.
     private let isAnsweredByWrites: Bool
 
     /// - Parameter ground: what the batch was decided against.
-    init(_ batch: RegistrationBatch, on ground: RegistrationGround, app: AppID) {
+    init(_ batch: RegistrationBatch, on snapshot: RegistrationSnapshot, app: AppID) {
         self.batch = batch
         self.app = app
-        self.ground = ground
-        let (decisions, incoming) = (batch.decisions, ground.incoming)
+        self.snapshot = snapshot
+        let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         isAnsweredByWrites = decisions.indices.allSatisfy { place in
             // Of a stale one it's another row that is shown, and a route that was found to be mistaken is not the one
             // that was named; of attributes that change only the database knows the form that it gives them.
@@ -24,7 +24,7 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    private enum Part { case release, update, insert, beat, forget, tell, records }
+    private enum Part { case release, update, insert, heartbeat, forget, feedback, records }
 
     /// Tokens are released before they are given to others; the pulse comes after the wide rows.
     private var parts: [Part] {
@@ -32,9 +32,9 @@ struct RegistrationWriting: Sendable {
         if !batch.released.isEmpty { parts.append(.release) }
         if !batch.updated.isEmpty { parts.append(.update) }
         if !batch.created.isEmpty { parts.append(.insert) }
-        if !batch.beating.isEmpty { parts.append(.beat) }
+        if !batch.beating.isEmpty { parts.append(.heartbeat) }
         if !batch.unsuspected.isEmpty { parts.append(.forget) }
-        if !batch.told.isEmpty { parts.append(.tell) }
+        if !batch.events.isEmpty { parts.append(.feedback) }
         if !isAnsweredByWrites { parts.append(.records) }
         return parts
     }
@@ -45,10 +45,10 @@ struct RegistrationWriting: Sendable {
             case .release: release
             case .update: update
             case .insert: insert(now: now)
-            case .beat: beat(now: now)
+            case .heartbeat: heartbeat(now: now)
             case .forget:
                 Query(RegistrationSQL.forgetSuspicions) { $0.int64Array(batch.unsuspected.map(\.value)) }
-            case .tell: tell(now: now)
+            case .feedback: feedback(now: now)
             case .records: records
             }
         }
@@ -58,33 +58,35 @@ struct RegistrationWriting: Sendable {
     func devices(in answers: [ResultSet]) throws(PostgresError) -> [RegisteredDevice] {
         let answer = Dictionary(uniqueKeysWithValues: zip(parts, answers))
         if let records = answer[.records] { return try devices(inRecords: records) }
-        return try devices(births: answer[.insert], beats: answer[.beat])
+        return try devices(insertedRows: answer[.insert], heartbeats: answer[.heartbeat])
     }
 
-    private func devices(births: ResultSet?, beats: ResultSet?) throws(PostgresError) -> [RegisteredDevice] {
-        var beatRows: [RegistrationID: Int] = [:]
-        if let beats {
-            beatRows.reserveCapacity(beats.rowCount)
-            for row in 0..<beats.rowCount { beatRows[RegistrationID(try beats.int64(row, 0))] = row }
+    private func devices(insertedRows: ResultSet?, heartbeats: ResultSet?) throws(PostgresError) -> [RegisteredDevice] {
+        var heartbeatRows: [RegistrationID: Int] = [:]
+        if let heartbeats {
+            heartbeatRows.reserveCapacity(heartbeats.rowCount)
+            for row in 0..<heartbeats.rowCount { heartbeatRows[RegistrationID(try heartbeats.int64(row, 0))] = row }
         }
-        var born = 0
+        var inserted = 0
         var devices: [RegisteredDevice] = []
         devices.reserveCapacity(batch.decisions.count)
         for place in batch.decisions.indices {
             let row = batch.decisions[place].row
             let record: DeviceRecord
-            if let id = row.id, let beats, let beat = beatRows[id], let shown = ground.shown[id] {
+            if let id = row.id, let heartbeats, let heartbeat = heartbeatRows[id], let shown = snapshot.shown[id] {
                 record = DeviceRecord(
-                    id, row, named: ground.incoming[place].registration, badge: try beats.int32(beat, 1),
-                    registeredAt: try beats.instant(beat, 2),
+                    id, row, named: snapshot.incoming[place].registration, badge: try heartbeats.int32(heartbeat, 1),
+                    registeredAt: try heartbeats.instant(heartbeat, 2),
                     createdAt: shown.createdAt, attributes: shown.attributes)
-            } else if row.id == nil, let births, born < births.rowCount {
+            } else if row.id == nil, let insertedRows, inserted < insertedRows.rowCount {
                 record = DeviceRecord(
-                    RegistrationID(try births.int64(born, 0)), row, named: ground.incoming[place].registration,
-                    badge: max(ground.incoming[place].registration.badge ?? 0, 0),
-                    registeredAt: try births.instant(born, 2), createdAt: try births.instant(born, 1),
-                    attributes: try births.json(born, 3))
-                born += 1
+                    RegistrationID(try insertedRows.int64(inserted, 0)), row,
+                    named: snapshot.incoming[place].registration,
+                    badge: max(snapshot.incoming[place].registration.badge ?? 0, 0),
+                    registeredAt: try insertedRows.instant(inserted, 2),
+                    createdAt: try insertedRows.instant(inserted, 1),
+                    attributes: try insertedRows.json(inserted, 3))
+                inserted += 1
             } else {
                 throw .unexpectedShape(statement: "registration_beat", column: 0)
             }
@@ -138,7 +140,7 @@ struct RegistrationWriting: Sendable {
     }
 
     private func insert(now: WallInstant?) -> Query {
-        let (places, decisions, incoming) = (batch.created, batch.decisions, ground.incoming)
+        let (places, decisions, incoming) = (batch.created, batch.decisions, snapshot.incoming)
         return Query(RegistrationSQL.insert) {
             $0.int64(app.value)
             $0.int64Array(places.map { decisions[$0].row.route.value })
@@ -152,18 +154,18 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    private func beat(now: WallInstant?) -> Query {
+    private func heartbeat(now: WallInstant?) -> Query {
         let places = batch.beating
-        return Query(RegistrationSQL.beat) {
+        return Query(RegistrationSQL.heartbeat) {
             $0.int64Array(places.map { batch.decisions[$0].row.id?.value })
-            $0.instantArray(places.map { ground.incoming[$0].registration.asOf })
+            $0.instantArray(places.map { snapshot.incoming[$0].registration.asOf })
             $0.instant(now)
         }
     }
 
     /// token, user, locale, time zone, app version, tags, attributes.
     private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
-        let (decisions, incoming) = (batch.decisions, ground.incoming)
+        let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         parameters.array(.bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
         parameters.textArray(places.map { decisions[$0].row.user })
         parameters.textArray(places.map { decisions[$0].row.locale })
@@ -176,12 +178,12 @@ struct RegistrationWriting: Sendable {
             places.map { incoming[$0].registration.attributes.written(clearing: Array("{}".utf8)) })
     }
 
-    private func tell(now: WallInstant?) -> Query {
-        Query(RegistrationSQL.tell) {
-            $0.int64Array(batch.told.map(\.registration.value))
-            $0.int32Array(batch.told.map(\.generation.value))
-            $0.int16Array(batch.told.map(\.provider.rawValue))
-            $0.int16Array(batch.told.map(\.verdict.rawValue))
+    private func feedback(now: WallInstant?) -> Query {
+        Query(RegistrationSQL.feedback) {
+            $0.int64Array(batch.events.map(\.registration.value))
+            $0.int32Array(batch.events.map(\.generation.value))
+            $0.int16Array(batch.events.map(\.provider.rawValue))
+            $0.int16Array(batch.events.map(\.verdict.rawValue))
             $0.instant(now)
         }
     }
@@ -190,12 +192,12 @@ struct RegistrationWriting: Sendable {
 extension DeviceRecord {
     /// - Parameter said: names the environment and topic of the row's route.
     fileprivate init(
-        _ id: RegistrationID, _ row: StoredRegistration, named said: DeviceRegistration, badge: Int32,
+        _ id: RegistrationID, _ row: StoredRegistration, named input: DeviceRegistration, badge: Int32,
         registeredAt: WallInstant, createdAt: WallInstant, attributes: [UInt8]
     ) {
         self.init(
             id: id, installation: row.installation, kind: row.kind, provider: row.provider,
-            environment: said.environment, topic: said.topic, token: row.token, state: row.state, badge: badge,
+            environment: input.environment, topic: input.topic, token: row.token, state: row.state, badge: badge,
             registeredAt: registeredAt, createdAt: createdAt, user: row.user, locale: row.locale,
             timeZone: row.timeZone, appVersion: row.appVersion, tags: row.tags, attributes: attributes)
     }

@@ -48,12 +48,12 @@ extension RegistryStore {
             let rows = try await pool.read(query)
             return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
-        if let found { slugs.keep(found) }
+        if let found { slugs.cache(found) }
         return found
     }
 
     /// The same where it takes no question to the database; nil: it does.
-    package func appAtHand(slug: String) -> AppRecord? { slugs[slug] }
+    package func cachedApp(slug: String) -> AppRecord? { slugs[slug] }
 
     /// Where it moves the quiet hours, whoever waits for their end is looked at again: so many parcels with the change itself,
     /// and then, as many at a time, the others and who came to wait by the old hours before the change was there for all.
@@ -76,7 +76,7 @@ extension RegistryStore {
             return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
         guard let changed else { return nil }
-        slugs.keep(changed)
+        slugs.cache(changed)
         if change.movesQuietHours {
             try await translating { () throws(PostgresError) in try await wake(app, atOnce: wokenMax, now: now) }
         }
@@ -110,7 +110,7 @@ extension RegistryStore {
         }
         slugs.forget(app)
         routes.forget(app: app)
-        bell.ring(.credentials)
+        notifier.notify(.credentials)
         return answers[0].affectedRows == 1
     }
 }
@@ -141,9 +141,9 @@ extension AppSettings {
         guard let days = members["stale_after_days"] else { return }
         guard let days = days.object else { return nil }
         for provider in Provider.allCases {
-            guard let said = days[provider.name] else { continue }
-            let number = said.integer.flatMap(Int32.init(exactly:))
-            guard said.isNull || number != nil else { return nil }
+            guard let value = days[provider.name] else { continue }
+            let number = value.integer.flatMap(Int32.init(exactly:))
+            guard value.isNull || number != nil else { return nil }
             stale[provider] = number
         }
     }
@@ -210,7 +210,7 @@ package final class SlugCache: Sendable {
         known.withLock { apps in apps = apps.filter { $0.value.app.id != app } }
     }
 
-    func keep(_ app: AppRecord) {
+    func cache(_ app: AppRecord) {
         known.withLock { apps in
             if apps.count >= Self.entriesMax { apps.removeAll(keepingCapacity: true) }
             apps[app.slug] = (app, Clocks.monotonicNow() + freshFor)

@@ -35,7 +35,7 @@ extension RegistryStore {
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert, idempotency: IdempotencyClaim,
         answer: @Sendable (Int32?) -> [UInt8]
-    ) async throws(StoreFault) -> OnceReply {
+    ) async throws(StoreFault) -> IdempotentReply {
         precondition(count >= 0)
         let query = Self.consume(count, app, installation, kind)
         return try await translating { () throws(PostgresError) in
@@ -60,7 +60,7 @@ extension RegistryStore {
     package func consumeBadge(
         _ count: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)], idempotency: IdempotencyClaim?,
         answer: @Sendable (NamedBadge?) -> [UInt8]
-    ) async throws(StoreFault) -> OnceReply {
+    ) async throws(StoreFault) -> IdempotentReply {
         precondition(count >= 0)
         let queries = Self.byToken(BadgeSQL.consumeByToken, count, app, readings)
         return try await translating { () throws(PostgresError) in

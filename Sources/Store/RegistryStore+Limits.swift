@@ -36,13 +36,13 @@ package struct AppLimitChange: Equatable, Sendable {
 extension AppSettings {
     /// False: not written by us.
     mutating func readLimits(_ stored: JSONObject) -> Bool {
-        if let said = stored["quiet_hours"], !said.isNull {
-            let minutes = ["from", "to"].compactMap { said.object?[$0]?.string.flatMap(QuietHours.minute) }
+        if let value = stored["quiet_hours"], !value.isNull {
+            let minutes = ["from", "to"].compactMap { value.object?[$0]?.string.flatMap(QuietHours.minute) }
             guard minutes.count == 2, let hours = QuietHours(from: minutes[0], to: minutes[1]) else { return false }
             quietHours = hours
         }
-        if let said = stored["daily_cap"], !said.isNull {
-            guard let cap = said.integer.flatMap(Int32.init(exactly:)), cap > 0 else { return false }
+        if let value = stored["daily_cap"], !value.isNull {
+            guard let cap = value.integer.flatMap(Int32.init(exactly:)), cap > 0 else { return false }
             dailyCap = cap
         }
         return true

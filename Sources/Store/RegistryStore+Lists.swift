@@ -3,16 +3,16 @@ import PushModel
 
 extension RegistryStore {
     /// Rows that one page passes, where not all of them are asked for.
-    static let walkMax = 5_000
+    static let scanMax = 5_000
 
     /// What follows a cursor. nil: the cursor comes from a list that goes another way.
     package func devices(
         app: AppID, _ filter: DeviceFilter, after cursor: DeviceCursor? = nil, limit: Int
     ) async throws(StoreFault) -> DevicePage? {
         precondition(limit > 0)
-        let walk = filter.walk
-        guard cursor.map({ $0.walk == walk }) ?? true else { return nil }
-        let rowsMax = filter.isPassingOthers ? max(limit, Self.walkMax) : limit
+        let scan = filter.scan
+        guard cursor.map({ $0.scan == scan }) ?? true else { return nil }
+        let rowsMax = filter.isPassingOthers ? max(limit, Self.scanMax) : limit
         let query = Query(filter, app, rowsMax: rowsMax, after: cursor)
         return try await translating { () throws(PostgresError) in
             let options = TransactionOptions(isReadOnly: true)
@@ -26,8 +26,8 @@ extension RegistryStore {
             var next: DeviceCursor?
             if row > 0, row < passed.rowCount || passed.rowCount == rowsMax {
                 next = DeviceCursor(
-                    walk: walk, id: try passed.int64(row - 1, 0), kind: try passed.int16(row - 1, 1),
-                    installation: walk == .named ? try passed.text(row - 1, 2) : "")
+                    scan: scan, id: try passed.int64(row - 1, 0), kind: try passed.int16(row - 1, 1),
+                    installation: scan == .named ? try passed.text(row - 1, 2) : "")
             }
             return DevicePage(devices: try await records(ids, app), next: next)
         }
@@ -86,11 +86,11 @@ extension Query {
         var parameters = Parameters()
         parameters.filter(filter, app, rowsMax: rowsMax, after: cursor)
         guard let condition = filter.condition else {
-            self.init(DeviceListSQL.statement(filter.walk), parameters)
+            self.init(DeviceListSQL.statement(filter.scan), parameters)
             return
         }
         let filterSQL = FilterSQL(condition.expression, now: condition.now, adding: &parameters)
-        self.init(DeviceListSQL.statement(filter.walk, filteredBy: filterSQL), parameters)
+        self.init(DeviceListSQL.statement(filter.scan, filteredBy: filterSQL), parameters)
     }
 }
 
@@ -102,7 +102,7 @@ extension Parameters {
         int16(filter.provider?.rawValue)
         int16(filter.state?.rawValue)
         int16(filter.kind?.rawValue)
-        let silent = filter.silentSince ?? []
+        let silent = filter.staleCutoffs ?? []
         int16Array(silent.map(\.provider.rawValue))
         instantArray(silent.map(\.instant))
         int64(Int64(rowsMax))
@@ -110,6 +110,6 @@ extension Parameters {
         // The walk by kind and id begins with the kind that is asked for.
         int16(cursor?.kind ?? filter.kind?.rawValue ?? 0)
         text(cursor?.installation ?? "")
-        bool(filter.silentSince != nil)
+        bool(filter.staleCutoffs != nil)
     }
 }

@@ -37,7 +37,7 @@ extension RegistryStore {
             $0.text(installation)
             $0.int16(kind?.rawValue)
         }
-        let look = Query(RegistrationSQL.device) {
+        let query = Query(RegistrationSQL.device) {
             $0.int64(app.value)
             $0.text(installation)
         }
@@ -60,7 +60,7 @@ extension RegistryStore {
                     }
                     let changed = rows.filter(\.isChanged)
                     let writing = changed.isEmpty ? [] : [Self.write(changed)]
-                    let answers = try await transaction.runAndCommit(writing + [look])
+                    let answers = try await transaction.runAndCommit(writing + [query])
                     return .patched(try DeviceRecord.all(in: answers[answers.count - 1]))
                 }
             }

@@ -93,7 +93,7 @@ extension RegistryStore {
             let options = TransactionOptions(lockTimeout: Self.lockTimeout)
             let named = incoming
             return try await pool.transaction(options) { transaction throws(PostgresError) in
-                let found = try await RegistrationLookUp(named, app: app).run(in: transaction)
+                let found = try await RegistrationLookup(named, app: app).run(in: transaction)
                 let batch = RegistrationBatch(found.incoming, stored: found.stored)
                 let writing = RegistrationWriting(batch, on: found, app: app)
                 return try writing.devices(in: try await transaction.runAndCommit(writing.queries(now: now)))
@@ -118,7 +118,7 @@ extension RegistryStore {
         parameters.text(name.topic)
         let answers = try await pool.run([Query(AppSQL.addRoute, parameters), Query(AppSQL.findRoute, parameters)])
         let route = RouteID(try answers[1].int64(0, 0))
-        routes.keep(route, as: name)
+        routes.cache(route, as: name)
         return route
     }
 }

@@ -38,23 +38,23 @@ extension RegistryStore {
         return try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) -> UndoReply in
-                    let told = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
-                    guard told.rowCount == 1 else { return .unknownFeedback }
-                    guard let verdict = FeedbackVerdict(rawValue: try told.int16(0, 2)) else {
+                    let found = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
+                    guard found.rowCount == 1 else { return .unknownFeedback }
+                    guard let verdict = FeedbackVerdict(rawValue: try found.int16(0, 2)) else {
                         throw .unexpectedShape(statement: "undo_retirement", column: 2)
                     }
-                    let said = Retirement(
-                        verdict: verdict, generation: TokenGeneration(try told.int32(0, 1)),
-                        isUndone: try told.bool(0, 3))
+                    let retired = Retirement(
+                        verdict: verdict, generation: TokenGeneration(try found.int32(0, 1)),
+                        isUndone: try found.bool(0, 3))
                     return try await Self.undo(
-                        said, feedback: id, of: RegistrationID(try told.int64(0, 0)), app, now, in: transaction)
+                        retired, feedback: id, of: RegistrationID(try found.int64(0, 0)), app, now, in: transaction)
                 }
             }
         }
     }
 
     private static func undo(
-        _ said: Retirement, feedback: Int64, of registration: RegistrationID, _ app: AppID, _ now: WallInstant?,
+        _ retired: Retirement, feedback: Int64, of registration: RegistrationID, _ app: AppID, _ now: WallInstant?,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> UndoReply {
         var name = Parameters()
@@ -68,14 +68,14 @@ extension RegistryStore {
         else { throw .unexpectedShape(statement: "undo_lock", column: 1) }
         let installation = try row.text(0, 0)
         let decision = TokenLifecycle.undo(
-            said, state: state, generation: TokenGeneration(try row.int32(0, 3)),
-            isHeldElsewhere: try answers[1].bool(0, 0))
+            retired, state: state, generation: TokenGeneration(try row.int32(0, 3)),
+            isTokenTaken: try answers[1].bool(0, 0))
         var writing: [Query] = []
         switch decision {
         case .notARetirement: return .notARetirement
         case .replaced: return .replaced
         case .moved: return .moved
-        case .standing: break
+        case .inEffect: break
         case .revived(let generation):
             writing = [
                 Query(UndoSQL.revive) {
@@ -89,11 +89,11 @@ extension RegistryStore {
                 },
             ]
         }
-        let look = Query(RegistrationSQL.device) {
+        let query = Query(RegistrationSQL.device) {
             $0.int64(app.value)
             $0.text(installation)
         }
-        let done = try await transaction.runAndCommit(writing + [look])
+        let done = try await transaction.runAndCommit(writing + [query])
         guard let record = try DeviceRecord.all(in: done[done.count - 1]).first(where: { $0.kind == kind }) else {
             throw .unexpectedShape(statement: "registration_device", column: 0)
         }

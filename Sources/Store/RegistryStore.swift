@@ -6,13 +6,13 @@ import Synchronization
 /// The registry: who has which token, and which badge.
 package struct RegistryStore: Sendable {
     let pool: PostgresPool
-    let bell: WorkBell
+    let notifier: WorkNotifier
     let routes = RouteCache()
     let slugs: SlugCache
 
-    package init(pool: PostgresPool, bell: WorkBell, appsFreshFor: Duration = SlugCache.usuallyFreshFor) {
+    package init(pool: PostgresPool, notifier: WorkNotifier, appsFreshFor: Duration = SlugCache.usuallyFreshFor) {
         self.pool = pool
-        self.bell = bell
+        self.notifier = notifier
         slugs = SlugCache(freshFor: appsFreshFor)
     }
 
@@ -74,7 +74,7 @@ final class RouteCache: Sendable {
 
     subscript(name: Name) -> RouteID? { known.withLock { $0[name] } }
 
-    func keep(_ route: RouteID, as name: Name) {
+    func cache(_ route: RouteID, as name: Name) {
         known.withLock { routes in
             if routes.count >= Self.entriesMax { routes.removeAll(keepingCapacity: true) }
             routes[name] = route

@@ -63,12 +63,12 @@ struct SliceCut: Sendable {
 
 extension Query {
     /// - Parameter endings: ordered by state and reason, each once.
-    static func addReasons(_ endings: [EndingCount], to message: MessageID) -> Query {
+    static func addReasons(_ terminalCounts: [TerminalCount], to message: MessageID) -> Query {
         Query(PlanSQL.reasons) {
             $0.uuid(message.value)
-            $0.int16Array(endings.map(\.ending.state.rawValue))
-            $0.textArray(endings.map(\.ending.reason))
-            $0.int64Array(endings.map { Int64($0.count) })
+            $0.int16Array(terminalCounts.map(\.terminalStatus.state.rawValue))
+            $0.textArray(terminalCounts.map(\.terminalStatus.reason))
+            $0.int64Array(terminalCounts.map { Int64($0.count) })
         }
     }
 }

@@ -23,13 +23,13 @@ package final class SliceSizes: Sendable {
     /// A slice that looked at so many took so long.
     package func note(_ time: Duration, for ids: Int, of message: MessageID) {
         let times = time > .zero ? Self.aim / time : Double(Self.growthMax)
-        keep(Int(Double(ids) * min(times, Double(Self.growthMax))), message)
+        store(Int(Double(ids) * min(times, Double(Self.growthMax))), message)
     }
 
     /// It failed, maybe for its size.
-    package func noteFailed(_ ids: Int, of message: MessageID) { keep(ids / 4, message) }
+    package func noteFailed(_ ids: Int, of message: MessageID) { store(ids / 4, message) }
 
-    private func keep(_ ids: Int, _ message: MessageID) {
+    private func store(_ ids: Int, _ message: MessageID) {
         known.withLock { known in
             if known.count >= Self.messagesMax, known[message] == nil { known = [:] }
             known[message] = max(Self.least, ids)

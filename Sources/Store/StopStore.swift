@@ -15,7 +15,7 @@ package struct StopStore: Sendable {
     private static let messagesMax: Int64 = 256
 
     private let pool: PostgresPool
-    private let bell: WorkBell
+    private let notifier: WorkNotifier
     private let steps: (any StepListener)?
     private let movedMax: Int64
     private let endedMax: Int64
@@ -25,12 +25,12 @@ package struct StopStore: Sendable {
     ///   - movedMax: parcels that one transaction holds or releases.
     ///   - endedMax: parcels that one transaction ends.
     package init(
-        pool: PostgresPool, bell: WorkBell, steps: (any StepListener)? = nil, movedMax: Int64 = Self.movedMax,
+        pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil, movedMax: Int64 = Self.movedMax,
         endedMax: Int64 = Self.endedMax
     ) {
         precondition(movedMax > 0 && endedMax > 0)
         self.pool = pool
-        self.bell = bell
+        self.notifier = notifier
         self.steps = steps
         self.movedMax = movedMax
         self.endedMax = endedMax
@@ -41,7 +41,7 @@ package struct StopStore: Sendable {
         let isStopped: Bool
         let isOver: Bool
         /// What waits for its rate waits no longer.
-        let isUnpaced: Bool
+        let isRateLifted: Bool
     }
 
     /// Everything that there is to do; returns how many parcels it was about.
@@ -57,7 +57,7 @@ package struct StopStore: Sendable {
         repeat {
             found = try await page(after: last, now: now)
             // Held first of all: what is still among the ready ones stands in others' way.
-            for message in found where message.isStopped { count += try await hold(message.message) }
+            for message in found where message.isStopped { count += try await putOnHold(message.message) }
             for message in found where message.isOver {
                 do throws(StoreFault) { count += try await end(message.message, now: now) } catch {
                     guard case .damaged(let place) = error else { throw error }
@@ -66,7 +66,7 @@ package struct StopStore: Sendable {
             }
             for message in found where !message.isStopped {
                 count += try await release(message.message, now: now)
-                if message.isUnpaced { count += try await unpace(message.message, now: now) }
+                if message.isRateLifted { count += try await liftRates(message.message, now: now) }
             }
             last = found.last?.message ?? last
         } while found.count == Int(Self.messagesMax)
@@ -87,12 +87,12 @@ package struct StopStore: Sendable {
             return try (0..<rows.rowCount).map { row throws(PostgresError) in
                 Found(
                     message: try rows.uuid(row, 0), isStopped: try rows.bool(row, 1), isOver: try rows.bool(row, 2),
-                    isUnpaced: try rows.bool(row, 3))
+                    isRateLifted: try rows.bool(row, 3))
             }
         }
     }
 
-    private func hold(_ message: UniversalID) async throws(StoreFault) -> Int {
+    private func putOnHold(_ message: UniversalID) async throws(StoreFault) -> Int {
         try await whileFull(movedMax) { () throws(StoreFault) in
             try await affected(.holding(message, atMost: movedMax))
         }
@@ -101,15 +101,15 @@ package struct StopStore: Sendable {
     private func release(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
         try await whileFull(movedMax) { () throws(StoreFault) in
             let count = try await affected(.moving(message, by: StopSQL.release, atMost: movedMax, now: now))
-            if count > 0 { bell.ring(.parcels) }
+            if count > 0 { notifier.notify(.parcels) }
             return count
         }
     }
 
-    private func unpace(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
+    private func liftRates(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
         try await whileFull(movedMax) { () throws(StoreFault) in
             let count = try await affected(.moving(message, by: RateSQL.release, atMost: movedMax, now: now))
-            if count > 0 { bell.ring(.parcels) }
+            if count > 0 { notifier.notify(.parcels) }
             return count
         }
     }
@@ -180,7 +180,7 @@ package struct StopStore: Sendable {
 
 extension Query {
     static func holding(_ message: UniversalID, atMost limit: Int64 = StopStore.movedMax) -> Query {
-        Query(StopSQL.hold) {
+        Query(StopSQL.putOnHold) {
             $0.uuid(message)
             $0.int64(limit)
         }
@@ -220,6 +220,6 @@ extension UnsentParcel {
             id: ParcelID(try rows.int64(row, 0)), message: MessageID(try rows.uuid(row, 1)),
             epoch: try rows.int32(row, 2), settles: try rows.int32(row, 3), attempt: try rows.int16(row, 4),
             mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0),
-            members: members.map(RegistrationID.init), settledBits: settled, heldBits: held)
+            members: members.map(RegistrationID.init), settledBits: settled, deferredBits: held)
     }
 }

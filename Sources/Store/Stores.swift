@@ -11,7 +11,7 @@ package struct Stores: Sendable {
     package let credentials: CredentialStore
     package let keys: KeyStore
     package let sweeper: Sweeper
-    package let bell: WorkBell
+    package let notifier: WorkNotifier
 
     /// - Parameters:
     ///   - steps: nil in production.
@@ -19,13 +19,13 @@ package struct Stores: Sendable {
     package init(
         pool: PostgresPool, steps: (any StepListener)? = nil, appsFreshFor: Duration = SlugCache.usuallyFreshFor
     ) {
-        bell = WorkBell(pool: pool)
-        registry = RegistryStore(pool: pool, bell: bell, appsFreshFor: appsFreshFor)
-        messages = MessageStore(pool: pool, bell: bell, steps: steps)
-        parcels = ParcelStore(pool: pool, bell: bell, steps: steps)
-        stops = StopStore(pool: pool, bell: bell, steps: steps)
+        notifier = WorkNotifier(pool: pool)
+        registry = RegistryStore(pool: pool, notifier: notifier, appsFreshFor: appsFreshFor)
+        messages = MessageStore(pool: pool, notifier: notifier, steps: steps)
+        parcels = ParcelStore(pool: pool, notifier: notifier, steps: steps)
+        stops = StopStore(pool: pool, notifier: notifier, steps: steps)
         feedback = FeedbackStore(pool: pool)
-        credentials = CredentialStore(pool: pool, bell: bell)
+        credentials = CredentialStore(pool: pool, notifier: notifier)
         keys = KeyStore(pool: pool)
         sweeper = Sweeper(pool: pool)
     }

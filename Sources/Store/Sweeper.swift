@@ -63,7 +63,7 @@ package struct Sweeper: Sendable {
         let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries)
-            let strays = try await HistoryPartitions(pool: pool).keep(daysKept: retention.historyDays, now: now)
+            let strays = try await HistoryPartitions(pool: pool).maintain(daysKept: retention.historyDays, now: now)
             let entries = try await sweepFeedback(retention.feedbackDays, now)
             let removed = try await AppRemover(pool: pool).removeSome()
             return answers.reduce(strays + entries + removed) { $0 + $1.affectedRows }

@@ -4,7 +4,7 @@ import Reactor
 import Synchronization
 
 /// What a lane has, for metrics. As of the last turn.
-package struct LaneCensus: Equatable, Sendable {
+package struct LaneSnapshot: Equatable, Sendable {
     package var connections = 0
     package var streamsOpen = 0
     /// What the peer allows on the connections that there are.
@@ -38,7 +38,7 @@ package actor Lane: PinnedActor {
 
     /// Where the loop leaves the census, and finds the way back to the lane.
     private final class Published: Sendable {
-        let census = Mutex(LaneCensus())
+        let census = Mutex(LaneSnapshot())
         let lane = Mutex(WeakLane())
     }
 
@@ -63,7 +63,7 @@ package actor Lane: PinnedActor {
         published.lane.withLock { $0.lane = self }
     }
 
-    package nonisolated var census: LaneCensus { published.census.withLock { $0 } }
+    package nonisolated var census: LaneSnapshot { published.census.withLock { $0 } }
 
     /// Whether requests may be handed over, as the observer was told last: from any thread, at any time. True before
     /// anything was tried.
@@ -103,14 +103,14 @@ package actor Lane: PinnedActor {
     }
 
     /// An answer said that the credential is refused: as if the peer had said so by GOAWAY. What waits comes back at
-    /// once, what is in flight runs to its answer, every connection closes; after `LaneLimits.credentialRest`, or
+    /// once, what is in flight runs to its answer, every connection closes; after `LaneLimits.credentialBackoff`, or
     /// `retry()`, one dial tries. Until an answer shows that the credential is taken, one request goes out at a time.
     ///
     /// While the lane is blocked for that, and about connections that were there the time before, it is no news and
     /// nothing happens: so every refusal may be told as it comes.
     /// - Parameter reason: the provider's word; it is logged.
     /// - Parameter connection: where the answer was heard (`Answer.origin`).
-    package nonisolated func refuseCredential(reason: String, heardOn connection: ConnectionID? = nil) {
+    package nonisolated func refuseCredential(reason: String, receivedOn connection: ConnectionID? = nil) {
         enter { $0.refuseCredential(reason, connection) }
     }
 

@@ -24,9 +24,9 @@ struct LaneBuffers {
 
     /// Empty, with room.
     mutating func takeFrames() -> [UInt8] {
-        var lent: [UInt8] = []
-        swap(&lent, &frames)
-        return lent
+        var borrowed: [UInt8] = []
+        swap(&borrowed, &frames)
+        return borrowed
     }
     mutating func giveBack(frames: consuming [UInt8]) { self.frames = frames }
 
@@ -43,8 +43,8 @@ struct LaneBuffers {
 
     private static func take(_ idle: inout [UInt8]) -> [UInt8] {
         if idle.isEmpty { return [UInt8](repeating: 0, count: LaneBuffers.readBytes) }
-        var lent: [UInt8] = []
-        swap(&lent, &idle)
-        return lent
+        var borrowed: [UInt8] = []
+        swap(&borrowed, &idle)
+        return borrowed
     }
 }

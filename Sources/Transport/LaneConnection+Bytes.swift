@@ -7,12 +7,12 @@ import TLS
 // Bytes in and out: socket, TLS, HTTP/2.
 extension LaneConnection {
     /// The other connections of the thread get their turn between.
-    private static let readsPerTurnMax = 8
+    private static let readsPerTickMax = 8
 
     func readArrived() {
         var buffer = core.buffers.takeCiphertext()
         defer { core.buffers.giveBack(ciphertext: buffer) }
-        for _ in 0..<LaneConnection.readsPerTurnMax {
+        for _ in 0..<LaneConnection.readsPerTickMax {
             guard let socket else { return }
             do throws(ReactorError) {
                 switch try socket.read(into: &buffer) {
@@ -27,7 +27,7 @@ extension LaneConnection {
     }
 
     private func take(_ bytes: Span<UInt8>) {
-        machine.heard(core.loop.now)
+        machine.noteActivity(core.loop.now)
         core.touch(self)
         if machine.phase == .tunnelling { takeProxyAnswer(bytes) } else { takeCiphertext(bytes) }
     }
@@ -115,7 +115,7 @@ extension LaneConnection {
 extension ConnectionMachine.Phase {
     var isBeforeOpen: Bool {
         switch self {
-        case .resolving, .connecting, .tunnelling, .securing, .greeting: true
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings: true
         case .open, .draining, .closed: false
         }
     }

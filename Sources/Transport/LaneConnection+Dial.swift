@@ -50,10 +50,10 @@ extension LaneConnection {
         switch tunnel?.take(bytes) {
         case .needsMore, nil: return
         case .refused(let status): fail(.unreachable, status.map { "proxy answered \($0)" } ?? "proxy speaks no HTTP")
-        case .open(let rest):
+        case .open(let remaining):
             tunnel = nil
             handle(.tunnelled)
-            takeCiphertext(rest.span)
+            takeCiphertext(remaining.span)
         }
     }
 
@@ -68,7 +68,7 @@ extension LaneConnection {
         flush()
     }
 
-    func greet() {
+    func sendPreface() {
         guard tls?.alpn == "h2" else { return fail(.tlsRefused, "the peer did not choose h2") }
         do throws(HTTP2Fault) {
             session = try HTTP2ClientSession(core.settings.sessionSettings)

@@ -8,7 +8,7 @@ extension LaneConnection {
     /// How many requests it takes now.
     var room: Int {
         guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
-        let limit = core.trust.isDoubted ? 1 : core.window.limit
+        let limit = core.trust.isSuspected ? 1 : core.window.limit
         return min(session.room, max(0, limit - streams.count))
     }
 
@@ -82,12 +82,12 @@ extension LaneConnection {
                 hasEnded = true
                 note(answer, of: session)
             case .goAway(_, _, let debugBytes):
-                let said = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
+                let reason = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
                 // A goodbye in two steps may keep its reason for the second one.
-                if machine.phase == .draining(.goAway), farewell?.refusesCredential != true {
-                    isRefusedLate = isRefusedLate || said?.refusesCredential == true
+                if machine.phase == .draining(.goAway), goAwayReason?.refusesCredential != true {
+                    isRefusedLate = isRefusedLate || reason?.refusesCredential == true
                 }
-                if farewell?.refusesCredential != true { farewell = said ?? farewell }
+                if goAwayReason?.refusesCredential != true { goAwayReason = reason ?? goAwayReason }
                 // Before the refused requests that follow: they are sent elsewhere.
                 isLeaving = true
                 follow.append(.goAway)
@@ -96,7 +96,7 @@ extension LaneConnection {
             }
         }
         if hasEnded || !follow.isEmpty { core.touch(self) }
-        if isRefusedLate && core.machine.isNews(refusalOn: id) { core.drains(self, .goAway) }
+        if isRefusedLate && core.machine.isNew(refusalOn: id) { core.drains(self, .goAway) }
         for event in follow { handle(event) }
         if follow.contains(.settings) { noteStreamLimit() }
         if hasEnded && !isClosed { noteStreams() }
@@ -105,7 +105,7 @@ extension LaneConnection {
     private func note(_ answer: HTTP2Answer, of session: HTTP2ClientSession) {
         guard let flight = streams.close(Int(answer.tag)) else { return }
         // 200 came, and only the polite end of the stream is missing: the provider has taken it.
-        switch answer.status == 200 ? .complete : answer.ending {
+        switch answer.status == 200 ? .complete : answer.conclusion {
         case .complete: respond(answer, flight, session)
         case .refused where !isLeaving: core.queue.refuse(flight, from: id)
         case .refused, .unsent, .lost(wasSent: false): core.queue.giveBack(flight)
@@ -135,7 +135,7 @@ extension LaneConnection {
     func noteAnswer(status: UInt16) {
         machine.answered(core.loop.now)
         core.window.answered()
-        if core.trust.isDoubted && machine.phase == .open && !core.trust.answered(status: status) {
+        if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) {
             handle(.retire)
         }
         // The first answer is proof, and each one while the lane takes nobody for reachable.

@@ -41,7 +41,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     /// Why it failed, in words that hold no secret.
     var detail = ""
     /// The reason in the peer's GOAWAY.
-    var farewell: GoAwayReason?
+    var goAwayReason: GoAwayReason?
 
     init(_ id: ConnectionID, _ core: LaneCore, now: MonotonicInstant) {
         self.id = id
@@ -67,9 +67,9 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         case .connect(let address): connect(to: addresses[address])
         case .tunnel: askProxy()
         case .secure: secure()
-        case .greet: greet()
-        case .tellOpen: core.opened(self)
-        case .tellDraining(let reason): core.drains(self, reason)
+        case .sendPreface: sendPreface()
+        case .reportOpen: core.opened(self)
+        case .reportDraining(let reason): core.drains(self, reason)
         case .ping(let payload): ping(payload)
         case .close(let end, let politely): close(end, politely)
         }
@@ -93,7 +93,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
 
     private func close(_ end: ConnectionEnd, _ politely: Bool) {
         if case .lost = end, streams.count > 0 { core.window.lost() }
-        if politely { sayGoodbye() }
+        if politely { sendGoAway() }
         if let timer { core.loop.cancel(timer) }
         timer = nil
         dropSocket()
@@ -104,7 +104,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         core.closed(self, end)
     }
 
-    private func sayGoodbye() {
+    private func sendGoAway() {
         do throws(HTTP2Fault) { try session?.submitGoAway(.noError) } catch { return }
         writeOut()
         tls?.close()

@@ -20,7 +20,7 @@ extension LaneCore {
     }
 
     func refuseCredential(_ reason: String, _ id: ConnectionID?) {
-        guard machine.isNews(refusalOn: id) else { return }
+        guard machine.isNew(refusalOn: id) else { return }
         trust.refused()
         note(.credentialRefused(reason: reason))
         decide(.credentialRefused)

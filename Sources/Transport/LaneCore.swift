@@ -6,7 +6,7 @@ import Reactor
 /// A lane's state on its thread: the queue, the connections, and the machine that decides about them.
 ///
 /// What arrives in a turn is gathered; at the turn's end requests leave, frames are written, answers are delivered.
-final class LaneCore: TurnHandler, TimerHandler {
+final class LaneCore: TickHandler, TimerHandler {
     let settings: LaneSettings
     let loop: ReactorLoop
     let observer: any LaneObserver
@@ -32,12 +32,12 @@ final class LaneCore: TurnHandler, TimerHandler {
     private var timerAt: MonotonicInstant?
     private var lastEvent = LaneEvent.connected
     private var drained: [CheckedContinuation<Void, Never>] = []
-    private(set) var census = LaneCensus()
-    let publish: @Sendable (LaneCensus) -> Void
+    private(set) var census = LaneSnapshot()
+    let publish: @Sendable (LaneSnapshot) -> Void
 
     init(
         _ settings: LaneSettings, on loop: ReactorLoop, observer: any LaneObserver,
-        resolve: @escaping @Sendable (ConnectionID) -> Void, publish: @escaping @Sendable (LaneCensus) -> Void
+        resolve: @escaping @Sendable (ConnectionID) -> Void, publish: @escaping @Sendable (LaneSnapshot) -> Void
     ) {
         self.settings = settings
         self.loop = loop
@@ -56,7 +56,7 @@ final class LaneCore: TurnHandler, TimerHandler {
     func hook() {
         if isHooked { return }
         isHooked = true
-        loop.atEndOfTurn(self)
+        loop.atEndOfTick(self)
     }
 
     /// The connection has frames to write, or room, at the turn's end.
@@ -111,10 +111,10 @@ extension LaneCore {
         if reason == .unresponsive { window.lost() }
         var isRefused = false
         if reason == .goAway {
-            isRefused = connection.farewell?.refusesCredential == true
+            isRefused = connection.goAwayReason?.refusesCredential == true
             if isRefused { trust.refused() }
-            let word = connection.farewell?.word
-            note(isRefused ? .credentialRefused(reason: word ?? "") : .goAway(reason: word))
+            let reason = connection.goAwayReason?.reason
+            note(isRefused ? .credentialRefused(reason: reason ?? "") : .goAway(reason: reason))
         }
         decide(.draining(connection.id, refused: isRefused))
         hook()
@@ -136,11 +136,11 @@ extension LaneCore {
             return .unreachable
         case .lost(let fault):
             note(.connectionLost(fault, detail: connection.detail))
-            return connection.farewell?.refusesCredential == true ? nil : .unreachable
+            return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
         case .drained(.retired): return nil
         case .drained(.unresponsive): return .unreachable
         // A refused credential was counted when the goodbye came.
-        case .drained(.goAway): return connection.farewell?.refusesCredential == true ? nil : .unreachable
+        case .drained(.goAway): return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
         }
     }
 
@@ -159,15 +159,15 @@ extension LaneCore {
             resolve(id)
             connections.last?.adjustTimer()
         case .retire(let id): connections.first { $0.id == id }?.handle(.retire)
-        case .block: tellChange(because: lastEvent)
+        case .block: reportChange(because: lastEvent)
         case .unblock:
             lastEvent = .recovered
-            tellChange(because: .recovered)
+            reportChange(because: .recovered)
         }
     }
 
     /// Who asks on hearing of it finds what was told.
-    private func tellChange(because event: LaneEvent) {
+    private func reportChange(because event: LaneEvent) {
         publishCensus()
         observer.laneChanged(canSend: machine.canSend, because: event)
     }
@@ -180,9 +180,9 @@ extension LaneCore {
 // The turn's end.
 extension LaneCore {
     /// Requests put on streams in one turn, after which the thread's other lanes get theirs.
-    private static let requestsPerTurnMax = 512
+    private static let requestsPerTickMax = 512
 
-    func turnEnds() {
+    func tickEnds() {
         isHooked = false
         let now = loop.now
         handBack(now)
@@ -190,20 +190,20 @@ extension LaneCore {
         flushTouched()
         let room = connections.reduce(0) { $0 + $1.room }
         // A credential that may be refused again is not tried on more connections at once.
-        let roomOrDoubt = trust.isDoubted ? max(room, 1) : room
-        decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrDoubt)))
+        let roomOrUnknown = trust.isSuspected ? max(room, 1) : room
+        decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrUnknown)))
         let nextRound = nextRound(now, room: room)
         if let nextRound, nextRound <= now { hook() }
         deliver()
         setTimer(now, nextRound: nextRound)
-        finishTurn()
+        finishTick()
     }
 
     /// When requests may leave that wait for nothing but the pace, or this thread's other lanes; nil: none do.
     private func nextRound(_ now: MonotonicInstant, room: Int) -> MonotonicInstant? {
         guard room > 0, queue.waiting > 0, unusableSince == nil else {
             // Its part goes to the project's other lanes meanwhile.
-            pace?.rest()
+            pace?.idle()
             return nil
         }
         return pace?.nextAt(now) ?? now
@@ -226,7 +226,7 @@ extension LaneCore {
         guard queue.waiting > 0 else { return }
         let authorization = settings.authorization?.current
         if settings.authorization != nil && authorization == nil { return }
-        var budget = min(LaneCore.requestsPerTurnMax, pace?.allowance(now) ?? .max)
+        var budget = min(LaneCore.requestsPerTickMax, pace?.allowance(now) ?? .max)
         while budget > 0, let run = queue.front, let connection = roomiest() {
             let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
             budget -= sent
@@ -294,7 +294,7 @@ extension LaneCore {
     }
 
     private func deliver() {
-        for (sink, answers) in queue.takeNews() { sink.deliver(answers) }
+        for (sink, answers) in queue.takeChanges() { sink.deliver(answers) }
     }
 }
 
@@ -327,7 +327,7 @@ extension LaneCore {
 
     private static let authorizationPoll: Duration = .milliseconds(100)
 
-    private func finishTurn() {
+    private func finishTick() {
         if queue.unanswered == 0 { buffers.release() }
         publishCensus()
         if machine.isDraining && connections.isEmpty && queue.unanswered == 0 {
@@ -338,7 +338,7 @@ extension LaneCore {
     }
 
     private func publishCensus() {
-        let news = LaneCensus(
+        let news = LaneSnapshot(
             connections: connections.count, streamsOpen: connections.reduce(0) { $0 + $1.streams.count },
             streamsMax: connections.reduce(0) { $0 + $1.streamLimit }, waiting: queue.waiting,
             unanswered: queue.unanswered, canSend: machine.canSend)

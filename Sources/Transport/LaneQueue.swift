@@ -28,8 +28,8 @@ package struct LaneQueue {
         var next: Int32 = 0
         var again: [Again] = []
         var unanswered: Int
-        var isInRing = false
-        var isInNews = false
+        var isQueued = false
+        var isChanged = false
         /// None of it waits; noted where somebody wants to know.
         var isSent = false
         // What this turn has brought.
@@ -52,12 +52,12 @@ package struct LaneQueue {
     private var runs: [Run] = []
     private var freeRuns: [Int32] = []
     /// Batches with waiting requests, in the order of their turns: the urgent ones, and the others.
-    private var urgentRing: [Int32] = []
-    private var ring: [Int32] = []
+    private var urgentQueue: [Int32] = []
+    private var queue: [Int32] = []
     /// While others waited.
     private var urgentInARow = 0
     /// Batches with something to deliver, each once.
-    private var news: [Int32] = []
+    private var changes: [Int32] = []
     private var serials: UInt64 = 0
     package private(set) var waiting = 0
     package private(set) var unanswered = 0
@@ -83,7 +83,7 @@ package struct LaneQueue {
         }
         waiting += batch.requests.count
         unanswered += batch.requests.count
-        enterRing(place)
+        enqueue(place)
     }
 
     package mutating func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
@@ -102,16 +102,16 @@ package struct LaneQueue {
     }
 
     private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
-        for place in urgentRing where isMeant(runs[Int(place)]) { handBack(place, fault) }
-        for place in ring where isMeant(runs[Int(place)]) { handBack(place, fault) }
-        urgentRing.removeAll { !runs[Int($0)].isInRing }
-        ring.removeAll { !runs[Int($0)].isInRing }
+        for place in urgentQueue where isMeant(runs[Int(place)]) { handBack(place, fault) }
+        for place in queue where isMeant(runs[Int(place)]) { handBack(place, fault) }
+        urgentQueue.removeAll { !runs[Int($0)].isQueued }
+        queue.removeAll { !runs[Int($0)].isQueued }
     }
 
     private mutating func handBack(_ place: Int32, _ fault: TransportFault) {
         while let flight = pop(place) { answer(flight, .unsent(fault), from: nil) }
         noteSent(place)
-        runs[Int(place)].isInRing = false
+        runs[Int(place)].isQueued = false
     }
 }
 
@@ -119,8 +119,8 @@ package struct LaneQueue {
 extension LaneQueue {
     /// The batch whose turn it is.
     package var front: Int32? {
-        if urgentInARow >= LaneQueue.urgentInARowMax, let other = ring.first { return other }
-        return urgentRing.first ?? ring.first
+        if urgentInARow >= LaneQueue.urgentInARowMax, let other = queue.first { return other }
+        return urgentQueue.first ?? queue.first
     }
 
     package func batch(_ place: Int32) -> (PushBatch, serial: UInt64) {
@@ -130,7 +130,7 @@ extension LaneQueue {
     /// The batch's next request; nil where none of it waits.
     package mutating func take(_ place: Int32) -> Flight? {
         if let flight = pop(place) { return flight }
-        leaveRing(place)
+        dequeue(place)
         return nil
     }
 
@@ -139,18 +139,18 @@ extension LaneQueue {
     package mutating func giveBack(_ flight: Flight) {
         runs[Int(flight.run)].again.append(Again(request: flight.request, refusals: flight.refusals))
         waiting += 1
-        enterRing(flight.run)
+        enqueue(flight.run)
     }
 
     /// The batch had its quantum, or what there was room for: the next one's turn. It is that one's already where nothing
     /// of the batch waits.
     package mutating func rotate(after place: Int32, sent: Int) {
         if runs[Int(place)].batch.isUrgent {
-            urgentInARow = ring.isEmpty ? 0 : urgentInARow + sent
-            if urgentRing.count > 1 && urgentRing.first == place { urgentRing.append(urgentRing.removeFirst()) }
+            urgentInARow = queue.isEmpty ? 0 : urgentInARow + sent
+            if urgentQueue.count > 1 && urgentQueue.first == place { urgentQueue.append(urgentQueue.removeFirst()) }
         } else {
             urgentInARow = 0
-            if ring.count > 1 && ring.first == place { ring.append(ring.removeFirst()) }
+            if queue.count > 1 && queue.first == place { queue.append(queue.removeFirst()) }
         }
     }
 
@@ -158,15 +158,15 @@ extension LaneQueue {
     /// waits again for a moment.
     package mutating func noteSent(_ place: Int32) {
         let index = Int(place)
-        guard runs[index].batch.tellsWhenSent, !runs[index].isSent, runs[index].waiting == 0 else { return }
+        guard runs[index].batch.reportsWhenSent, !runs[index].isSent, runs[index].waiting == 0 else { return }
         runs[index].isSent = true
-        enterNews(place)
+        noteChanged(place)
     }
 
-    private mutating func enterNews(_ place: Int32) {
-        if runs[Int(place)].isInNews { return }
-        runs[Int(place)].isInNews = true
-        news.append(place)
+    private mutating func noteChanged(_ place: Int32) {
+        if runs[Int(place)].isChanged { return }
+        runs[Int(place)].isChanged = true
+        changes.append(place)
     }
 
     private mutating func pop(_ place: Int32) -> Flight? {
@@ -181,18 +181,18 @@ extension LaneQueue {
         return Flight(run: place, request: runs[index].next - 1, refusals: 0)
     }
 
-    private mutating func enterRing(_ place: Int32) {
-        if runs[Int(place)].isInRing { return }
-        runs[Int(place)].isInRing = true
-        if runs[Int(place)].batch.isUrgent { urgentRing.append(place) } else { ring.append(place) }
+    private mutating func enqueue(_ place: Int32) {
+        if runs[Int(place)].isQueued { return }
+        runs[Int(place)].isQueued = true
+        if runs[Int(place)].batch.isUrgent { urgentQueue.append(place) } else { queue.append(place) }
     }
 
-    private mutating func leaveRing(_ place: Int32) {
-        runs[Int(place)].isInRing = false
+    private mutating func dequeue(_ place: Int32) {
+        runs[Int(place)].isQueued = false
         if runs[Int(place)].batch.isUrgent {
-            urgentRing.removeAll { $0 == place }
+            urgentQueue.removeAll { $0 == place }
         } else {
-            ring.removeAll { $0 == place }
+            queue.removeAll { $0 == place }
         }
     }
 }
@@ -213,7 +213,7 @@ extension LaneQueue {
         precondition(runs[place].unanswered > 0, "each request is answered once")
         runs[place].unanswered -= 1
         unanswered -= 1
-        enterNews(flight.run)
+        noteChanged(flight.run)
         let tag = runs[place].batch.requests[Int(flight.request)].tag
         let origin = connection.map { AnswerOrigin(connection: $0, authorization: flight.authorization) }
         runs[place].answers.append(Answer(tag: tag, kind: kind, origin: origin))
@@ -240,11 +240,11 @@ extension LaneQueue {
     }
 
     /// Hands out what came in this turn, and forgets the batches that are through.
-    package mutating func takeNews() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
-        if news.isEmpty { return [] }
+    package mutating func takeChanges() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
+        if changes.isEmpty { return [] }
         var deliveries: [(sink: any AnswerSink, answers: AnswerBatch)] = []
-        deliveries.reserveCapacity(news.count)
-        for place in news.map({ Int($0) }) {
+        deliveries.reserveCapacity(changes.count)
+        for place in changes.map({ Int($0) }) {
             guard let sink = runs[place].sink else { continue }
             let batch = AnswerBatch(
                 ticket: runs[place].ticket, answers: runs[place].answers, bytes: runs[place].bytes,
@@ -252,15 +252,15 @@ extension LaneQueue {
             deliveries.append((sink, batch))
             runs[place].answers = []
             runs[place].bytes = []
-            runs[place].isInNews = false
+            runs[place].isChanged = false
             if runs[place].unanswered == 0 { free(place) }
         }
-        news.removeAll(keepingCapacity: true)
+        changes.removeAll(keepingCapacity: true)
         return deliveries
     }
 
     private mutating func free(_ place: Int) {
-        if runs[place].isInRing { leaveRing(Int32(place)) }
+        if runs[place].isQueued { dequeue(Int32(place)) }
         runs[place].sink = nil
         runs[place].batch = LaneQueue.nothing
         runs[place].again = []
@@ -275,11 +275,11 @@ extension LaneQueue {
 extension LaneQueue {
     /// Since when the oldest waiting request waits.
     package var waitingSince: MonotonicInstant? {
-        Self.earlier(waitingSince(in: urgentRing), waitingSince(in: ring))
+        Self.earlier(waitingSince(in: urgentQueue), waitingSince(in: queue))
     }
 
-    private func waitingSince(in ring: [Int32]) -> MonotonicInstant? {
-        ring.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()
+    private func waitingSince(in queue: [Int32]) -> MonotonicInstant? {
+        queue.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()
     }
 
     private static func earlier(_ one: MonotonicInstant?, _ other: MonotonicInstant?) -> MonotonicInstant? {
@@ -300,14 +300,15 @@ extension LaneQueue {
     /// When `expire` has something to do next.
     package func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
         Self.earlier(
-            expiry(in: urgentRing, unusableSince, unreachableAfter), expiry(in: ring, unusableSince, unreachableAfter))
+            expiry(in: urgentQueue, unusableSince, unreachableAfter), expiry(in: queue, unusableSince, unreachableAfter)
+        )
     }
 
     private func expiry(
-        in ring: [Int32], _ unusableSince: MonotonicInstant?, _ unreachableAfter: Duration
+        in queue: [Int32], _ unusableSince: MonotonicInstant?, _ unreachableAfter: Duration
     ) -> MonotonicInstant? {
         var earliest: MonotonicInstant?
-        for place in ring where runs[Int(place)].waiting > 0 {
+        for place in queue where runs[Int(place)].waiting > 0 {
             let run = runs[Int(place)]
             var at = run.noStreamAfter + .nanoseconds(1)
             if let unusableSince { at = min(at, max(run.submittedAt, unusableSince) + unreachableAfter) }

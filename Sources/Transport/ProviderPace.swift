@@ -9,15 +9,15 @@ import Synchronization
 /// part among all processes; nobody waits for that answer.
 package final class ProviderPace: Sendable {
     private let shared: Mutex<SharedPace>
-    private let book: Book?
+    private let requester: QuotaRequester?
 
     /// Asks the book that all processes share; nil where it can't be asked.
-    package typealias Book = @Sendable (QuotaAsk) async -> QuotaGrant?
+    package typealias QuotaRequester = @Sendable (QuotaRequest) async -> QuotaGrant?
 
     /// - Parameter book: nil: the whole is this process's.
-    package init(perMinute: Int, book: Book? = nil) {
-        shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: book != nil))
-        self.book = book
+    package init(perMinute: Int, requester: QuotaRequester? = nil) {
+        shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: requester != nil))
+        self.requester = requester
     }
 
     /// A lane's part in it, as long as the lane lives.
@@ -25,10 +25,10 @@ package final class ProviderPace: Sendable {
 
     private func allowance(_ share: SharedPace.Share, _ now: MonotonicInstant) -> Int {
         let (allowance, ask) = shared.withLock { ($0.allowance(share, now), $0.ask(now)) }
-        if let ask, let book {
+        if let ask, let requester {
             Task {
-                let grant = await book(ask)
-                shared.withLock { $0.heard(grant, of: ask, Clocks.monotonicNow()) }
+                let grant = await requester(ask)
+                shared.withLock { $0.receive(grant, of: ask, Clocks.monotonicNow()) }
             }
         }
         return allowance
@@ -49,7 +49,7 @@ package final class ProviderPace: Sendable {
         func allowance(_ now: MonotonicInstant) -> Int { pace.allowance(share, now) }
         func took(_ count: Int) { pace.shared.withLock { $0.took(share, count) } }
         func giveBack(_ count: Int) { pace.shared.withLock { $0.giveBack(share, count) } }
-        func rest() { pace.shared.withLock { $0.rest(share) } }
+        func idle() { pace.shared.withLock { $0.idle(share) } }
         func nextAt(_ now: MonotonicInstant) -> MonotonicInstant { pace.shared.withLock { $0.nextAt(share, now) } }
     }
 }

@@ -12,7 +12,7 @@ package struct ProxyTunnel {
     package enum Result: Equatable {
         case needsMore
         /// What came after the empty line belongs to the conversation behind the proxy.
-        case open(rest: [UInt8])
+        case open(remaining: [UInt8])
         /// nil: the answer is not HTTP.
         case refused(status: Int?)
     }
@@ -33,7 +33,7 @@ package struct ProxyTunnel {
             return answer.count > ProxyTunnel.answerBytesMax ? .refused(status: nil) : .needsMore
         }
         guard let status = Self.status(answer[..<end]) else { return .refused(status: nil) }
-        return (200..<300).contains(status) ? .open(rest: Array(answer[end...])) : .refused(status: status)
+        return (200..<300).contains(status) ? .open(remaining: Array(answer[end...])) : .refused(status: status)
     }
 
     /// Behind the first empty line.

@@ -66,11 +66,11 @@ package struct PushBatch: Sendable {
     /// Its requests leave before those of the lane's other batches.
     package let isUrgent: Bool
     /// Its sink is told when all its requests have streams: `AnswerBatch.isSent`.
-    package let tellsWhenSent: Bool
+    package let reportsWhenSent: Bool
 
     package init(
         idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], frames: [BodyFrame] = [BodyFrame()],
-        requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false, tellsWhenSent: Bool = false
+        requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false, reportsWhenSent: Bool = false
     ) {
         precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
         self.idHeader = idHeader
@@ -80,7 +80,7 @@ package struct PushBatch: Sendable {
         self.requests = requests
         self.noStreamAfter = noStreamAfter
         self.isUrgent = isUrgent
-        self.tellsWhenSent = tellsWhenSent
+        self.reportsWhenSent = reportsWhenSent
     }
 }
 

@@ -10,7 +10,7 @@ private func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.r
 private func texts(_ content: MessageContent, badge: Int32? = nil) throws -> [String] {
     try APNsNotification.compile(content, message: message).payloads.map { payload in
         var bytes = payload.head
-        payload.appendHole(badge: badge, to: &bytes)
+        payload.appendPlaceholder(badge: badge, to: &bytes)
         return String(decoding: bytes + payload.tail, as: UTF8.self)
     }
 }

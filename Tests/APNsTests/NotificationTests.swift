@@ -15,7 +15,7 @@ private func payload(_ content: MessageContent, badge: Int32? = nil) throws -> S
     var bytes: [UInt8] = []
     let payload = try compile(content).payload
     bytes += payload.head
-    payload.appendHole(badge: badge, to: &bytes)
+    payload.appendPlaceholder(badge: badge, to: &bytes)
     bytes += payload.tail
     return String(decoding: bytes, as: UTF8.self)
 }
@@ -82,7 +82,7 @@ struct AlertPayloadTests {
     func literalBadge() throws {
         let content = MessageContent(apns: try json(#"{"aps":{"badge":4}}"#))
         #expect(try payload(content, badge: 9) == #"{"aps":{"badge":4}}"#)
-        #expect(try !compile(content).payload.hasBadgeHole)
+        #expect(try !compile(content).payload.hasBadgePlaceholder)
         #expect(fault(MessageContent(badge: .increment, apns: content.apns)) == .badgeTwice)
     }
 

@@ -168,17 +168,17 @@ struct PushTypeTests {
     @Test("has the priorities that APNs allows it, and none that never wakes the device")
     func priorities() throws {
         for wanted in TypeCase.all {
-            for (wish, value) in [(PushPriority.high, UInt8(10)), (.normal, 5)] {
+            for (control, value) in [(PushPriority.high, UInt8(10)), (.normal, 5)] {
                 var content = try APIMessage(wanted.message).content
-                content.options.priority = wish
+                content.options.priority = control
                 let priority = try? APNsNotification.compile(content, message: message).priority
                 let isAllowed =
                     switch wanted.type {
-                    case .background: wish == .normal
-                    case .voip, .pushToTalk: wish == .high
+                    case .background: control == .normal
+                    case .voip, .pushToTalk: control == .high
                     default: true
                     }
-                #expect(priority == (isAllowed ? value : nil), "\(wanted.type.name) \(wish)")
+                #expect(priority == (isAllowed ? value : nil), "\(wanted.type.name) \(control)")
             }
         }
     }
@@ -230,12 +230,12 @@ struct LiveActivityTests {
         let more =
             #","notification":{"title":"Goal","body":"1:0","localizations":{"fr":{"title":"But"}}},"sound":"horn""#
         let notification = try compile(activity(#"{"event":"update","content-state":{"home":1}}"#, more))
-        let rest = #""sound":"horn"},"event":"update","content-state":{"home":1}"#
+        let remaining = #""sound":"horn"},"event":"update","content-state":{"home":1}"#
         let alerts = notification.payloads.map { String(decoding: $0.head, as: UTF8.self) }
         #expect(
             alerts == [
-                #"{"aps":{"timestamp":1795348800,"alert":{"title":"Goal","body":"1:0","# + rest,
-                #"{"aps":{"timestamp":1795348800,"alert":{"title":"But","body":"1:0","# + rest,
+                #"{"aps":{"timestamp":1795348800,"alert":{"title":"Goal","body":"1:0","# + remaining,
+                #"{"aps":{"timestamp":1795348800,"alert":{"title":"But","body":"1:0","# + remaining,
             ])
     }
 

@@ -4,9 +4,9 @@ import Testing
 @Suite("What a bench is asked for")
 struct BenchOptionsTests {
     /// nil: it would be measured.
-    private func refusal(_ words: String) -> String? {
+    private func refusal(_ arguments: String) -> String? {
         do {
-            _ = try BenchCommand.parseAsRoot(words.split(separator: " ").map(String.init))
+            _ = try BenchCommand.parseAsRoot(arguments.split(separator: " ").map(String.init))
             return nil
         } catch { return BenchCommand.message(for: error) }
     }
@@ -35,8 +35,8 @@ struct BenchOptionsTests {
             ("latency --singles 200 --rounds 2", "--rounds is of --beside-devices."),
             ("latency --pushes 10 --connections 8", "--connections is of --singles."),
         ])
-    func refused(words: String, sentence: String) {
-        #expect(refusal(words) == sentence)
+    func refused(arguments: String, sentence: String) {
+        #expect(refusal(arguments) == sentence)
     }
 
     @Test(
@@ -47,7 +47,7 @@ struct BenchOptionsTests {
             "broadcast --values --answer-ms 20 --rounds 1", "latency --singles 200 --connections 8",
             "latency --beside-devices 40000 --pushes 10 --rounds 2", "latency --pushes 10",
         ])
-    func taken(words: String) {
-        #expect(refusal(words) == nil)
+    func taken(arguments: String) {
+        #expect(refusal(arguments) == nil)
     }
 }

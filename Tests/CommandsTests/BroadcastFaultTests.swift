@@ -7,25 +7,25 @@ struct BroadcastFaultTests {
     private static let devices = 200_000
 
     /// As the sink would have counted, ten times a second.
-    private func samples(perSecond: Double) -> [BroadcastLifeFigures.Sample] {
+    private func samples(perSecond: Double) -> [BroadcastControlFigures.Sample] {
         let start = ContinuousClock.now
         return (0...Int(10 * Double(Self.devices) / perSecond)).map { tenth in
-            BroadcastLifeFigures.Sample(
+            BroadcastControlFigures.Sample(
                 at: start + .milliseconds(100 * tenth), pushes: Int64(perSecond * Double(tenth) / 10))
         }
     }
 
     private func figures(
-        _ wish: BroadcastWish, accepted: Int = devices, cancelled: Int = 0, received: Int = devices,
+        _ control: BroadcastControl, accepted: Int = devices, cancelled: Int = 0, received: Int = devices,
         whilePaused: Int64? = nil, gatewaysSending: Int = 2, perSecond: Double? = nil
-    ) -> BroadcastLifeFigures {
-        BroadcastLifeFigures(
-            wish: wish, devices: Self.devices, accepted: Int64(accepted), cancelled: Int64(cancelled),
+    ) -> BroadcastControlFigures {
+        BroadcastControlFigures(
+            control: control, devices: Self.devices, accepted: Int64(accepted), cancelled: Int64(cancelled),
             received: Int64(received), whilePaused: whilePaused, gateways: 2, gatewaysSending: gatewaysSending,
             samples: perSecond.map { samples(perSecond: $0) } ?? [])
     }
 
-    private func codes(_ figures: BroadcastLifeFigures) -> [String] { figures.faults.map(\.code) }
+    private func codes(_ figures: BroadcastControlFigures) -> [String] { figures.faults.map(\.code) }
 
     @Test(
         "keeps its rate within a twentieth",
@@ -39,16 +39,16 @@ struct BroadcastFaultTests {
     }
 
     @Test("rushes at no moment, whatever its mean is", arguments: [20_000, 21_000, 23_101])
-    func rushed(atOnce: Int64) {
+    func exceedsRate(atOnce: Int64) {
         let start = ContinuousClock.now
         let samples = (0...100).map { tenth in
-            BroadcastLifeFigures.Sample(
+            BroadcastControlFigures.Sample(
                 at: start + .milliseconds(100 * tenth), pushes: max(Int64(2_000 * tenth), tenth == 0 ? 0 : atOnce))
         }
-        let figures = BroadcastLifeFigures(
-            wish: .rate(Self.rate), devices: Self.devices, accepted: Int64(Self.devices), cancelled: 0,
+        let figures = BroadcastControlFigures(
+            control: .rate(Self.rate), devices: Self.devices, accepted: Int64(Self.devices), cancelled: 0,
             received: Int64(Self.devices), whilePaused: nil, gateways: 2, gatewaysSending: 2, samples: samples)
-        #expect(figures.faults == (atOnce > 23_100 ? [.rateRushed(1)] : []))
+        #expect(figures.faults == (atOnce > 23_100 ? [.rateExceeded(1)] : []))
     }
 
     @Test("has no rate where no second of it was counted")

@@ -51,8 +51,8 @@ struct ProgressTextTests {
             ProgressText(try message(state, at: now, ended: ended)).line
         }
         for state in ["scheduled", "paused"] {
-            let told = try line(state, at: "2026-12-01T11:59:59Z")
-            #expect(told == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
+            let reported = try line(state, at: "2026-12-01T11:59:59Z")
+            #expect(reported == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
         }
         let paused = AccountText(try message("paused", at: "2026-12-01T11:59:59Z"), app: "garden").lines
         #expect(paused == ["message m  paused", "  to be sent at 2026-12-01T12:00:00.000Z, if it is resumed by then"])
@@ -121,8 +121,8 @@ struct ProgressTextTests {
         arguments: [
             (0, "1 s"), (89, "89 s"), (90, "2 min"), (3_600, "60 min"), (7_200, "2 h"), (200_000, "2 days"),
         ])
-    func spans(seconds: Int, words: String) {
-        #expect(ProgressText.span(.seconds(seconds)) == words)
+    func spans(seconds: Int, text: String) {
+        #expect(ProgressText.span(.seconds(seconds)) == text)
     }
 
     @Test("of a gateway that counts beyond all numbers ends no program")
@@ -147,13 +147,13 @@ struct ProgressTextTests {
             try lines(#""for":"unreachable","since":"2026-12-01T12:03:00.000Z","reason":"nobody listens""#).first
                 == "40000 pushes wait: apns production can't be reached since 2026-12-01T12:03:00.000Z (nobody listens)"
         )
-        let rest = #""for":"throttled","since":"2026-12-01T12:03:00.000Z","reason":"it answers 429""#
+        let remaining = #""for":"throttled","since":"2026-12-01T12:03:00.000Z","reason":"it answers 429""#
         #expect(
-            try lines(rest + #","until":"2026-12-01T12:04:00.000Z""#) == [
+            try lines(remaining + #","until":"2026-12-01T12:04:00.000Z""#) == [
                 "40000 pushes wait: apns production asks for less since 2026-12-01T12:03:00.000Z (it answers 429)",
                 "  -> they go on by themselves; it is tried with a few at 2026-12-01T12:04:00.000Z",
             ])
-        #expect(try lines(rest + #","until":null"#).last?.hasSuffix("with a few now") == true)
+        #expect(try lines(remaining + #","until":null"#).last?.hasSuffix("with a few now") == true)
         #expect(
             try lines(#""for":"resume","reason":null"#) == [
                 "40000 pushes wait: the message is paused",
@@ -227,8 +227,9 @@ struct ScreenTests {
         var window = Window(rows: 5)
         for number in 1...3 {
             window.show(screen.draw((1...9).map { "\(number).\($0)" }, rows: 5))
-            let rest = "(6 more lines: this window is too low for them)"
-            #expect(window.lines == ["\(number).1", "\(number).2", "\(number).3", rest, ""] && window.gone.isEmpty)
+            let remaining = "(6 more lines: this window is too low for them)"
+            #expect(
+                window.lines == ["\(number).1", "\(number).2", "\(number).3", remaining, ""] && window.gone.isEmpty)
         }
         window.show(screen.draw(["4.1", "4.2", "4.3", "4.4"], rows: 5))
         #expect(window.lines == ["4.1", "4.2", "4.3", "4.4", ""])

@@ -4,11 +4,13 @@ import Testing
 
 @Suite("The story of a push, for people")
 struct PushTextTests {
-    private func lines(_ story: String) throws -> [String] { PushText(try JSONReader.read(Array(story.utf8))).lines }
+    private func lines(_ pushHistory: String) throws -> [String] {
+        PushText(try JSONReader.read(Array(pushHistory.utf8))).lines
+    }
 
     @Test("is told step by step, in words")
     func steps() throws {
-        let told = try lines(
+        let reported = try lines(
             """
             {"message":"m","installation":"phone-1","kind":"alert","state":"unregistered","reason":"Unregistered",
              "push_id":"e0","steps":[
@@ -19,7 +21,7 @@ struct PushTextTests {
               "environment":"sandbox","topic":"","attempts":2}]}
             """)
         #expect(
-            told == [
+            reported == [
                 "phone-1 (alert)  unregistered: Unregistered", "  12:00:00Z  the gateway accepted the message",
                 "  12:00:01Z  to be tried again at apns (production, com.example.garden): other_environment",
                 "  12:00:02Z  unregistered at apns (sandbox), attempt 2: Unregistered", "push id e0",
@@ -27,7 +29,7 @@ struct PushTextTests {
     }
 
     @Test("says where it stands while it is under way, and forges no line")
-    func standings() throws {
+    func statuses() throws {
         func first(_ members: String) throws -> String? {
             try lines(#"{"installation":"p","kind":"alert",\#(members),"steps":[]}"#).first
         }

@@ -10,10 +10,10 @@ struct ServerSentEventTests {
     private func read(_ text: String, by pieces: Int = .max) throws -> [ServerSentEvent] {
         var parser = ServerSentEvents()
         var events: [ServerSentEvent] = []
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            events += try parser.take(rest.prefix(pieces))
-            rest = rest.dropFirst(pieces)
+        var remaining = Array(text.utf8)[...]
+        while !remaining.isEmpty {
+            events += try parser.take(remaining.prefix(pieces))
+            remaining = remaining.dropFirst(pieces)
         }
         return events
     }
@@ -37,7 +37,7 @@ struct ServerSentEventTests {
         #expect(try read("event: progress\ndata: half\n").isEmpty)
         var parser = ServerSentEvents()
         _ = try parser.take(": \n\n:\n\n".utf8)
-        #expect(parser.beats == 2)
+        #expect(parser.heartbeats == 2)
     }
 
     @Test("may not go on without an end")

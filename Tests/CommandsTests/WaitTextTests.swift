@@ -9,7 +9,7 @@ struct WaitTextTests {
     }
 
     @Test("is told with what to do, by what is missing")
-    func told() throws {
+    func reported() throws {
         let missing = #"{"provider":"apns","environment":"sandbox","topic":"com.example.garden","pushes":2,"#
         #expect(
             try lines(missing + #""for":"credential","reason":null}"#) == [

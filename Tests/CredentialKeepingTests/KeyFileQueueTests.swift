@@ -44,7 +44,7 @@ struct KeyFileQueueTests {
             first.open()
             second.open()
         }
-        let mine = (0..<3).map { _ in Task { try await queue.open(for: AppID(1)) { first.wait() } } }
+        let own = (0..<3).map { _ in Task { try await queue.open(for: AppID(1)) { first.wait() } } }
         while first.count < 1 { await Task.yield() }
         let other = Task { try await queue.open(for: AppID(2)) { second.wait() } }
         // It has a thread although three files of the first app came before it.
@@ -53,7 +53,7 @@ struct KeyFileQueueTests {
         second.open()
         try await other.value
         first.open()
-        for file in mine { try await file.value }
+        for file in own { try await file.value }
         #expect(first.count == 3)
     }
 

@@ -30,21 +30,21 @@ struct DispatcherBench {
     }
 
     @discardableResult
-    mutating func tell(_ event: DispatchEvent) -> [DispatchAction] { dispatcher.handle(event, now: now) }
+    mutating func report(_ event: DispatchEvent) -> [DispatchAction] { dispatcher.handle(event, now: now) }
 
     @discardableResult
     mutating func pass(_ time: Duration) -> [DispatchAction] {
         now = now + time
-        return tell(.timer)
+        return report(.timer)
     }
 
     /// Polls, and finds work on these routes, which all leave from the lane. Returns what is asked for then.
     @discardableResult
     mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
-        tell(.timer)
-        var actions = tell(.polled(routes))
+        report(.timer)
+        var actions = report(.polled(routes))
         for route in routes {
-            actions += tell(.resolved(route.line, lane, canSend: lane.map { !blocked.contains($0) }))
+            actions += report(.resolved(route.serviceRoute, lane, canSend: lane.map { !blocked.contains($0) }))
         }
         return actions
     }
@@ -56,17 +56,17 @@ struct DispatcherBench {
     ) -> [DispatchAction] {
         let route = DispatcherBench.route(parcel.route.value, app: parcel.app.value)
         guard let request = find([route]).leaseRequests.last else { return [] }
-        return tell(.leased([ReadParcel(parcel, isRepeatable ? .repeatable : .unrepeatable)], asked: request))
+        return report(.leased([ReadParcel(parcel, isRepeatable ? .repeatable : .unrepeatable)], asked: request))
     }
 
     /// Everything that was sent is accepted.
     @discardableResult
     mutating func accept(_ positions: [Int32], of name: LeaseName = name) -> [DispatchAction] {
-        tell(.answered([AnsweredLease(name, accepted: positions, others: [])]))
+        report(.answered([AnsweredLease(name, accepted: positions, others: [])]))
     }
 
     func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {
-        LeaseRequest(line: RouteLine(RouteID(route)), lane: lane, startedAt: now, scope: scope)
+        LeaseRequest(serviceRoute: ServiceRoute(RouteID(route)), lane: lane, startedAt: now, scope: scope)
     }
 
     static let name = LeaseName(parcel: ParcelID(1), epoch: 1)
@@ -101,9 +101,9 @@ extension [DispatchAction] {
         }
     }
 
-    var restsTold: [MonotonicInstant] {
+    var reportedBreakers: [MonotonicInstant] {
         compactMap { action in
-            if case .tellRest(_, let rest) = action { rest.until } else { nil }
+            if case .reportOpenBreaker(_, let remaining) = action { remaining.until } else { nil }
         }
     }
 

@@ -9,7 +9,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .seconds(2)
-        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
         let until = asked.startedAt + .seconds(40)
         #expect(
             actions.first
@@ -21,7 +21,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
-        let actions = bench.tell(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
+        let actions = bench.report(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
         let until = asked.startedAt + .seconds(5)
         #expect(
             actions.first
@@ -35,7 +35,7 @@ struct DispatcherLeaseTests {
         let settles = bench.accept([0, 1, 2]).settles
         #expect(settles.map(\.pending.settlement.pendingAfter) == [0])
         #expect(settles.map(\.withVerdicts) == [true])
-        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(actions.forgotten == [DispatcherBench.name])
         #expect(bench.dispatcher.runningLeases.isEmpty)
         #expect(bench.dispatcher.membersInFlight == 0)
@@ -49,7 +49,7 @@ struct DispatcherLeaseTests {
         #expect(bench.dispatcher.nextWake() == bench.now + .seconds(1))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.pendingAfter) == [2])
         #expect(bench.accept([1]).settles.isEmpty, "one settle at a time")
-        bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.settles) == [1])
     }
 
@@ -66,12 +66,12 @@ struct DispatcherLeaseTests {
         bench.lease()
         let first = bench.accept([0, 1, 2]).settles
         #expect(
-            bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: false)])).settles
+            bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: false)])).settles
                 .isEmpty)
         let second = bench.pass(.milliseconds(500)).settles
         #expect(second.map(\.pending) == first.map(\.pending))
         #expect(second.map(\.withVerdicts) == [true])
-        bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
+        bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
         let third = bench.pass(.milliseconds(500)).settles
         #expect(third.map(\.withVerdicts) == [false], "verdicts are written once where we know that they are")
     }
@@ -82,9 +82,9 @@ struct DispatcherLeaseTests {
         bench.lease()
         bench.accept([0])
         bench.pass(.seconds(1))
-        bench.tell(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
+        bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
         bench.pass(.milliseconds(500))
-        bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.accept([1, 2]).settles.map(\.withVerdicts) == [true])
     }
 
@@ -94,8 +94,8 @@ struct DispatcherLeaseTests {
         bench.lease()
         bench.accept([0])
         bench.pass(.seconds(1))
-        let standing = ParcelStanding(epoch: 2, settles: 0, isLeased: true)
-        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .fenced(standing: standing))]))
+        let status = ParcelStatus(epoch: 2, settles: 0, isLeased: true)
+        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .fenced(status: status))]))
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(actions.forgotten == [DispatcherBench.name])
         #expect(bench.dispatcher.membersInFlight == 0)
@@ -116,7 +116,7 @@ struct DispatcherLeaseTests {
         var bench = DispatcherBench()
         bench.lease(ParcelRunSamples.parcel([.present]))
         let ours = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.ours, "BadPath"))
-        let actions = bench.tell(.answered([AnsweredLease(DispatcherBench.name, accepted: [], others: [ours])]))
+        let actions = bench.report(.answered([AnsweredLease(DispatcherBench.name, accepted: [], others: [ours])]))
         #expect(actions.contains(.alarm(ParcelRunSamples.parcel().message, .ourFault(reason: "BadPath"))))
     }
 }
@@ -131,11 +131,11 @@ struct DispatcherRenewalTests {
         #expect(bench.pass(.seconds(1)).contains(.renew(DispatcherBench.name)))
         let asked = bench.now
         bench.now = bench.now + .seconds(3)
-        let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
         #expect(
             actions.contains(.extend(DispatcherBench.name, DispatcherBench.lane, until: asked + .seconds(40))))
         bench.now = asked + .seconds(59)
-        #expect(bench.tell(.timer).forgotten.isEmpty)
+        #expect(bench.report(.timer).forgotten.isEmpty)
         #expect(bench.pass(.seconds(1)).forgotten == [DispatcherBench.name])
     }
 
@@ -145,7 +145,7 @@ struct DispatcherRenewalTests {
         bench.lease()
         bench.pass(.seconds(20))
         #expect(bench.pass(.seconds(1)).isEmptyOfRenewals)
-        #expect(bench.tell(.renewed([], failed: [DispatcherBench.name])).isEmptyOfRenewals)
+        #expect(bench.report(.renewed([], failed: [DispatcherBench.name])).isEmptyOfRenewals)
         #expect(bench.pass(.milliseconds(500)).contains(.renew(DispatcherBench.name)))
     }
 
@@ -154,7 +154,7 @@ struct DispatcherRenewalTests {
         var bench = DispatcherBench()
         bench.lease()
         bench.pass(.seconds(20))
-        let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(actions.forgotten == [DispatcherBench.name])
     }
@@ -165,10 +165,10 @@ struct DispatcherRenewalTests {
         bench.lease()
         bench.pass(.seconds(20))
         bench.accept([0, 1, 2])
-        let actions = bench.tell(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
         #expect(actions.forgotten.isEmpty && actions.isEmptyOfRenewals)
         #expect(
-            bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).forgotten == [DispatcherBench.name])
+            bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).forgotten == [DispatcherBench.name])
     }
 }
 
@@ -178,7 +178,7 @@ struct DispatcherDrainTests {
     func idle() {
         var bench = DispatcherBench()
         bench.find([])
-        #expect(bench.tell(.drain) == [.drained])
+        #expect(bench.report(.drain) == [.drained])
         #expect(bench.pass(.seconds(60)) == [])
         #expect(bench.dispatcher.nextWake() == MonotonicInstant(nanoseconds: .max))
     }
@@ -187,26 +187,26 @@ struct DispatcherDrainTests {
     func withdraws() {
         var bench = DispatcherBench()
         let asked = bench.lease().leaseRequests[0]
-        #expect(bench.tell(.drain).withdrawn == [DispatcherBench.name])
+        #expect(bench.report(.drain).withdrawn == [DispatcherBench.name])
         let others = [1, 2].map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
-        let settles = bench.tell(.answered([AnsweredLease(DispatcherBench.name, accepted: [0], others: others)]))
+        let settles = bench.report(.answered([AnsweredLease(DispatcherBench.name, accepted: [0], others: others)]))
             .settles
         #expect(settles.first?.pending.settlement.remainders.first?.dueAfter == .zero)
         #expect(
-            !bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained),
+            !bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained),
             "a lease is on its way")
-        #expect(bench.tell(.leased([], asked: asked)) == [.drained])
+        #expect(bench.report(.leased([], asked: asked)) == [.drained])
     }
 
     @Test("hands back a parcel that was on its way to it")
     func lateLease() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
-        #expect(bench.tell(.drain).isEmpty)
-        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
+        #expect(bench.report(.drain).isEmpty)
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
-        #expect(bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).last == .drained)
+        #expect(bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).last == .drained)
     }
 }
 
@@ -219,7 +219,7 @@ struct DispatcherSecondLeaseTests {
     @Test("hears nothing of what is answered to its earlier lease")
     func stranger() {
         var bench = DispatcherBench()
-        for request in bench.lease().leaseRequests { bench.tell(.leased([], asked: request)) }
+        for request in bench.lease().leaseRequests { bench.report(.leased([], asked: request)) }
         bench.pass(.seconds(60))
         bench.lease(ParcelRunSamples.parcel(epoch: 2))
         #expect(bench.dispatcher.runningLeases == [LeaseName(parcel: ParcelID(1), epoch: 2)])

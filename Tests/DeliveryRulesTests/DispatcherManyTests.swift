@@ -13,7 +13,7 @@ struct DispatcherManyTests {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
         let parcel = ReadParcel(ParcelRunSamples.parcel([.present]), .unread)
-        let settles = bench.tell(.leased([parcel], asked: request)).settles
+        let settles = bench.report(.leased([parcel], asked: request)).settles
         #expect(settles[0].pending.settlement.remainders.map(\.dueAfter) == [.seconds(1)])
     }
 
@@ -21,15 +21,15 @@ struct DispatcherManyTests {
     func refused() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
-        bench.tell(.leased(group(1...2), asked: request))
+        bench.report(.leased(group(1...2), asked: request))
         let names = [1, 2].map { LeaseName(parcel: ParcelID($0), epoch: 1) }
         let answers = names.map { AnsweredLease($0, accepted: [0], others: []) }
-        let settles = bench.tell(.answered(answers)).settles
-        #expect(settles.map(\.name) == names && settles.allSatisfy(\.pending.goesTogether))
+        let settles = bench.report(.answered(answers)).settles
+        #expect(settles.map(\.name) == names && settles.allSatisfy(\.pending.isGroupable))
         let failed = [UnsettledLease(names[0], isRefused: true), UnsettledLease(names[1], isRefused: false)]
-        #expect(bench.tell(.settled([], failed: failed)).settles.isEmpty)
+        #expect(bench.report(.settled([], failed: failed)).settles.isEmpty)
         let again = bench.pass(.milliseconds(500)).settles
-        #expect(again.map(\.name) == names && again.map(\.pending.goesTogether) == [false, true])
+        #expect(again.map(\.name) == names && again.map(\.pending.isGroupable) == [false, true])
         #expect(again.map(\.pending.settlement) == settles.map(\.pending.settlement))
     }
 
@@ -37,14 +37,14 @@ struct DispatcherManyTests {
     func renewed() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
-        bench.tell(.leased(group(1...3), asked: request))
+        bench.report(.leased(group(1...3), asked: request))
         let names = [1, 2, 3].map { LeaseName(parcel: ParcelID($0), epoch: 1) }
         func renewals(_ actions: [DispatchAction]) -> [LeaseName] {
             actions.compactMap { if case .renew(let name) = $0 { name } else { nil } }
         }
         #expect(renewals(bench.pass(.seconds(20))) == names)
         let replies = [RenewedLease(names[0], isHeld: true), RenewedLease(names[1], isHeld: false)]
-        let actions = bench.tell(.renewed(replies, failed: [names[2]]))
+        let actions = bench.report(.renewed(replies, failed: [names[2]]))
         #expect(actions.forgotten == [names[1]])
         #expect(renewals(bench.pass(.milliseconds(500))) == [names[2]])
     }
@@ -60,26 +60,26 @@ struct DispatcherManyTests {
         for id in Int64(1)...300 {
             asked.append(bench.now)
             bench.now = bench.now + .milliseconds(10)
-            request = try #require(bench.tell(.leased(group(id...id), asked: request)).leaseRequests.last)
+            request = try #require(bench.report(.leased(group(id...id), asked: request)).leaseRequests.last)
         }
         #expect(bench.dispatcher.nextWake() == asked[0] + .seconds(20))
         let scattered = (Int64(1)...300).sorted { $0 * 137 % 307 < $1 * 137 % 307 }
         for id in scattered where id != 17 && id != 250 {
             let name = LeaseName(parcel: ParcelID(id), epoch: 1)
             #expect(bench.accept([0], of: name).settles.map(\.name) == [name])
-            bench.tell(.settled([SettledLease(name, .settled)]))
+            bench.report(.settled([SettledLease(name, .settled)]))
         }
         #expect(bench.dispatcher.runningLeases.map(\.parcel.value).sorted() == [17, 250])
         #expect(bench.dispatcher.membersInFlight == 2)
         for (id, wake) in [(17, asked[16]), (250, asked[249])] {
             #expect(bench.dispatcher.nextWake() == wake + .seconds(20))
             bench.now = wake + .seconds(20)
-            #expect(bench.tell(.timer) == [.renew(LeaseName(parcel: ParcelID(Int64(id)), epoch: 1))])
+            #expect(bench.report(.timer) == [.renew(LeaseName(parcel: ParcelID(Int64(id)), epoch: 1))])
         }
         // Nobody answers: each ends when its lease does.
         #expect(bench.dispatcher.nextWake() == asked[16] + .seconds(60))
         bench.now = asked[16] + .seconds(60)
-        #expect(bench.tell(.timer).forgotten.map(\.parcel.value) == [17])
+        #expect(bench.report(.timer).forgotten.map(\.parcel.value) == [17])
         #expect(bench.dispatcher.nextWake() == asked[249] + .seconds(60))
     }
 }

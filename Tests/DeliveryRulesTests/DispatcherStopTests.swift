@@ -10,7 +10,7 @@ struct DispatcherStopTests {
         var bench = DispatcherBench()
         bench.lease()
         #expect(bench.dispatcher.runningMessages == [Self.message])
-        let actions = bench.tell(.stopped([StoppedMessage(message: Self.message, stop: stop)]))
+        let actions = bench.report(.stopped([StoppedMessage(message: Self.message, stop: stop)]))
         return (bench, actions)
     }
 
@@ -23,7 +23,7 @@ struct DispatcherStopTests {
     func withdrawn(stop: MessageStop) {
         var (bench, actions) = bench(stopping: stop)
         #expect(actions.withdrawn == [DispatcherBench.name])
-        #expect(bench.tell(.stopped([StoppedMessage(message: Self.message, stop: stop)])).withdrawn.isEmpty)
+        #expect(bench.report(.stopped([StoppedMessage(message: Self.message, stop: stop)])).withdrawn.isEmpty)
     }
 
     @Test("leaves the others alone")
@@ -31,16 +31,16 @@ struct DispatcherStopTests {
         var bench = DispatcherBench()
         bench.lease()
         let stranger = MessageID(UniversalID(high: 9, low: 9))
-        #expect(bench.tell(.stopped([StoppedMessage(message: stranger, stop: .cancelled)])).withdrawn.isEmpty)
+        #expect(bench.report(.stopped([StoppedMessage(message: stranger, stop: .cancelled)])).withdrawn.isEmpty)
     }
 
     @Test("paused hands back what was not sent, and goes on waiting where it waits")
     func paused() throws {
         var (bench, _) = bench(stopping: .paused)
         let outcomes: [Outcome] = [.accepted, .unsent(.withdrawn), .deferred(after: .seconds(5), .providerBusy)]
-        let settles = bench.tell(come(back: outcomes)).settles
+        let settles = bench.report(come(back: outcomes)).settles
         let settlement = try #require(settles.first?.pending.settlement)
-        #expect(settlement.endings == [EndingCount(ending: Ending(.accepted), count: 1)])
+        #expect(settlement.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)])
         #expect(settlement.remainders.map(\.cause) == [.handedBack, .providerBusy])
         #expect(settlement.remainders.map(\.attempt) == [0, 1])
     }
@@ -51,13 +51,13 @@ struct DispatcherStopTests {
         let outcomes: [Outcome] = [
             .unsent(.withdrawn), .deferred(after: .seconds(5), .providerBusy), .unknown(.connectionLost),
         ]
-        let settles = bench.tell(come(back: outcomes)).settles
+        let settles = bench.report(come(back: outcomes)).settles
         let settlement = try #require(settles.first?.pending.settlement)
         #expect(settlement.remainders.isEmpty && settlement.pendingAfter == 0)
         #expect(
-            settlement.endings == [
-                EndingCount(ending: Ending(.cancelled, EndingReason.cancelled), count: 2),
-                EndingCount(ending: Ending(.gaveUp, EndingReason.answerLost), count: 1),
+            settlement.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.cancelled, TerminalReason.cancelled), count: 2),
+                TerminalCount(terminalStatus: TerminalStatus(.gaveUp, TerminalReason.answerLost), count: 1),
             ])
         #expect(settlement.history.map(\.attempts).sorted() == [0, 1, 1])
     }
@@ -65,11 +65,14 @@ struct DispatcherStopTests {
     @Test("paused first and cancelled then ends what comes back afterwards")
     func pausedThenCancelled() throws {
         var (bench, _) = bench(stopping: .paused)
-        let actions = bench.tell(.stopped([StoppedMessage(message: Self.message, stop: .cancelled)]))
+        let actions = bench.report(.stopped([StoppedMessage(message: Self.message, stop: .cancelled)]))
         #expect(actions.withdrawn.isEmpty)
         let back = [Outcome](repeating: .unsent(.withdrawn), count: 3)
-        let settlement = try #require(bench.tell(come(back: back)).settles.first?.pending.settlement)
-        #expect(settlement.endings == [EndingCount(ending: Ending(.cancelled, EndingReason.cancelled), count: 3)])
+        let settlement = try #require(bench.report(come(back: back)).settles.first?.pending.settlement)
+        #expect(
+            settlement.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.cancelled, TerminalReason.cancelled), count: 3)
+            ])
     }
 }
 
@@ -85,12 +88,12 @@ struct UnsentParcelTests {
     @Test("ends whom it still owes something, and nobody else")
     func ends() {
         let settlement = parcel(mayHaveBeenShown: false).settlement(isCancelled: true)
-        let ending = Ending(.cancelled, EndingReason.cancelled)
-        #expect(settlement.endings == [EndingCount(ending: ending, count: 6)])
+        let terminalStatus = TerminalStatus(.cancelled, TerminalReason.cancelled)
+        #expect(settlement.terminalCounts == [TerminalCount(terminalStatus: terminalStatus, count: 6)])
         #expect(settlement.settledBits == [0xff, 0b11] && settlement.pendingAfter == 0)
         #expect(
             settlement.history == [
-                HistoryEntry(.ended(ending), attempts: 2, members: (4...9).map { RegistrationID($0) })
+                HistoryEntry(.ended(terminalStatus), attempts: 2, members: (4...9).map { RegistrationID($0) })
             ])
     }
 
@@ -99,12 +102,14 @@ struct UnsentParcelTests {
         let parcel = UnsentParcel(
             id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), epoch: 3, settles: 1, attempt: 2,
             mayHaveBeenShown: true, members: (1...10).map { RegistrationID($0) }, settledBits: [0b0000_0111, 0b10],
-            heldBits: [0b0001_1001, 0b11])
+            deferredBits: [0b0001_1001, 0b11])
         let settlement = parcel.settlement(isCancelled: true)
-        let cancelled = Ending(.cancelled, EndingReason.cancelled)
-        let lost = Ending(.gaveUp, EndingReason.answerLost)
+        let cancelled = TerminalStatus(.cancelled, TerminalReason.cancelled)
+        let lost = TerminalStatus(.gaveUp, TerminalReason.answerLost)
         #expect(
-            settlement.endings == [EndingCount(ending: cancelled, count: 3), EndingCount(ending: lost, count: 3)])
+            settlement.terminalCounts == [
+                TerminalCount(terminalStatus: cancelled, count: 3), TerminalCount(terminalStatus: lost, count: 3),
+            ])
         #expect(settlement.history.map { $0.members.map(\.value) } == [[4, 5, 9], [6, 7, 8]])
         #expect(settlement.settledBits == [0xff, 0b11] && settlement.pendingAfter == 0)
     }
@@ -112,12 +117,12 @@ struct UnsentParcelTests {
     @Test("expires where it is not cancelled, and is given up where it may have been shown")
     func reasons() {
         #expect(
-            parcel(mayHaveBeenShown: false).settlement(isCancelled: false).endings.map(\.ending)
-                == [Ending(.expired, EndingReason.expired)])
+            parcel(mayHaveBeenShown: false).settlement(isCancelled: false).terminalCounts.map(\.terminalStatus)
+                == [TerminalStatus(.expired, TerminalReason.expired)])
         for isCancelled in [true, false] {
             #expect(
-                parcel(mayHaveBeenShown: true).settlement(isCancelled: isCancelled).endings.map(\.ending)
-                    == [Ending(.gaveUp, EndingReason.answerLost)])
+                parcel(mayHaveBeenShown: true).settlement(isCancelled: isCancelled).terminalCounts.map(\.terminalStatus)
+                    == [TerminalStatus(.gaveUp, TerminalReason.answerLost)])
         }
     }
 }

@@ -13,15 +13,15 @@ struct DispatcherPollingTests {
                     route: RouteID(3), service: service, app: AppID(1), provider: .apns, environment: .production,
                     topic: "")
             }
-            bench.tell(.timer)
-            bench.tell(.polled(ready))
+            bench.report(.timer)
+            bench.report(.polled(ready))
             var actions: [DispatchAction] = []
             for route in ready {
                 let lane = route.service == waiting ? nil : DispatcherBench.lane
-                actions += bench.tell(.resolved(route.line, lane))
+                actions += bench.report(.resolved(route.serviceRoute, lane))
             }
             let asked = actions.leaseRequests.filter { $0.scope == .ordinary }
-            #expect(asked.map(\.line) == ready.map(\.line).filter { $0.service != waiting })
+            #expect(asked.map(\.serviceRoute) == ready.map(\.serviceRoute).filter { $0.service != waiting })
             #expect(asked.map(\.lane) == [DispatcherBench.lane])
         }
     }
@@ -29,8 +29,8 @@ struct DispatcherPollingTests {
     @Test("polls as it starts, and again after the pause")
     func polls() {
         var bench = DispatcherBench()
-        #expect(bench.tell(.timer) == [.poll])
-        #expect(bench.tell(.polled([])) == [])
+        #expect(bench.report(.timer) == [.poll])
+        #expect(bench.report(.polled([])) == [])
         #expect(bench.dispatcher.nextWake() == bench.now + .seconds(5))
         #expect(bench.pass(.seconds(5)) == [.poll])
     }
@@ -39,16 +39,16 @@ struct DispatcherPollingTests {
     func hint() {
         var bench = DispatcherBench()
         bench.find([])
-        #expect(bench.tell(.hint) == [.poll])
+        #expect(bench.report(.hint) == [.poll])
     }
 
     @Test("polls once more after a hint that came during a poll: that one may have looked too early")
     func hintWhilePolling() {
         var bench = DispatcherBench()
-        bench.tell(.timer)
-        #expect(bench.tell(.hint) == [])
-        #expect(bench.tell(.polled([])) == [.poll])
-        #expect(bench.tell(.polled([])) == [])
+        bench.report(.timer)
+        #expect(bench.report(.hint) == [])
+        #expect(bench.report(.polled([])) == [.poll])
+        #expect(bench.report(.polled([])) == [])
     }
 
     @Test(
@@ -57,11 +57,11 @@ struct DispatcherPollingTests {
     func planned() {
         var bench = DispatcherBench()
         bench.find([])
-        #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
+        #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
         let request = bench.request(3)
-        #expect(bench.tell(.resolved(RouteLine(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
-        #expect(bench.tell(.leased([], asked: request)) == [])
-        #expect(bench.tell(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
+        #expect(bench.report(.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane)) == [.lease(request)])
+        #expect(bench.report(.leased([], asked: request)) == [])
+        #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
     }
 
     @Test("asks again for what was planned after the call that brought nothing")
@@ -69,28 +69,28 @@ struct DispatcherPollingTests {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .milliseconds(1)
-        #expect(bench.tell(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
-        #expect(bench.tell(.leased([], asked: early)).leaseRequests.count == 1)
+        #expect(bench.report(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
+        #expect(bench.report(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
     @Test("believes what was planned since a poll began, whatever that one saw of its route", arguments: [true, false])
     func plannedWhilePolling(sawLapsed: Bool) {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)])
-        bench.tell(.leased([], asked: bench.request(3)))
+        bench.report(.leased([], asked: bench.request(3)))
         // Its look for what has expired meanwhile is over before the poll.
-        for sweep in bench.tell(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
-            bench.tell(.leased([], asked: sweep))
+        for sweep in bench.report(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
+            bench.report(.leased([], asked: sweep))
         }
-        bench.tell(.hint)
-        bench.tell(.planned([DispatcherBench.route(3, hasUrgent: true)]))
+        bench.report(.hint)
+        bench.report(.planned([DispatcherBench.route(3, hasUrgent: true)]))
         let saw = sawLapsed ? [DispatcherBench.route(3, hasOrdinary: false, hasLapsed: true)] : []
-        for sweep in bench.tell(.polled(saw)).leaseRequests { bench.tell(.leased([], asked: sweep)) }
-        var asked = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        for sweep in bench.report(.polled(saw)).leaseRequests { bench.report(.leased([], asked: sweep)) }
+        var asked = bench.report(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         if sawLapsed {
             // It travels alone, and is gone here.
             #expect(asked.map(\.scope) == [.lapsed])
-            asked = bench.tell(.leased([], asked: asked[0])).leaseRequests
+            asked = bench.report(.leased([], asked: asked[0])).leaseRequests
         }
         #expect(asked.map(\.scope) == [.ordinary])
     }
@@ -99,16 +99,16 @@ struct DispatcherPollingTests {
     func plannedUrgent() {
         var bench = DispatcherBench()
         bench.lease(ParcelRunSamples.parcel(Array(repeating: .present, count: 5), route: RouteID(7)))
-        #expect(bench.tell(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
+        #expect(bench.report(.planned([DispatcherBench.route(7)])).leaseRequests.isEmpty)
         #expect(
-            bench.tell(.planned([DispatcherBench.route(7, hasUrgent: true)])).leaseRequests.map(\.scope) == [.urgent])
+            bench.report(.planned([DispatcherBench.route(7, hasUrgent: true)])).leaseRequests.map(\.scope) == [.urgent])
     }
 
     @Test("waits a moment after a poll that failed")
     func pollFails() {
         var bench = DispatcherBench()
-        bench.tell(.timer)
-        #expect(bench.tell(.pollFailed) == [])
+        bench.report(.timer)
+        #expect(bench.report(.pollFailed) == [])
         #expect(bench.pass(.milliseconds(499)) == [])
         #expect(bench.pass(.milliseconds(1)) == [.poll])
     }
@@ -116,9 +116,9 @@ struct DispatcherPollingTests {
     @Test("asks for the lane of each route, and for a parcel as soon as it knows it")
     func resolves() {
         var bench = DispatcherBench()
-        bench.tell(.timer)
-        #expect(bench.tell(.polled([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
-        let actions = bench.tell(.resolved(RouteLine(RouteID(3)), DispatcherBench.lane))
+        bench.report(.timer)
+        #expect(bench.report(.polled([DispatcherBench.route(3)])) == [.resolve(DispatcherBench.route(3))])
+        let actions = bench.report(.resolved(ServiceRoute(RouteID(3)), DispatcherBench.lane))
         #expect(actions == [.lease(bench.request(3))])
     }
 
@@ -133,7 +133,7 @@ struct DispatcherPollingTests {
     func untilEmpty() {
         var bench = DispatcherBench()
         bench.lease()
-        #expect(bench.tell(.leased([], asked: bench.request(7))).leaseRequests.isEmpty)
+        #expect(bench.report(.leased([], asked: bench.request(7))).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
@@ -144,28 +144,29 @@ struct DispatcherPollingTests {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
         bench.now = bench.now + .milliseconds(1)
-        bench.tell(.hint)
-        bench.tell(.polled([DispatcherBench.route(7)]))
-        #expect(bench.tell(.leased([], asked: early)).leaseRequests.count == 1)
+        bench.report(.hint)
+        bench.report(.polled([DispatcherBench.route(7)]))
+        #expect(bench.report(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
     @Test("looks again after a moment where the call failed")
     func leaseFails() {
         var bench = DispatcherBench()
         let request = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        #expect(bench.tell(.leaseFailed(request)) == [])
+        #expect(bench.report(.leaseFailed(request)) == [])
         #expect(bench.pass(.milliseconds(500)) == [.poll])
     }
 
     @Test("begins with the app behind the one that it served last")
     func fair() {
         var bench = DispatcherBench()
-        let five = [MemberStanding](repeating: .present, count: 5)
+        let five = [MemberStatus](repeating: .present, count: 5)
         bench.lease(ParcelRunSamples.parcel(five))
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([DispatcherBench.route(7), DispatcherBench.route(2, app: 9)]).leaseRequests.isEmpty)
         bench.accept([0, 1, 2, 3, 4])
-        let next = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)])).leaseRequests.map(\.line.route)
+        let next = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).leaseRequests.map(
+            \.serviceRoute.route)
         #expect(next == [RouteID(2), RouteID(7)])
     }
 }
@@ -177,11 +178,11 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         let requests = bench.find([DispatcherBench.route(3)], lane: nil).leaseRequests
         #expect(requests == [bench.request(3, lane: nil, .expired)])
-        #expect(bench.tell(.leased([], asked: requests[0])).leaseRequests.isEmpty)
+        #expect(bench.report(.leased([], asked: requests[0])).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
-        bench.tell(.timer)
-        #expect(bench.tell(.polled([DispatcherBench.route(3)])).leaseRequests.count == 1)
+        bench.report(.timer)
+        #expect(bench.report(.polled([DispatcherBench.route(3)])).leaseRequests.count == 1)
     }
 
     @Test("is swept again at once while that finds something")
@@ -189,7 +190,7 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
         let expired = ParcelRunSamples.parcel(expiresAfter: .zero)
-        #expect(bench.tell(.leased([ReadParcel(expired, .repeatable)], asked: sweep)).leaseRequests == [sweep])
+        #expect(bench.report(.leased([ReadParcel(expired, .repeatable)], asked: sweep)).leaseRequests == [sweep])
     }
 
     @Test("is leased from again as soon as its lane can send")
@@ -197,8 +198,8 @@ struct DispatcherBlockedTests {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        bench.tell(.leased([], asked: sweep))
-        let requests = bench.tell(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
+        bench.report(.leased([], asked: sweep))
+        let requests = bench.report(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         #expect(requests == [bench.request(3)])
     }
 
@@ -206,18 +207,18 @@ struct DispatcherBlockedTests {
     func lostWord() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
-        bench.tell(.leased([], asked: bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
+        bench.report(.leased([], asked: bench.find([DispatcherBench.route(3)]).leaseRequests[0]))
         bench.blocked = []
         bench.now = bench.now + .seconds(5)
         let sweep = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
-        #expect(bench.tell(.leased([], asked: sweep)).leaseRequests == [bench.request(3)])
+        #expect(bench.report(.leased([], asked: sweep)).leaseRequests == [bench.request(3)])
     }
 
     @Test("hands back what a sweep leased alive, and sends nothing of it")
     func sweptAlive() {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
-        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: sweep))
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: sweep))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
     }
@@ -226,7 +227,7 @@ struct DispatcherBlockedTests {
     func credentials() {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)], lane: nil)
-        #expect(bench.tell(.credentialsChanged) == [.resolve(DispatcherBench.route(3))])
+        #expect(bench.report(.credentialsChanged) == [.resolve(DispatcherBench.route(3))])
     }
 }
 
@@ -237,12 +238,12 @@ struct DispatcherBoundsTests {
         var bench = DispatcherBench()
         let first = bench.lease()
         #expect(first.leaseRequests.count == 1, "3 of 5")
-        let second = bench.tell(
+        let second = bench.report(
             .leased([ReadParcel(ParcelRunSamples.parcel(id: 2), .repeatable)], asked: first.leaseRequests[0]))
         #expect(second.leaseRequests.isEmpty, "6 of 5")
         #expect(bench.dispatcher.membersInFlight == 6)
         bench.accept([0, 1, 2])
-        let actions = bench.tell(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.dispatcher.membersInFlight == 3)
         #expect(actions.leaseRequests.count == 1)
     }
@@ -250,13 +251,13 @@ struct DispatcherBoundsTests {
     @Test("ends at the process's bound, over all lanes")
     func processBound() {
         var bench = DispatcherBench()
-        let four = [MemberStanding](repeating: .present, count: 4)
+        let four = [MemberStatus](repeating: .present, count: 4)
         bench.lease(ParcelRunSamples.parcel(four))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
         let asked = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests
         #expect(asked.count == 1)
-        bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(four, id: 2), .repeatable)], asked: asked[0]))
+        bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(four, id: 2), .repeatable)], asked: asked[0]))
         #expect(bench.dispatcher.membersInFlight == 8)
         bench.now = bench.now + .seconds(5)
         let third = LaneKey(CredentialID(3))
@@ -275,9 +276,9 @@ struct DispatcherBoundsTests {
             #expect(!asked.isEmpty, "lane \(number)")
             var parcel = number * 100
             while let request = asked.last {
-                let five = [MemberStanding](repeating: .present, count: 5)
+                let five = [MemberStatus](repeating: .present, count: 5)
                 asked =
-                    bench.tell(
+                    bench.report(
                         .leased([ReadParcel(ParcelRunSamples.parcel(five, id: parcel), .repeatable)], asked: request)
                     ).leaseRequests
                 parcel += 1

@@ -5,20 +5,20 @@ import Testing
 @Suite("A dispatcher whose lane is told to slow down")
 struct DispatcherThrottleTests {
     private static let two = LeaseName(parcel: ParcelID(2), epoch: 1)
-    private static let word = Outcome.deferred(after: .seconds(30), .providerUnavailable)
+    private static let signal = Outcome.deferred(after: .seconds(30), .providerUnavailable)
 
     private static func parcel(_ id: Int64, members: Int, _ urgency: MessageUrgency = .bulk) -> LeasedParcel {
-        ParcelRunSamples.parcel([MemberStanding](repeating: .present, count: members), id: id, urgency: urgency)
+        ParcelRunSamples.parcel([MemberStatus](repeating: .present, count: members), id: id, urgency: urgency)
     }
 
     private static func bench() -> DispatcherBench {
         var settings = DispatcherBench.settings
-        (settings.laneMembersMax, settings.membersMax, settings.laneWordsMin) = (100, 120, 16)
+        (settings.laneMembersMax, settings.membersMax, settings.laneSignalsMin) = (100, 120, 16)
         return DispatcherBench(settings: settings)
     }
 
-    private static func words(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
-        let others = (0..<count).map { PositionedOutcome(position: Int32($0), outcome: word) }
+    private static func signals(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
+        let others = (0..<count).map { PositionedOutcome(position: Int32($0), outcome: signal) }
         return .answered([AnsweredLease(name, accepted: [], others: others)])
     }
 
@@ -27,44 +27,46 @@ struct DispatcherThrottleTests {
     }
 
     /// Two parcels are out; sixteen pushes of the first are told to come later.
-    private static func resting() -> (bench: DispatcherBench, actions: [DispatchAction]) {
+    private static func open() -> (bench: DispatcherBench, actions: [DispatchAction]) {
         var bench = bench()
         bench.lease(parcel(1, members: 40))
-        bench.tell(.leased([ReadParcel(parcel(2, members: 40), .repeatable)], asked: bench.request(7)))
-        bench.tell(.leased([], asked: bench.request(7)))
+        bench.report(.leased([ReadParcel(parcel(2, members: 40), .repeatable)], asked: bench.request(7)))
+        bench.report(.leased([], asked: bench.request(7)))
         bench.now = bench.now + .milliseconds(100)
-        let actions = bench.tell(words(16))
+        let actions = bench.report(signals(16))
         sweep(&bench, actions)
         return (bench, actions)
     }
 
     /// What has expired meanwhile is looked for, in vain.
     private static func sweep(_ bench: inout DispatcherBench, _ actions: [DispatchAction]) {
-        for request in actions.leaseRequests where request.scope == .expired { bench.tell(.leased([], asked: request)) }
+        for request in actions.leaseRequests where request.scope == .expired {
+            bench.report(.leased([], asked: request))
+        }
     }
 
     /// Everything comes back, and is settled.
     private static func handBack(_ bench: inout DispatcherBench) {
         for (name, first) in [(DispatcherBench.name, 16), (two, 0)] {
             let others = (first..<40).map { PositionedOutcome(position: Int32($0), outcome: .unsent(.withdrawn)) }
-            bench.tell(.answered([AnsweredLease(name, accepted: [], others: others)]))
-            bench.tell(.settled([SettledLease(name, .settled)]))
+            bench.report(.answered([AnsweredLease(name, accepted: [], others: others)]))
+            bench.report(.settled([SettledLease(name, .settled)]))
         }
     }
 
     @Test("takes back what has no stream yet, and says so once")
     func withdraws() {
-        let (bench, actions) = Self.resting()
+        let (bench, actions) = Self.open()
         #expect(Set(actions.withdrawn) == [DispatcherBench.name, Self.two])
-        #expect(actions.restsTold == [bench.now + .seconds(30)])
+        #expect(actions.reportedBreakers == [bench.now + .seconds(30)])
         var later = bench
-        let more = later.tell(Self.words(40))
-        #expect(more.withdrawn.isEmpty && more.restsTold.isEmpty)
+        let more = later.report(Self.signals(40))
+        #expect(more.withdrawn.isEmpty && more.reportedBreakers.isEmpty)
     }
 
     @Test("leaves other lanes all bounds, and leases nothing for this one until the rest is over: then one push")
-    func rests() throws {
-        var (bench, _) = Self.resting()
+    func opens() throws {
+        var (bench, _) = Self.open()
         Self.handBack(&bench)
         #expect(bench.dispatcher.membersInFlight == 0)
         bench.now = bench.now + .seconds(5)
@@ -75,17 +77,17 @@ struct DispatcherThrottleTests {
         #expect(bench.dispatcher.nextWake() <= bench.now + .seconds(1))
         let asked = try #require(bench.pass(.seconds(1)).leaseRequests.first)
         #expect(asked.scope == .ordinary)
-        let actions = bench.tell(.leased([ReadParcel(Self.parcel(3, members: 40), .repeatable)], asked: asked))
+        let actions = bench.report(.leased([ReadParcel(Self.parcel(3, members: 40), .repeatable)], asked: asked))
         #expect(actions.submitted == [0])
         #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let accepted = bench.tell(Self.taken([0], of: three))
+        let accepted = bench.report(Self.taken([0], of: three))
         let settle = try #require(accepted.settles.first)
         #expect(settle.pending.settlement.remainders.map { ($0.members.count) } == [39])
         #expect(settle.pending.settlement.remainders.map(\.attempt) == [0])
-        bench.tell(.settled([SettledLease(three, .settled)]))
+        bench.report(.settled([SettledLease(three, .settled)]))
         let next = try #require(accepted.leaseRequests.first)
-        let eight = bench.tell(.leased([ReadParcel(Self.parcel(4, members: 40), .repeatable)], asked: next))
+        let eight = bench.report(.leased([ReadParcel(Self.parcel(4, members: 40), .repeatable)], asked: next))
         #expect(eight.submitted == Array(0..<8))
     }
 
@@ -95,8 +97,8 @@ struct DispatcherThrottleTests {
         bench.lease(Self.parcel(1, members: 40))
         let asked = bench.request(7)
         bench.now = bench.now + .milliseconds(100)
-        bench.tell(Self.words(16))
-        let actions = bench.tell(
+        bench.report(Self.signals(16))
+        let actions = bench.report(
             .leased([ReadParcel(Self.parcel(2, members: 40, .transactional), .repeatable)], asked: asked))
         #expect(actions.submitted.isEmpty)
         #expect(actions.settles.map(\.name) == [Self.two])
@@ -104,47 +106,48 @@ struct DispatcherThrottleTests {
 
     @Test("tries one transactional push a second, and goes on a few at a time where it is taken")
     func urgent() throws {
-        var (bench, _) = Self.resting()
+        var (bench, _) = Self.open()
         Self.handBack(&bench)
         bench.now = bench.now + .seconds(5)
         let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
         #expect(asked.scope == .urgent)
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let tried = bench.tell(
+        let tried = bench.report(
             .leased([ReadParcel(Self.parcel(3, members: 3, .transactional), .repeatable)], asked: asked))
         #expect(tried.submitted == [0])
         #expect(tried.leaseRequests.filter { $0.scope == .urgent }.isEmpty)
         Self.sweep(&bench, tried)
-        bench.tell(Self.words(1, of: three))
+        bench.report(Self.signals(1, of: three))
         #expect(
-            bench.tell(.settled([SettledLease(three, .settled)])).leaseRequests.filter { $0.scope == .urgent }.isEmpty)
+            bench.report(.settled([SettledLease(three, .settled)])).leaseRequests.filter { $0.scope == .urgent }.isEmpty
+        )
         let again = try #require(bench.pass(.seconds(1)).leaseRequests.first { $0.scope == .urgent })
         let four = LeaseName(parcel: ParcelID(4), epoch: 1)
-        bench.tell(.leased([ReadParcel(Self.parcel(4, members: 1, .transactional), .repeatable)], asked: again))
-        let ordinary = try #require(bench.tell(Self.taken([0], of: four)).leaseRequests.first)
-        bench.tell(.settled([SettledLease(four, .settled)]))
+        bench.report(.leased([ReadParcel(Self.parcel(4, members: 1, .transactional), .repeatable)], asked: again))
+        let ordinary = try #require(bench.report(Self.taken([0], of: four)).leaseRequests.first)
+        bench.report(.settled([SettledLease(four, .settled)]))
         #expect(ordinary.scope == .ordinary)
-        let actions = bench.tell(.leased([ReadParcel(Self.parcel(5, members: 40), .repeatable)], asked: ordinary))
+        let actions = bench.report(.leased([ReadParcel(Self.parcel(5, members: 40), .repeatable)], asked: ordinary))
         #expect(actions.submitted == Array(0..<8))
     }
 
     @Test("takes what is refused in its own house for nothing that a provider said")
     func refusedHere() throws {
-        var (bench, _) = Self.resting()
+        var (bench, _) = Self.open()
         Self.handBack(&bench)
         bench.now = bench.now + .seconds(5)
         let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
         #expect(asked.scope == .urgent && asked.parcelsMax == 1)
-        bench.tell(.leased([ReadParcel(Self.parcel(3, members: 1, .transactional), .repeatable)], asked: asked))
+        bench.report(.leased([ReadParcel(Self.parcel(3, members: 1, .transactional), .repeatable)], asked: asked))
         let refusal = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.message, "payload_too_large"))
         let name = LeaseName(parcel: ParcelID(3), epoch: 1)
-        let actions = bench.tell(.answered([AnsweredLease(name, accepted: [], others: [refusal])]))
+        let actions = bench.report(.answered([AnsweredLease(name, accepted: [], others: [refusal])]))
         #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
     }
 
     @Test("remembers the rest where nothing of the lane is due meanwhile, and forgets the lane afterwards")
     func remembers() throws {
-        var (bench, _) = Self.resting()
+        var (bench, _) = Self.open()
         Self.handBack(&bench)
         for _ in 0..<2 {
             bench.now = bench.now + .seconds(5)
@@ -155,7 +158,7 @@ struct DispatcherThrottleTests {
         #expect(found.leaseRequests.map(\.scope) == [.expired])
         Self.sweep(&bench, found)
         bench.now = bench.now + .seconds(60)
-        for request in bench.tell(.timer).leaseRequests { bench.tell(.leased([], asked: request)) }
+        for request in bench.report(.timer).leaseRequests { bench.report(.leased([], asked: request)) }
         for _ in 0..<3 {
             bench.now = bench.now + .seconds(5)
             bench.find([])
@@ -164,30 +167,30 @@ struct DispatcherThrottleTests {
     }
 
     @Test("tells that the lane rests, that it rests for longer, and at last that it is as ever, but not of the tries")
-    func told() throws {
-        var (bench, began) = Self.resting()
+    func reported() throws {
+        var (bench, began) = Self.open()
         let start = bench.now
-        #expect(began.restsTold == [start + .seconds(30)])
+        #expect(began.reportedBreakers == [start + .seconds(30)])
         bench.now = start + .milliseconds(900)
-        #expect(bench.tell(Self.words(2)).restsTold.isEmpty, "hardly longer")
+        #expect(bench.report(Self.signals(2)).reportedBreakers.isEmpty, "hardly longer")
         bench.now = start + .milliseconds(1_100)
-        #expect(bench.tell(Self.words(2)).restsTold == [start + .milliseconds(31_100)])
+        #expect(bench.report(Self.signals(2)).reportedBreakers == [start + .milliseconds(31_100)])
         Self.handBack(&bench)
         bench.now = start + .milliseconds(31_100)
-        let tried = bench.tell(.timer)
-        #expect(tried.restsTold.isEmpty && !tried.saysRestOver)
+        let tried = bench.report(.timer)
+        #expect(tried.reportedBreakers.isEmpty && !tried.reportsClosed)
         // The first try is refused as well: that is another rest, however soon.
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
         bench.lease(Self.parcel(3, members: 40))
-        #expect(bench.tell(Self.words(1, of: three)).restsTold == [bench.now + .seconds(30)])
+        #expect(bench.report(Self.signals(1, of: three)).reportedBreakers == [bench.now + .seconds(30)])
         bench.now = bench.now + .seconds(30)
-        #expect(!bench.tell(.timer).saysRestOver)
+        #expect(!bench.report(.timer).reportsClosed)
         bench.now = bench.now + LaneThrottle.memory
-        #expect(bench.tell(.timer).saysRestOver)
-        #expect(!bench.tell(.timer).saysRestOver, "once")
+        #expect(bench.report(.timer).reportsClosed)
+        #expect(!bench.report(.timer).reportsClosed, "once")
     }
 }
 
 extension [DispatchAction] {
-    fileprivate var saysRestOver: Bool { contains(.tellRestOver(DispatcherBench.lane)) }
+    fileprivate var reportsClosed: Bool { contains(.reportClosedBreaker(DispatcherBench.lane)) }
 }

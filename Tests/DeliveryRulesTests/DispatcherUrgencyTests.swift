@@ -8,8 +8,8 @@ struct DispatcherUrgencyTests {
     private static let urgent = DispatcherBench.route(7, hasUrgent: true)
 
     private static func transactional(_ id: Int64, members: Int = 1) -> LeasedParcel {
-        let standings = [MemberStanding](repeating: .present, count: members)
-        return ParcelRunSamples.parcel(standings, id: id, urgency: .transactional)
+        let statuses = [MemberStatus](repeating: .present, count: members)
+        return ParcelRunSamples.parcel(statuses, id: id, urgency: .transactional)
     }
 
     /// Six members of a broadcast are out, and more of it wait.
@@ -18,7 +18,7 @@ struct DispatcherUrgencyTests {
         (settings.membersMax, settings.laneUrgentMax, settings.urgentMax) = (membersMax, 3, urgentMax)
         var bench = DispatcherBench(settings: settings)
         bench.lease(ParcelRunSamples.parcel(id: 1))
-        let actions = bench.tell(
+        let actions = bench.report(
             .leased([ReadParcel(ParcelRunSamples.parcel(id: 2), .repeatable)], asked: bench.request(7)))
         #expect(actions.leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
@@ -35,7 +35,7 @@ struct DispatcherUrgencyTests {
     func asked() {
         var bench = full()
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
-        let actions = bench.tell(
+        let actions = bench.report(
             .leased([ReadParcel(Self.transactional(3), .repeatable)], asked: bench.request(7, .urgent)))
         #expect(actions.submitted == [0])
     }
@@ -46,9 +46,11 @@ struct DispatcherUrgencyTests {
         bench.find([Self.urgent])
         let asked = bench.request(7, .urgent)
         #expect(
-            bench.tell(.leased([ReadParcel(Self.transactional(3), .repeatable)], asked: asked)).leaseRequests == [asked]
+            bench.report(.leased([ReadParcel(Self.transactional(3), .repeatable)], asked: asked)).leaseRequests == [
+                asked
+            ]
         )
-        #expect(bench.tell(.leased([], asked: asked)).leaseRequests.isEmpty)
+        #expect(bench.report(.leased([], asked: asked)).leaseRequests.isEmpty)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
@@ -59,8 +61,8 @@ struct DispatcherUrgencyTests {
         var bench = DispatcherBench()
         let asked = bench.find([Self.urgent]).leaseRequests[0]
         #expect(asked.scope == .ordinary)
-        let five = [MemberStanding](repeating: .present, count: 5)
-        let actions = bench.tell(.leased([ReadParcel(ParcelRunSamples.parcel(five), .repeatable)], asked: asked))
+        let five = [MemberStatus](repeating: .present, count: 5)
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(five), .repeatable)], asked: asked))
         #expect(actions.leaseRequests.isEmpty)
     }
 
@@ -71,9 +73,9 @@ struct DispatcherUrgencyTests {
             let asked = bench.find([Self.urgent]).leaseRequests[0]
             bench.now = bench.now + .seconds(5)
             if isSeenMeanwhile { bench.find([Self.urgent]) }
-            let five = [MemberStanding](repeating: .present, count: 5)
+            let five = [MemberStatus](repeating: .present, count: 5)
             let parcel = ParcelRunSamples.parcel(five, urgency: urgency)
-            let actions = bench.tell(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
+            let actions = bench.report(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
             #expect(actions.leaseRequests == [bench.request(7, .urgent)])
         }
     }
@@ -84,13 +86,13 @@ struct DispatcherUrgencyTests {
         bench.find([Self.urgent])
         let asked = bench.request(7, .urgent)
         let two = Self.transactional(3, members: 2)
-        #expect(bench.tell(.leased([ReadParcel(two, .repeatable)], asked: asked)).leaseRequests == [asked], "2 of 3")
-        let full = bench.tell(.leased([ReadParcel(Self.transactional(4, members: 2), .repeatable)], asked: asked))
+        #expect(bench.report(.leased([ReadParcel(two, .repeatable)], asked: asked)).leaseRequests == [asked], "2 of 3")
+        let full = bench.report(.leased([ReadParcel(Self.transactional(4, members: 2), .repeatable)], asked: asked))
         #expect(full.leaseRequests.isEmpty, "4 of 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let name = LeaseName(parcel: two.id, epoch: two.epoch)
         bench.accept([0, 1], of: name)
-        #expect(bench.tell(.settled([SettledLease(name, .settled)])).leaseRequests == [asked])
+        #expect(bench.report(.settled([SettledLease(name, .settled)])).leaseRequests == [asked])
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
@@ -102,12 +104,12 @@ struct DispatcherUrgencyTests {
         func two(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
             ids.map { ReadParcel(Self.transactional($0), .repeatable) }
         }
-        #expect(bench.tell(.leased(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
-        #expect(bench.tell(.leased(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
+        #expect(bench.report(.leased(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
+        #expect(bench.report(.leased(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let done = [3, 4].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
         for lease in done { bench.accept([0], of: lease.name) }
-        #expect(bench.tell(.settled(done)).leaseRequests == [asked])
+        #expect(bench.report(.settled(done)).leaseRequests == [asked])
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
@@ -115,7 +117,7 @@ struct DispatcherUrgencyTests {
     func otherLanes() {
         var bench = full(membersMax: 7)
         bench.find([Self.urgent])
-        bench.tell(
+        bench.report(
             .leased([ReadParcel(Self.transactional(3, members: 3), .repeatable)], asked: bench.request(7, .urgent)))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
@@ -127,18 +129,18 @@ struct DispatcherUrgencyTests {
     func sharedReserve() {
         var bench = full(membersMax: 100, urgentMax: 4)
         bench.find([Self.urgent])
-        bench.tell(
+        bench.report(
             .leased([ReadParcel(Self.transactional(3, members: 3), .repeatable)], asked: bench.request(7, .urgent)))
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
         let bulk = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests[0]
-        let six = [MemberStanding](repeating: .present, count: 6)
-        bench.tell(
+        let six = [MemberStatus](repeating: .present, count: 6)
+        bench.report(
             .leased([ReadParcel(ParcelRunSamples.parcel(six, id: 5, route: RouteID(8)), .repeatable)], asked: bulk))
         bench.now = bench.now + .seconds(5)
         let next = bench.find([DispatcherBench.route(8, hasUrgent: true)], lane: elsewhere).leaseRequests
         #expect(next == [bench.request(8, lane: elsewhere, .urgent)], "one of four is left")
-        let actions = bench.tell(.leased([ReadParcel(Self.transactional(6), .repeatable)], asked: next[0]))
+        let actions = bench.report(.leased([ReadParcel(Self.transactional(6), .repeatable)], asked: next[0]))
         #expect(actions.leaseRequests.isEmpty)
     }
 
@@ -146,9 +148,9 @@ struct DispatcherUrgencyTests {
     func blocked() {
         var bench = full()
         bench.blocked = [DispatcherBench.lane]
-        let sweep = bench.tell(.lane(DispatcherBench.lane, canSend: false)).leaseRequests
+        let sweep = bench.report(.lane(DispatcherBench.lane, canSend: false)).leaseRequests
         #expect(sweep.map(\.scope) == [.expired])
-        bench.tell(.leased([], asked: sweep[0]))
+        bench.report(.leased([], asked: sweep[0]))
         bench.now = bench.now + .seconds(5)
         #expect(bench.find([Self.urgent]).leaseRequests.map(\.scope) == [.expired])
     }

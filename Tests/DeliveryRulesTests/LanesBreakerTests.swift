@@ -12,8 +12,8 @@ struct BackoffTests {
 
     @Test("doubles from the floor to the ceiling")
     func doubles() {
-        let rests = (1...8).map { backoff.rest(afterFailures: $0, entropy: 0) }
-        #expect(rests == [1, 2, 4, 8, 16, 32, 60, 60].map { .seconds($0) })
+        let delays = (1...8).map { backoff.delay(afterFailures: $0, entropy: 0) }
+        #expect(delays == [1, 2, 4, 8, 16, 32, 60, 60].map { .seconds($0) })
     }
 
     @Test(
@@ -21,16 +21,16 @@ struct BackoffTests {
         arguments: [0, 1, 511, 1_023, 1_024, .max] as [UInt64])
     func jitter(entropy: UInt64) {
         for failures in 1...2_000 {
-            let step = backoff.rest(afterFailures: failures, entropy: 0)
-            let rest = backoff.rest(afterFailures: failures, entropy: entropy)
-            #expect(rest <= step && rest >= step / 2)
+            let step = backoff.delay(afterFailures: failures, entropy: 0)
+            let remaining = backoff.delay(afterFailures: failures, entropy: entropy)
+            #expect(remaining <= step && remaining >= step / 2)
         }
     }
 
     @Test("differs between lanes that failed together")
     func spread() {
-        let rests = Set((0..<1_024).map { backoff.rest(afterFailures: 5, entropy: $0) })
-        #expect(rests.count > 900)
+        let delays = Set((0..<1_024).map { backoff.delay(afterFailures: 5, entropy: $0) })
+        #expect(delays.count > 900)
     }
 }
 
@@ -38,7 +38,8 @@ struct BackoffTests {
 struct BreakerTests {
     private func breaker() -> Breaker {
         Breaker(
-            backoff: Backoff(floor: .seconds(1), ceiling: .seconds(60)), failuresMax: 2, credentialRest: .seconds(300))
+            backoff: Backoff(floor: .seconds(1), ceiling: .seconds(60)), failuresMax: 2,
+            credentialBackoff: .seconds(300))
     }
 
     @Test("lets the first failure pass and blocks at the second, once")
@@ -52,7 +53,7 @@ struct BreakerTests {
     }
 
     @Test("allows no dial before its rest is over")
-    func rests() {
+    func delays() {
         var breaker = breaker()
         #expect(breaker.mayDial(at(0)))
         _ = breaker.failed(.unreachable, now: at(0), entropy: 0)
@@ -85,11 +86,11 @@ struct CredentialTrustTests {
     @Test("is lost by a refusal, and comes back with an answer that no refused credential gets")
     func comesBack() {
         var trust = CredentialTrust()
-        #expect(!trust.isDoubted)
+        #expect(!trust.isSuspected)
         for status in [200, 400, 410, 404] as [UInt16] {
             trust.refused()
             let isTrusted = trust.answered(status: status)
-            #expect(isTrusted && !trust.isDoubted)
+            #expect(isTrusted && !trust.isSuspected)
         }
     }
 
@@ -99,7 +100,7 @@ struct CredentialTrustTests {
         trust.refused()
         let goesOn = ([403, 401, 429, 500, 503] as [UInt16]).map { trust.answered(status: $0) }
         #expect(goesOn == [false, false, true, true, true])
-        #expect(trust.isDoubted)
+        #expect(trust.isSuspected)
     }
 }
 
@@ -131,12 +132,12 @@ struct DialPaceTests {
 
 @Suite("The reason in a GOAWAY")
 struct GoAwayReasonTests {
-    private func word(_ text: String) -> String? { GoAwayReason(debugBytes: Array(text.utf8).span)?.word }
+    private func reason(_ text: String) -> String? { GoAwayReason(debugBytes: Array(text.utf8).span)?.reason }
 
     @Test("is read from JSON, however it is spaced")
     func reads() {
-        #expect(word(#"{"reason":"Shutdown"}"#) == "Shutdown")
-        #expect(word(#"{ "timestamp" : 1, "reason" : "BadCertificateEnvironment" }"#) == "BadCertificateEnvironment")
+        #expect(reason(#"{"reason":"Shutdown"}"#) == "Shutdown")
+        #expect(reason(#"{ "timestamp" : 1, "reason" : "BadCertificateEnvironment" }"#) == "BadCertificateEnvironment")
     }
 
     @Test(
@@ -147,13 +148,13 @@ struct GoAwayReasonTests {
             #"{"reason":"3f9a0c51d27be8463f9a0c51d27be846"}"#, "\u{0}\u{ff}",
         ])
     func nothing(text: String) {
-        #expect(word(text) == nil)
+        #expect(reason(text) == nil)
     }
 
     @Test("tells what concerns the credential from what does not")
     func credential() {
-        func refuses(_ word: String) -> Bool? {
-            GoAwayReason(debugBytes: Array(#"{"reason":"\#(word)"}"#.utf8).span)?.refusesCredential
+        func refuses(_ reason: String) -> Bool? {
+            GoAwayReason(debugBytes: Array(#"{"reason":"\#(reason)"}"#.utf8).span)?.refusesCredential
         }
         #expect(refuses("BadCertificate") == true)
         #expect(refuses("BadCertificateEnvironment") == true)

@@ -19,25 +19,25 @@ private struct ConnectionWorld {
         for event in [.resolved(addresses: 1), .connected(throughProxy: false), .secured, .settings]
             as [ConnectionMachine.Event]
         {
-            _ = world.tell(event)
+            _ = world.report(event)
         }
         return world
     }
 
-    mutating func tell(_ event: ConnectionMachine.Event) -> [ConnectionMachine.Action] {
+    mutating func report(_ event: ConnectionMachine.Event) -> [ConnectionMachine.Action] {
         machine.handle(event, now: now)
     }
 
     mutating func pass(_ duration: Duration) -> [ConnectionMachine.Action] {
         now = now + duration
-        return tell(.timer)
+        return report(.timer)
     }
 
     /// Lets time pass from wake-up to wake-up.
     mutating func passUntilWoken() -> [ConnectionMachine.Action] {
         guard let at = machine.wakeAt else { return [] }
         now = max(now, at)
-        return tell(.timer)
+        return report(.timer)
     }
 }
 
@@ -46,36 +46,36 @@ struct DialTests {
     @Test("goes from name to streams step by step")
     func steps() {
         var world = ConnectionWorld()
-        #expect(world.tell(.resolved(addresses: 2)) == [.connect(address: 0)])
-        #expect(world.tell(.connected(throughProxy: false)) == [.secure])
-        #expect(world.tell(.secured) == [.greet])
+        #expect(world.report(.resolved(addresses: 2)) == [.connect(address: 0)])
+        #expect(world.report(.connected(throughProxy: false)) == [.secure])
+        #expect(world.report(.secured) == [.sendPreface])
         #expect(!world.machine.mayOpen(world.now))
-        #expect(world.tell(.settings) == [.tellOpen])
+        #expect(world.report(.settings) == [.reportOpen])
         #expect(world.machine.mayOpen(world.now))
-        #expect(world.tell(.settings) == [], "a later SETTINGS frame opens nothing again")
+        #expect(world.report(.settings) == [], "a later SETTINGS frame opens nothing again")
     }
 
     @Test("asks the proxy first, where there is one")
     func proxy() {
         var world = ConnectionWorld()
-        _ = world.tell(.resolved(addresses: 1))
-        #expect(world.tell(.connected(throughProxy: true)) == [.tunnel])
-        #expect(world.tell(.tunnelled) == [.secure])
+        _ = world.report(.resolved(addresses: 1))
+        #expect(world.report(.connected(throughProxy: true)) == [.tunnel])
+        #expect(world.report(.tunnelled) == [.secure])
     }
 
     @Test("tries every address before it fails")
     func addresses() {
         var world = ConnectionWorld()
-        #expect(world.tell(.resolved(addresses: 3)) == [.connect(address: 0)])
-        #expect(world.tell(.connectFailed) == [.connect(address: 1)])
-        #expect(world.tell(.connectFailed) == [.connect(address: 2)])
-        #expect(world.tell(.connectFailed) == [.close(.dialFailed(.unreachable), politely: false)])
+        #expect(world.report(.resolved(addresses: 3)) == [.connect(address: 0)])
+        #expect(world.report(.connectFailed) == [.connect(address: 1)])
+        #expect(world.report(.connectFailed) == [.connect(address: 2)])
+        #expect(world.report(.connectFailed) == [.close(.dialFailed(.unreachable), politely: false)])
     }
 
     @Test("gives a silent address its share of the time and goes on to the next")
     func silentAddresses() {
         var world = ConnectionWorld()
-        _ = world.tell(.resolved(addresses: 2))
+        _ = world.report(.resolved(addresses: 2))
         #expect(world.passUntilWoken() == [.connect(address: 1)])
         #expect(world.now == MonotonicInstant(nanoseconds: 5_000_000_000))
         #expect(world.passUntilWoken() == [.close(.dialFailed(.unreachable), politely: false)])
@@ -85,7 +85,7 @@ struct DialTests {
     @Test("fails where the name has no address")
     func noAddress() {
         var world = ConnectionWorld()
-        #expect(world.tell(.resolved(addresses: 0)) == [.close(.dialFailed(.unreachable), politely: false)])
+        #expect(world.report(.resolved(addresses: 0)) == [.close(.dialFailed(.unreachable), politely: false)])
     }
 
     @Test("fails at its deadline in whichever step it is", arguments: 0..<5)
@@ -94,7 +94,7 @@ struct DialTests {
         let events: [ConnectionMachine.Event] = [
             .resolved(addresses: 1), .connected(throughProxy: true), .tunnelled, .secured,
         ]
-        for event in events.prefix(steps) { _ = world.tell(event) }
+        for event in events.prefix(steps) { _ = world.report(event) }
         #expect(world.pass(.milliseconds(9_999)) == [])
         #expect(world.pass(.milliseconds(1)) == [.close(.dialFailed(.unreachable), politely: false)])
         #expect(world.machine.wakeAt == nil)
@@ -103,9 +103,9 @@ struct DialTests {
     @Test("is given up without a word where it is not wanted any more")
     func retired() {
         var world = ConnectionWorld()
-        _ = world.tell(.resolved(addresses: 1))
-        #expect(world.tell(.retire) == [.close(.drained(.retired), politely: false)])
-        #expect(world.tell(.connected(throughProxy: false)) == [])
+        _ = world.report(.resolved(addresses: 1))
+        #expect(world.report(.retire) == [.close(.drained(.retired), politely: false)])
+        #expect(world.report(.connected(throughProxy: false)) == [])
     }
 }
 
@@ -125,8 +125,8 @@ struct OpenConnectionTests {
         var world = ConnectionWorld.opened()
         for round in 1...3_000 as ClosedRange<UInt64> {
             #expect(world.passUntilWoken() == [.ping(round)])
-            world.machine.heard(world.now)
-            #expect(world.tell(.pingAnswered(round)) == [])
+            world.machine.noteActivity(world.now)
+            #expect(world.report(.pingAnswered(round)) == [])
         }
     }
 
@@ -137,8 +137,8 @@ struct OpenConnectionTests {
         #expect(!world.machine.mayOpen(world.now))
         #expect(world.machine.wake(world.now) == [.ping(1)])
         #expect(world.machine.wake(world.now) == [], "one question at a time")
-        world.machine.heard(world.now)
-        _ = world.tell(.pingAnswered(1))
+        world.machine.noteActivity(world.now)
+        _ = world.report(.pingAnswered(1))
         #expect(world.machine.mayOpen(world.now))
     }
 
@@ -147,12 +147,12 @@ struct OpenConnectionTests {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 2, world.now)
         world.now = world.now + .seconds(20)
-        world.machine.heard(world.now)
+        world.machine.noteActivity(world.now)
         world.machine.streams(open: 1, world.now)
-        #expect(world.tell(.requestTimedOut) == [.ping(1), .tellDraining(.unresponsive)])
+        #expect(world.report(.requestTimedOut) == [.ping(1), .reportDraining(.unresponsive)])
         #expect(!world.machine.mayOpen(world.now))
         world.machine.streams(open: 0, world.now)
-        #expect(world.tell(.emptied) == [.close(.drained(.unresponsive), politely: true)])
+        #expect(world.report(.emptied) == [.close(.drained(.unresponsive), politely: true)])
     }
 
     @Test("stays where others were answered meanwhile: one lost answer is the network's way of life")
@@ -162,8 +162,8 @@ struct OpenConnectionTests {
         world.now = world.now + .seconds(19)
         world.machine.answered(world.now)
         world.now = world.now + .seconds(1)
-        world.machine.heard(world.now)
-        #expect(world.tell(.requestTimedOut) == [.ping(1)])
+        world.machine.noteActivity(world.now)
+        #expect(world.report(.requestTimedOut) == [.ping(1)])
         #expect(world.machine.phase == .open)
     }
 
@@ -171,8 +171,8 @@ struct OpenConnectionTests {
     func breaks() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 5, world.now)
-        #expect(world.tell(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
-        #expect(world.tell(.failed(.connectionLost)) == [], "it ends once")
+        #expect(world.report(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
+        #expect(world.report(.failed(.connectionLost)) == [], "it ends once")
     }
 }
 
@@ -182,41 +182,41 @@ struct DrainingConnectionTests {
     func finishes() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 3, world.now)
-        #expect(world.tell(.goAway) == [.tellDraining(.goAway)])
-        #expect(world.tell(.goAway) == [], "the second GOAWAY of a polite pair")
+        #expect(world.report(.goAway) == [.reportDraining(.goAway)])
+        #expect(world.report(.goAway) == [], "the second GOAWAY of a polite pair")
         world.machine.streams(open: 0, world.now)
-        #expect(world.tell(.emptied) == [.close(.drained(.goAway), politely: true)])
+        #expect(world.report(.emptied) == [.close(.drained(.goAway), politely: true)])
     }
 
     @Test("closes at once with nothing in flight")
     func empty() {
         var world = ConnectionWorld.opened()
         #expect(
-            world.tell(.goAway) == [.tellDraining(.goAway), .close(.drained(.goAway), politely: true)])
+            world.report(.goAway) == [.reportDraining(.goAway), .close(.drained(.goAway), politely: true)])
     }
 
     @Test("has drained, not broken, where the peer closes after the last answer")
     func peerCloses() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
-        _ = world.tell(.goAway)
+        _ = world.report(.goAway)
         world.machine.streams(open: 0, world.now)
-        #expect(world.tell(.failed(.connectionLost)) == [.close(.drained(.goAway), politely: false)])
+        #expect(world.report(.failed(.connectionLost)) == [.close(.drained(.goAway), politely: false)])
     }
 
     @Test("is lost where the peer closes before")
     func cut() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
-        _ = world.tell(.goAway)
-        #expect(world.tell(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
+        _ = world.report(.goAway)
+        #expect(world.report(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
     }
 
     @Test("still finds out that the peer is gone")
     func liveness() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
-        _ = world.tell(.goAway)
+        _ = world.report(.goAway)
         #expect(world.passUntilWoken() == [.ping(1)])
         #expect(world.passUntilWoken() == [.close(.lost(.connectionLost), politely: false)])
     }
@@ -242,11 +242,11 @@ struct RandomConnectionTests {
         var closes = 0
         for _ in 0..<400 {
             world.now = world.now + .milliseconds(Int64(next(3_000)))
-            if next(3) == 0 { world.machine.heard(world.now) }
+            if next(3) == 0 { world.machine.noteActivity(world.now) }
             if next(3) == 0 { world.machine.streams(open: Int(next(3)), world.now) }
             // The late events of the dial come often, so that runs reach the open state.
             let event = events[Int(next(20) < 14 ? next(7) : next(UInt64(events.count)))]
-            for action in world.tell(event) {
+            for action in world.report(event) {
                 if case .close = action { closes += 1 }
             }
             if world.machine.phase == .closed {

@@ -7,7 +7,7 @@ struct LaneGrowthTests {
     @Test("dials when the first request waits, and once")
     func first() {
         var world = LaneWorld()
-        world.tell(.timer)
+        world.report(.timer)
         #expect(world.dialled.isEmpty)
         world.demand()
         world.demand()
@@ -21,9 +21,9 @@ struct LaneGrowthTests {
         for _ in 0..<20 {
             world.demand(waitingFor: .seconds(1))
             if let id = world.dialled.last {
-                world.tell(.opened(id))
-                world.tell(.busy(id))
-                world.tell(.proved(id))
+                world.report(.opened(id))
+                world.report(.busy(id))
+                world.report(.proved(id))
             }
             world.pass(.milliseconds(60))
         }
@@ -44,8 +44,8 @@ struct LaneGrowthTests {
     func unproven() {
         var world = LaneWorld()
         world.demand()
-        world.tell(.opened(world.dialled[0]))
-        world.tell(.busy(world.dialled[0]))
+        world.report(.opened(world.dialled[0]))
+        world.report(.busy(world.dialled[0]))
         world.pass(.milliseconds(500))
         world.demand(waitingFor: .milliseconds(500))
         #expect(world.dialled.count == 1)
@@ -62,7 +62,7 @@ struct LaneGrowthTests {
         world.demand(waitingFor: .seconds(1))
         world.openOne()
         #expect(world.dialled.count == 2)
-        world.tell(.demand(.init(waitingSince: nil, room: 2)))
+        world.report(.demand(.init(waitingSince: nil, room: 2)))
         world.pass(.seconds(298))
         #expect(world.retired.isEmpty)
         world.pass(.seconds(4))
@@ -75,19 +75,19 @@ struct LaneGrowthTests {
     func replacement() {
         var world = LaneWorld()
         world.openOne()
-        world.tell(.busy(world.dialled[0]))
-        world.tell(.draining(world.dialled[0], refused: false))
+        world.report(.busy(world.dialled[0]))
+        world.report(.draining(world.dialled[0], refused: false))
         #expect(world.dialled.count == 2)
     }
 
     @Test("keeps a connection warm without any request, where it was asked to")
     func warm() {
         var world = LaneWorld()
-        world.tell(.warmUp)
+        world.report(.warmUp)
         #expect(world.dialled.count == 1)
-        world.tell(.opened(world.dialled[0]))
+        world.report(.opened(world.dialled[0]))
         world.pass(.seconds(5))
-        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[0], failure: .unreachable))
         world.passUntilWoken()
         #expect(world.dialled.count == 2)
     }
@@ -101,9 +101,9 @@ struct DrainedLaneTests {
         world.openOne()
         world.pass(.seconds(1))
         world.demand(waitingFor: .seconds(1))
-        world.tell(.drain)
+        world.report(.drain)
         #expect(world.retired == world.dialled)
-        for id in world.dialled { world.tell(.closed(id, failure: nil)) }
+        for id in world.dialled { world.report(.closed(id, failure: nil)) }
         world.demand()
         world.pass(.seconds(1_000))
         #expect(world.machine.isEmpty)
@@ -137,18 +137,18 @@ struct RandomLaneTests {
             } else {
                 let id = alive[next(alive.count)]
                 switch next(7) {
-                case 0: world.tell(.opened(id))
-                case 1: world.tell(.proved(id))
-                case 2: world.tell(.busy(id))
-                case 3: world.tell(.idle(id))
+                case 0: world.report(.opened(id))
+                case 1: world.report(.proved(id))
+                case 2: world.report(.busy(id))
+                case 3: world.report(.idle(id))
                 case 4:
                     leaving.insert(id)
-                    world.tell(.draining(id, refused: next(10) == 0))
+                    world.report(.draining(id, refused: next(10) == 0))
                 case 5:
                     alive.removeAll { $0 == id }
-                    world.tell(.closed(id, failure: next(2) == 0 ? nil : .unreachable))
-                case 6 where next(20) == 0: world.tell(.credentialRefused)
-                default: world.tell(.retry)
+                    world.report(.closed(id, failure: next(2) == 0 ? nil : .unreachable))
+                case 6 where next(20) == 0: world.report(.credentialRefused)
+                default: world.report(.retry)
                 }
             }
         }
@@ -162,7 +162,7 @@ struct RandomLaneTests {
     private func endWithoutAny(_ end: LaneWorld, _ alive: [ConnectionID]) {
         var world = end
         let before = world.dialled.count
-        for id in alive { world.tell(.closed(id, failure: nil)) }
+        for id in alive { world.report(.closed(id, failure: nil)) }
         world.demand()
         let limit = world.now + .seconds(301)
         while world.dialled.count == before, world.now < limit, world.machine.wakeAt(world.now) != nil {
@@ -175,7 +175,7 @@ struct RandomLaneTests {
     private func endWithOne(_ end: LaneWorld, _ alive: [ConnectionID], _ staying: ConnectionID?) {
         var world = end
         let before = world.dialled.count
-        for id in alive where id != staying { world.tell(.closed(id, failure: .unreachable)) }
+        for id in alive where id != staying { world.report(.closed(id, failure: .unreachable)) }
         world.demand()
         let limit = world.now + .seconds(301)
         while staying == nil, world.dialled.count == before, world.now < limit, world.machine.wakeAt(world.now) != nil {
@@ -185,14 +185,14 @@ struct RandomLaneTests {
             Issue.record("nothing was dialled")
             return
         }
-        world.tell(.opened(living))
-        world.tell(.busy(living))
-        world.tell(.proved(living))
+        world.report(.opened(living))
+        world.report(.busy(living))
+        world.report(.proved(living))
         var couldSend = [world.machine.canSend]
         for _ in 0..<10 {
             world.pass(.seconds(5))
             world.demand(waitingFor: .seconds(5))
-            if let id = world.dialled.last, id != living { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last, id != living { world.report(.closed(id, failure: .unreachable)) }
             couldSend.append(world.machine.canSend)
         }
         #expect(couldSend.allSatisfy { $0 })

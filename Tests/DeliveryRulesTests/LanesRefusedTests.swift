@@ -7,9 +7,9 @@ struct RefusedLaneTests {
     private func refused() -> LaneWorld {
         var world = LaneWorld()
         world.demand()
-        world.tell(.opened(world.dialled[0]))
-        world.tell(.draining(world.dialled[0], refused: true))
-        world.tell(.closed(world.dialled[0], failure: nil))
+        world.report(.opened(world.dialled[0]))
+        world.report(.draining(world.dialled[0], refused: true))
+        world.report(.closed(world.dialled[0], failure: nil))
         return world
     }
 
@@ -26,11 +26,11 @@ struct RefusedLaneTests {
     @Test("tries once when somebody has mended it")
     func retry() {
         var world = refused()
-        world.tell(.retry)
+        world.report(.retry)
         #expect(world.dialled.count == 2)
-        world.tell(.opened(world.dialled[1]))
-        world.tell(.draining(world.dialled[1], refused: true))
-        world.tell(.closed(world.dialled[1], failure: nil))
+        world.report(.opened(world.dialled[1]))
+        world.report(.draining(world.dialled[1], refused: true))
+        world.report(.closed(world.dialled[1], failure: nil))
         world.pass(.seconds(200))
         #expect(world.dialled.count == 2)
         #expect(world.blocks.count == 1, "the block is known")
@@ -43,12 +43,12 @@ struct RefusedAnswerTests {
     private func working() -> LaneWorld {
         var world = LaneWorld()
         world.openOne()
-        world.tell(.busy(world.dialled[0]))
+        world.report(.busy(world.dialled[0]))
         world.pass(.seconds(1))
         world.demand(waitingFor: .seconds(1))
         if let id = world.dialled.last {
-            world.tell(.opened(id))
-            world.tell(.busy(id))
+            world.report(.opened(id))
+            world.report(.busy(id))
         }
         return world
     }
@@ -59,16 +59,16 @@ struct RefusedAnswerTests {
         for round in 1...2 {
             let before = world.dialled
             world.retired = []
-            world.tell(.credentialRefused)
+            world.report(.credentialRefused)
             #expect(world.retired == before.suffix(2))
             #expect(world.blocks == Array(repeating: .credentialRefused, count: round))
-            for id in before { world.tell(.closed(id, failure: nil)) }
+            for id in before { world.report(.closed(id, failure: nil)) }
             world.demand()
             world.pass(.seconds(299))
             #expect(world.dialled.count == before.count)
             world.pass(.seconds(1))
             #expect(world.dialled.count == before.count + 1)
-            if let id = world.dialled.last { world.tell(.opened(id)) }
+            if let id = world.dialled.last { world.report(.opened(id)) }
             #expect(!world.machine.canSend, "open is not proved")
             world.pass(.seconds(2))
             #expect(world.machine.canSend)
@@ -79,13 +79,13 @@ struct RefusedAnswerTests {
     @Test("stays blocked whatever becomes of the connections that had it")
     func late() {
         var world = working()
-        world.tell(.credentialRefused)
-        world.tell(.proved(world.dialled[0]))
+        world.report(.credentialRefused)
+        world.report(.proved(world.dialled[0]))
         #expect(!world.machine.canSend, "their answers are no proof")
-        world.tell(.retry)
+        world.report(.retry)
         #expect(world.dialled.count == 3, "one dial, now")
-        world.tell(.closed(world.dialled[0], failure: .unreachable))
-        world.tell(.closed(world.dialled[1], failure: .unreachable))
+        world.report(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[1], failure: .unreachable))
         #expect(world.machine.breaker.block == .credentialRefused)
         #expect(world.machine.breaker.failures == 1)
     }
@@ -93,27 +93,27 @@ struct RefusedAnswerTests {
     @Test("hears of one refusal once, however many answers tell it")
     func news() {
         var world = working()
-        #expect(world.machine.isNews(refusalOn: world.dialled[0]))
-        #expect(world.machine.isNews(refusalOn: nil))
-        world.tell(.credentialRefused)
-        #expect(!world.machine.isNews(refusalOn: nil))
-        world.tell(.retry)
+        #expect(world.machine.isNew(refusalOn: world.dialled[0]))
+        #expect(world.machine.isNew(refusalOn: nil))
+        world.report(.credentialRefused)
+        #expect(!world.machine.isNew(refusalOn: nil))
+        world.report(.retry)
         guard let id = world.dialled.last else { return }
-        world.tell(.opened(id))
+        world.report(.opened(id))
         world.pass(.seconds(2))
         #expect(world.machine.canSend)
-        #expect(!world.machine.isNews(refusalOn: world.dialled[0]), "a late answer to the old credential")
-        #expect(world.machine.isNews(refusalOn: id))
-        world.tell(.drain)
-        #expect(!world.machine.isNews(refusalOn: id))
+        #expect(!world.machine.isNew(refusalOn: world.dialled[0]), "a late answer to the old credential")
+        #expect(world.machine.isNew(refusalOn: id))
+        world.report(.drain)
+        #expect(!world.machine.isNew(refusalOn: id))
     }
 
     @Test("takes its working connections along when one of them hears it in a goodbye")
-    func goodbye() {
+    func goAway() {
         var world = working()
-        world.tell(.draining(world.dialled[0], refused: true))
+        world.report(.draining(world.dialled[0], refused: true))
         #expect(world.retired == [world.dialled[1]])
-        for id in world.dialled { world.tell(.closed(id, failure: nil)) }
+        for id in world.dialled { world.report(.closed(id, failure: nil)) }
         world.pass(.seconds(301))
         #expect(world.dialled.count == 3)
     }

@@ -9,11 +9,11 @@ struct UnreachableLaneTests {
         var world = LaneWorld()
         world.demand()
         for _ in 0..<5 {
-            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
             world.passUntilWoken()
         }
-        let rests = zip(world.dialTimes.dropFirst(), world.dialTimes).map { $0 - $1 as Duration }
-        #expect(rests == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
+        let delays = zip(world.dialTimes.dropFirst(), world.dialTimes).map { $0 - $1 as Duration }
+        #expect(delays == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
         #expect(world.blocks == [.unreachable])
         #expect(!world.machine.canSend)
     }
@@ -23,12 +23,12 @@ struct UnreachableLaneTests {
         var world = LaneWorld()
         world.demand()
         for _ in 0..<2 {
-            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
             world.passUntilWoken()
         }
-        world.tell(.demand(.init(waitingSince: nil, room: 0)))
+        world.report(.demand(.init(waitingSince: nil, room: 0)))
         #expect(world.blocks.count == 1)
-        if let id = world.dialled.last { world.tell(.opened(id)) }
+        if let id = world.dialled.last { world.report(.opened(id)) }
         #expect(world.unblocks == 0, "a peer that opens and closes at once is no peer")
         world.passUntilWoken()
         #expect(world.unblocks == 1)
@@ -41,8 +41,8 @@ struct UnreachableLaneTests {
         world.demand()
         for _ in 0..<2 {
             if let id = world.dialled.last {
-                world.tell(.opened(id))
-                world.tell(.closed(id, failure: .unreachable))
+                world.report(.opened(id))
+                world.report(.closed(id, failure: .unreachable))
             }
             world.passUntilWoken()
         }
@@ -55,20 +55,20 @@ struct UnreachableLaneTests {
         world.demand()
         for _ in 0..<2 {
             if let id = world.dialled.last {
-                world.tell(.opened(id))
-                world.tell(.streams(id, allowed: false))
+                world.report(.opened(id))
+                world.report(.streams(id, allowed: false))
                 world.pass(.seconds(10))
-                world.tell(.closed(id, failure: .unreachable))
+                world.report(.closed(id, failure: .unreachable))
             }
             world.passUntilWoken()
         }
         #expect(world.blocks == [.unreachable] && world.dialled.count == 3)
-        world.tell(.opened(world.dialled[2]))
-        world.tell(.streams(world.dialled[2], allowed: false))
+        world.report(.opened(world.dialled[2]))
+        world.report(.streams(world.dialled[2], allowed: false))
         #expect(world.machine.wakeAt(world.now) == nil, "nothing to wait for")
         world.pass(.seconds(10))
         #expect(world.unblocks == 0)
-        world.tell(.streams(world.dialled[2], allowed: true))
+        world.report(.streams(world.dialled[2], allowed: true))
         #expect(world.unblocks == 1)
     }
 
@@ -76,7 +76,7 @@ struct UnreachableLaneTests {
     func lost() {
         var world = LaneWorld()
         world.openOne()
-        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[0], failure: .unreachable))
         #expect(world.dialled.count == 2)
         #expect(world.blocks.isEmpty)
     }
@@ -87,10 +87,10 @@ struct UnreachableLaneTests {
         world.demand()
         while world.now < MonotonicInstant(nanoseconds: 10_000_000_000) {
             if let id = world.dialled.last {
-                world.tell(.opened(id))
-                world.tell(.proved(id))
-                world.tell(.draining(id, refused: false))
-                world.tell(.closed(id, failure: .unreachable))
+                world.report(.opened(id))
+                world.report(.proved(id))
+                world.report(.draining(id, refused: false))
+                world.report(.closed(id, failure: .unreachable))
             }
             world.passUntilWoken()
         }
@@ -104,21 +104,21 @@ struct FailedGrowthTests {
     private func crowded() -> LaneWorld {
         var world = LaneWorld()
         world.openOne()
-        world.tell(.busy(world.dialled[0]))
+        world.report(.busy(world.dialled[0]))
         world.pass(.seconds(1))
         world.demand(waitingFor: .seconds(1))
         return world
     }
 
     @Test("rests longer after each of them, and never stops sending")
-    func rests() {
+    func delays() {
         var world = crowded()
         for _ in 0..<5 {
-            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
             world.passUntilWoken()
         }
-        let rests = zip(world.dialTimes.dropFirst(2), world.dialTimes.dropFirst()).map { $0 - $1 as Duration }
-        #expect(rests == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
+        let delays = zip(world.dialTimes.dropFirst(2), world.dialTimes.dropFirst()).map { $0 - $1 as Duration }
+        #expect(delays == [.seconds(1), .seconds(2), .seconds(4), .seconds(4), .seconds(4)])
         #expect(world.blocks.isEmpty)
         #expect(world.machine.canSend)
     }
@@ -127,14 +127,14 @@ struct FailedGrowthTests {
     func lost() {
         var world = crowded()
         for _ in 0..<4 {
-            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
             if world.dialled.count < 5 { world.passUntilWoken() }
         }
         let before = world.dialled.count
-        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[0], failure: .unreachable))
         #expect(world.dialled.count == before + 1)
         #expect(world.blocks.isEmpty)
-        if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+        if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
         #expect(world.blocks.isEmpty, "the first failure without a working connection is the first")
     }
 
@@ -142,15 +142,15 @@ struct FailedGrowthTests {
     func answered() {
         var world = LaneWorld()
         world.demand()
-        world.tell(.opened(world.dialled[0]))
-        world.tell(.busy(world.dialled[0]))
+        world.report(.opened(world.dialled[0]))
+        world.report(.busy(world.dialled[0]))
         for _ in 0..<2 {
             world.pass(.seconds(3))
             world.demand(waitingFor: .seconds(3))
-            if let id = world.dialled.last { world.tell(.closed(id, failure: .unreachable)) }
+            if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
         }
         #expect(world.blocks == [.unreachable], "nobody knows yet whether the first one works")
-        world.tell(.proved(world.dialled[0]))
+        world.report(.proved(world.dialled[0]))
         #expect(world.machine.canSend)
         #expect(world.unblocks == 1)
     }
@@ -164,12 +164,12 @@ struct UnresponsiveLaneTests {
         world.demand()
         for _ in 0..<2 {
             guard let id = world.dialled.last else { continue }
-            world.tell(.opened(id))
-            world.tell(.busy(id))
+            world.report(.opened(id))
+            world.report(.busy(id))
             world.pass(.seconds(20))
-            world.tell(.idle(id))
-            world.tell(.draining(id, refused: false))
-            world.tell(.closed(id, failure: .unreachable))
+            world.report(.idle(id))
+            world.report(.draining(id, refused: false))
+            world.report(.closed(id, failure: .unreachable))
             world.passUntilWoken()
         }
         #expect(world.blocks == [.unreachable])
@@ -179,13 +179,13 @@ struct UnresponsiveLaneTests {
     func quiet() {
         var world = LaneWorld()
         world.demand()
-        world.tell(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[0], failure: .unreachable))
         world.passUntilWoken()
         guard let id = world.dialled.last else { return }
-        world.tell(.opened(id))
-        world.tell(.busy(id))
+        world.report(.opened(id))
+        world.report(.busy(id))
         world.pass(.seconds(20))
-        world.tell(.idle(id))
+        world.report(.idle(id))
         #expect(world.machine.breaker.failures == 1)
         world.pass(.seconds(2))
         #expect(world.machine.breaker.failures == 0)

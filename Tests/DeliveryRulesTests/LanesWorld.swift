@@ -18,7 +18,7 @@ struct LaneWorld {
                 idleClose: .seconds(300)))
     }
 
-    mutating func tell(_ event: LaneMachine.Event) {
+    mutating func report(_ event: LaneMachine.Event) {
         for action in machine.handle(event, now: now, entropy: 0) {
             switch action {
             case .dial(let id):
@@ -33,18 +33,18 @@ struct LaneWorld {
 
     mutating func pass(_ duration: Duration) {
         now = now + duration
-        tell(.timer)
+        report(.timer)
     }
 
     /// To the next wake-up, if there is one.
     mutating func passUntilWoken() {
         guard let at = machine.wakeAt(now) else { return }
         now = max(now, at)
-        tell(.timer)
+        report(.timer)
     }
 
     mutating func demand(waitingFor: Duration = .zero, room: Int = 0) {
-        tell(.demand(.init(waitingSince: now + .zero - waitingFor, room: room)))
+        report(.demand(.init(waitingSince: now + .zero - waitingFor, room: room)))
     }
 
     /// Demand, a dial, and a connection that has answered.
@@ -56,10 +56,10 @@ struct LaneWorld {
             passUntilWoken()
         }
         if let id = dialled.last {
-            tell(.opened(id))
-            tell(.proved(id))
+            report(.opened(id))
+            report(.proved(id))
         }
-        tell(.demand(.init(waitingSince: nil, room: 1)))
+        report(.demand(.init(waitingSince: nil, room: 1)))
     }
 }
 

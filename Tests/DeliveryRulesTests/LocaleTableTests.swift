@@ -85,7 +85,7 @@ struct LocaleTableTests {
             let noise = (0..<next(200)).map { _ in UInt8(next(256)) }
             #expect((0...locales.count).contains(table.variant(for: noise.span)))
             #expect((0...locales.count).contains(table.variant(for: Array(locale().utf8).span)))
-            guard LocaleTable.twins(in: locales) == nil else { continue }
+            guard LocaleTable.duplicates(in: locales) == nil else { continue }
             for (place, own) in locales.enumerated() where LocaleTable.isLocale(own) {
                 #expect(table.variant(for: Array(own.utf8).span) == place + 1, "\(own) in \(locales)")
             }
@@ -115,14 +115,16 @@ struct SendersLocaleTests {
     }
 
     @Test("may be named once, in whatever spelling")
-    func twins() {
-        func twins(_ locales: [String]) -> [Int]? { LocaleTable.twins(in: locales).map { [$0.first, $0.second] } }
-        #expect(twins(["de", "fr-CA", "en", "FR_ca"]) == [1, 3])
-        #expect(twins(["iw", "he"]) == [0, 1])
-        #expect(twins(["zh-TW", "zh-Hant-TW"]) == [0, 1])
-        #expect(twins(["nb", "en", "no"]) == [0, 2])
-        #expect(twins(["zh", "zh-Hans", "zh-Hant", "fr", "fr-FR", "nn", "nb", "ca", "ca-valencia"]) == nil)
-        #expect(twins([]) == nil)
+    func duplicates() {
+        func duplicates(_ locales: [String]) -> [Int]? {
+            LocaleTable.duplicates(in: locales).map { [$0.first, $0.second] }
+        }
+        #expect(duplicates(["de", "fr-CA", "en", "FR_ca"]) == [1, 3])
+        #expect(duplicates(["iw", "he"]) == [0, 1])
+        #expect(duplicates(["zh-TW", "zh-Hant-TW"]) == [0, 1])
+        #expect(duplicates(["nb", "en", "no"]) == [0, 2])
+        #expect(duplicates(["zh", "zh-Hans", "zh-Hant", "fr", "fr-FR", "nn", "nb", "ca", "ca-valencia"]) == nil)
+        #expect(duplicates([]) == nil)
     }
 }
 

@@ -12,8 +12,8 @@ struct ParcelRunSettlingTests {
         return run
     }
 
-    private func standing(epoch: Int32 = 4, settles: Int32, isLeased: Bool = true) -> SettleReply {
-        .fenced(standing: ParcelStanding(epoch: epoch, settles: settles, isLeased: isLeased))
+    private func status(epoch: Int32 = 4, settles: Int32, isLeased: Bool = true) -> SettleReply {
+        .fenced(status: ParcelStatus(epoch: epoch, settles: settles, isLeased: isLeased))
     }
 
     @Test("names the lease, and how often the parcel was settled before")
@@ -32,7 +32,7 @@ struct ParcelRunSettlingTests {
         #expect(run.concludeSettle(.settled) == .goesOn)
         let next = run.settlement()
         #expect(next?.settles == 3)
-        #expect(next?.endings == [EndingCount(ending: Ending(.accepted), count: 1)])
+        #expect(next?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)])
         #expect(next?.settledBits == [0b11])
         #expect(run.concludeSettle(.settled) == .finished)
     }
@@ -40,7 +40,7 @@ struct ParcelRunSettlingTests {
     @Test("is ours where only our own earlier attempt can have written it")
     func ambiguousCommit() {
         var run = halfSettled()
-        #expect(run.concludeSettle(standing(settles: 3)) == .goesOn)
+        #expect(run.concludeSettle(status(settles: 3)) == .goesOn)
         run.recordAccepted(1)
         #expect(run.settlement()?.settles == 3)
     }
@@ -48,8 +48,8 @@ struct ParcelRunSettlingTests {
     @Test("says that the parcel is another's: a later epoch, a lease that was taken back, a settle that isn't ours")
     func lost() {
         for reply in [
-            standing(epoch: 5, settles: 2), standing(settles: 3, isLeased: false), standing(settles: 2),
-            standing(settles: 4),
+            status(epoch: 5, settles: 2), status(settles: 3, isLeased: false), status(settles: 2),
+            status(settles: 4),
         ] {
             var run = halfSettled()
             #expect(run.concludeSettle(reply) == .lost)
@@ -59,11 +59,11 @@ struct ParcelRunSettlingTests {
     @Test("of a parcel that is gone means finished where we would have finished it, and lost where not")
     func gone() {
         var half = halfSettled()
-        #expect(half.concludeSettle(.fenced(standing: nil)) == .lost)
+        #expect(half.concludeSettle(.fenced(status: nil)) == .lost)
         var whole = ParcelRunSamples.run(ParcelRunSamples.parcel([.present]))
         whole.recordAccepted(0)
         _ = whole.takeSettlement()
-        #expect(whole.concludeSettle(.fenced(standing: nil)) == .finished)
+        #expect(whole.concludeSettle(.fenced(status: nil)) == .finished)
     }
 
     @Test("to no settle at all is a lost one")

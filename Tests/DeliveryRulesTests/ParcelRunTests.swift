@@ -22,7 +22,7 @@ struct ParcelRunTests {
         var run = ParcelRunSamples.run()
         for position in 0..<3 { run.recordAccepted(position) }
         let settlement = run.settlement()
-        #expect(settlement?.endings == [EndingCount(ending: Ending(.accepted), count: 3)])
+        #expect(settlement?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)])
         #expect(settlement?.pendingAfter == 0)
         #expect(settlement?.settledBits == [0b111])
         #expect(run.concludeSettle(.settled) == .finished)
@@ -35,7 +35,8 @@ struct ParcelRunTests {
         run.record(.unknown(.connectionLost), for: 1)
         run.recordAccepted(1)
         #expect(run.openCount == 2)
-        #expect(run.settlement()?.endings == [EndingCount(ending: Ending(.accepted), count: 1)])
+        #expect(
+            run.settlement()?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)])
     }
 
     @Test("pays no heed to a position that it doesn't have")
@@ -44,7 +45,7 @@ struct ParcelRunTests {
         run.recordAccepted(99)
         run.record(.accepted, for: -1)
         #expect(run.openCount == 3)
-        #expect(!run.hasNews)
+        #expect(!run.hasChanges)
     }
 
     @Test("marks members by their place in the frozen list, beside those that were settled before")
@@ -59,8 +60,8 @@ struct ParcelRunTests {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present, .deleted]))
         run.record(ParcelRunSamples.rejection(.message, "PayloadTooLarge"), for: 0)
         run.record(ParcelRunSamples.rejection(.message, "BadTopic"), for: 1)
-        let words = run.settlement()?.endings.map(\.ending.reason)
-        #expect(words == ["BadTopic", "PayloadTooLarge", EndingReason.deviceDeleted])
+        let reasons = run.settlement()?.terminalCounts.map(\.terminalStatus.reason)
+        #expect(reasons == ["BadTopic", "PayloadTooLarge", TerminalReason.deviceDeleted])
     }
 }
 
@@ -72,7 +73,8 @@ struct ParcelRunVerdictTests {
         var run = ParcelRunSamples.run()
         run.record(ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: since), for: 0)
         let pending = run.takeSettlement()
-        #expect(pending?.settlement.endings.first?.ending == Ending(.unregistered, "Unregistered"))
+        #expect(
+            pending?.settlement.terminalCounts.first?.terminalStatus == TerminalStatus(.unregistered, "Unregistered"))
         #expect(pending?.verdicts.first?.asOf == since)
         #expect(pending?.verdicts.first?.generation == TokenGeneration(3))
         #expect(pending?.verdicts.first?.registration == RegistrationID(101))
@@ -136,18 +138,18 @@ struct ParcelRunVerdictTests {
 }
 
 @Suite("Members whose registration changed since they were frozen")
-struct ParcelRunStandingTests {
+struct ParcelRunStatusTests {
     @Test("a deleted, a retired and an excluded one end without being sent to")
     func gone() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.deleted, .retired, .excluded(.user), .excluded(.condition)]))
         #expect(run.takeMembersToSend().isEmpty)
         #expect(
-            run.settlement()?.endings == [
-                EndingCount(ending: Ending(.unregistered, EndingReason.audienceChanged), count: 1),
-                EndingCount(ending: Ending(.unregistered, EndingReason.deviceDeleted), count: 1),
-                EndingCount(ending: Ending(.unregistered, EndingReason.retired), count: 1),
-                EndingCount(ending: Ending(.unregistered, EndingReason.userChanged), count: 1),
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.audienceChanged), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.deviceDeleted), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.retired), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.userChanged), count: 1),
             ])
     }
 
@@ -169,12 +171,18 @@ struct ParcelRunStandingTests {
     func expired() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(expiresAfter: .zero))
         #expect(run.takeMembersToSend().isEmpty)
-        #expect(run.settlement()?.endings == [EndingCount(ending: Ending(.expired, EndingReason.expired), count: 3)])
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.expired, TerminalReason.expired), count: 3)
+            ])
     }
 
     @Test("an expired one that may have been shown is not called expired")
     func expiredButShown() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(lapses: 1, expiresAfter: .seconds(-1)))
-        #expect(run.settlement()?.endings == [EndingCount(ending: Ending(.gaveUp, EndingReason.answerLost), count: 3)])
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.gaveUp, TerminalReason.answerLost), count: 3)
+            ])
     }
 }

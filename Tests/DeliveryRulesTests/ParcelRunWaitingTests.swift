@@ -12,22 +12,22 @@ struct ParcelRunWaitingTests {
         return run.settlement()?.remainders.first
     }
 
-    private func ending(
+    private func terminalStatus(
         after outcome: Outcome, _ parcel: LeasedParcel, policy: RetryPolicy = RetryPolicy(), isRepeatable: Bool = true
-    ) -> Ending? {
+    ) -> TerminalStatus? {
         var run = ParcelRunSamples.run(parcel, policy: policy, isRepeatable: isRepeatable)
         run.record(outcome, for: 0)
-        return run.settlement()?.endings.first?.ending
+        return run.settlement()?.terminalCounts.first?.terminalStatus
     }
 
     @Test("waits for as long as the provider asks, and spends that of its budget")
     func retryAfter() throws {
         let asked = remainder(after: .deferred(after: .seconds(50), .providerBusy), later: .seconds(4))
-        let rest = try #require(asked)
-        #expect(rest.dueAfter >= .seconds(50) && rest.dueAfter <= .seconds(63))
-        #expect(rest.attempt == 1)
-        #expect(rest.retrySpent == rest.dueAfter + .seconds(4))
-        #expect(!rest.answerLost)
+        let remaining = try #require(asked)
+        #expect(remaining.dueAfter >= .seconds(50) && remaining.dueAfter <= .seconds(63))
+        #expect(remaining.attempt == 1)
+        #expect(remaining.retrySpent == remaining.dueAfter + .seconds(4))
+        #expect(!remaining.answerLost)
     }
 
     @Test(
@@ -101,8 +101,8 @@ struct ParcelRunWaitingTests {
     func expiresMeanwhile() {
         let parcel = ParcelRunSamples.parcel([.present], expiresAfter: .seconds(30))
         #expect(
-            ending(after: .deferred(after: .seconds(30), .providerBusy), parcel)
-                == Ending(.expired, EndingReason.expired))
+            terminalStatus(after: .deferred(after: .seconds(30), .providerBusy), parcel)
+                == TerminalStatus(.expired, TerminalReason.expired))
     }
 
     @Test("gives up when its budget is spent, and says which way")
@@ -110,18 +110,18 @@ struct ParcelRunWaitingTests {
         let policy = RetryPolicy(budget: .seconds(60))
         let parcel = ParcelRunSamples.parcel([.present], retrySpent: .seconds(60))
         #expect(
-            ending(after: .deferred(after: nil, .providerBusy), parcel, policy: policy)
-                == Ending(.gaveUp, EndingReason.retriesExhausted))
+            terminalStatus(after: .deferred(after: nil, .providerBusy), parcel, policy: policy)
+                == TerminalStatus(.gaveUp, TerminalReason.retriesExhausted))
         #expect(
-            ending(after: .unknown(.connectionLost), parcel, policy: policy)
-                == Ending(.gaveUp, EndingReason.answerLost))
+            terminalStatus(after: .unknown(.connectionLost), parcel, policy: policy)
+                == TerminalStatus(.gaveUp, TerminalReason.answerLost))
     }
 
     @Test("survives a provider that asks for the end of time")
     func absurdRetryAfter() {
         let parcel = ParcelRunSamples.parcel([.present])
         let forever = Outcome.deferred(after: .seconds(Int64.max), .laneThrottled)
-        #expect(ending(after: forever, parcel) == Ending(.expired, EndingReason.expired))
+        #expect(terminalStatus(after: forever, parcel) == TerminalStatus(.expired, TerminalReason.expired))
     }
 
     @Test("gathers with others that wait for the same, in the order of their ids")
@@ -137,11 +137,13 @@ struct ParcelRunWaitingTests {
     func notRepeatable() {
         let parcel = ParcelRunSamples.parcel([.present])
         #expect(
-            ending(after: .unknown(.connectionLost), parcel, isRepeatable: false)
-                == Ending(.gaveUp, EndingReason.answerLost))
+            terminalStatus(after: .unknown(.connectionLost), parcel, isRepeatable: false)
+                == TerminalStatus(.gaveUp, TerminalReason.answerLost))
         var later = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: 1), isRepeatable: false)
         #expect(later.takeMembersToSend().isEmpty)
-        #expect(later.settlement()?.endings.first?.ending == Ending(.gaveUp, EndingReason.answerLost))
+        #expect(
+            later.settlement()?.terminalCounts.first?.terminalStatus
+                == TerminalStatus(.gaveUp, TerminalReason.answerLost))
     }
 
     @Test("may go again where the provider said no for now, even if a repeat would be seen")
@@ -176,16 +178,19 @@ struct ParcelRunPoisonTests {
     func poison() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: PoisonRule.lapsesMax))
         #expect(run.takeAlarms() == [.poison(RegistrationID(101))])
-        #expect(run.settlement()?.endings == [EndingCount(ending: Ending(.gaveUp, EndingReason.poison), count: 1)])
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.gaveUp, TerminalReason.poison), count: 1)
+            ])
     }
 
     @Test("calls nobody a culprit whose company has gone or moved: each is tried alone once more")
     func companyLeft() {
-        for other in [MemberStanding.deleted, .retired, .moved(to: RouteID(9))] {
+        for other in [MemberStatus.deleted, .retired, .moved(to: RouteID(9))] {
             var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, other], lapses: PoisonRule.lapsesMax))
             #expect(run.takeAlarms().isEmpty)
             let settlement = run.settlement()
-            #expect(settlement?.endings.contains { $0.ending.reason == EndingReason.poison } == false)
+            #expect(settlement?.terminalCounts.contains { $0.terminalStatus.reason == TerminalReason.poison } == false)
             let lapses = settlement?.remainders.map(\.lapses) ?? []
             #expect(!lapses.isEmpty && lapses.allSatisfy { $0 == PoisonRule.lapsesMax - 1 })
         }

@@ -14,12 +14,12 @@ private struct Gateways {
         /// Requests a second at most; nil: as many as it may.
         let wants: Int?
         var asks: [Duration] = []
-        var answers: [(at: Duration, ask: QuotaAsk, grant: QuotaGrant?)] = []
+        var answers: [(at: Duration, ask: QuotaRequest, grant: QuotaGrant?)] = []
         /// In each second.
         var sent: [Int]
     }
 
-    var book = QuotaBook()
+    var ledger = QuotaLedger()
     var gateways: [Gateway] = []
     let seconds: Int
     /// There and back.
@@ -41,27 +41,28 @@ private struct Gateways {
     mutating func run() {
         for step in 0..<(seconds * 100) {
             let time = Duration.milliseconds(Int64(step * 10))
-            for place in gateways.indices { turn(place, time, second: step / 100) }
+            for place in gateways.indices { ask(place, time, second: step / 100) }
         }
     }
 
-    private mutating func turn(_ place: Int, _ time: Duration, second: Int) {
+    private mutating func ask(_ place: Int, _ time: Duration, second: Int) {
         // Each has a clock of its own.
         let now = MonotonicInstant(nanoseconds: Int64(place + 1) * 1_000_000_000_000) + time
         var gateway = gateways[place]
         while let next = gateway.answers.first, next.at <= time {
             gateway.answers.removeFirst()
-            gateway.pace.heard(next.grant, of: next.ask, now)
+            gateway.pace.receive(next.grant, of: next.ask, now)
         }
         if gateway.sends.contains(second) {
             let wanted = gateway.wants.map { $0 - gateway.sent[second] } ?? .max
             let count = min(wanted, gateway.pace.allowance(gateway.share, now))
             if let ask = gateway.pace.ask(now) {
                 gateway.asks.append(time)
-                let isHeard = !outage.contains(second)
+                let isReceived = !outage.contains(second)
                 let grant =
-                    isHeard
-                    ? book.answer(ask, of: ProcessID(UniversalID(high: 0, low: UInt64(place))), now: noon + time) : nil
+                    isReceived
+                    ? ledger.answer(ask, of: ProcessID(UniversalID(high: 0, low: UInt64(place))), now: noon + time)
+                    : nil
                 gateway.answers.append((time + roundTrip, ask, grant))
             }
             gateway.pace.took(gateway.share, count)

@@ -15,16 +15,17 @@ struct PushHistoryTests {
         run.recordAccepted(0)
         #expect(
             run.settlement()?.history == [
-                HistoryEntry(.ended(Ending(.accepted)), attempts: 3, members: ids(1, 4)),
-                HistoryEntry(.ended(Ending(.rejected, "BadTopic")), attempts: 3, members: ids(3)),
+                HistoryEntry(.ended(TerminalStatus(.accepted)), attempts: 3, members: ids(1, 4)),
+                HistoryEntry(.ended(TerminalStatus(.rejected, "BadTopic")), attempts: 3, members: ids(3)),
                 // Nobody tried it.
                 HistoryEntry(
-                    .ended(Ending(.unregistered, EndingReason.deviceDeleted)), attempts: 2, members: ids(5)),
+                    .ended(TerminalStatus(.unregistered, TerminalReason.deviceDeleted)), attempts: 2, members: ids(5)),
             ])
         _ = run.concludeSettle(.settled)
         run.recordAccepted(1)
         #expect(
-            run.settlement()?.history == [HistoryEntry(.ended(Ending(.accepted)), attempts: 3, members: ids(2))])
+            run.settlement()?.history == [HistoryEntry(.ended(TerminalStatus(.accepted)), attempts: 3, members: ids(2))]
+        )
     }
 
     @Test("tells apart who was tried and who was not, where both end alike")
@@ -34,11 +35,14 @@ struct PushHistoryTests {
         run.record(.deferred(after: nil, .providerBusy), for: 0)
         run.record(.unsent(.unreachable), for: 1)
         let settlement = run.settlement()
-        #expect(settlement?.endings == [EndingCount(ending: Ending(.expired, EndingReason.expired), count: 2)])
+        #expect(
+            settlement?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.expired, TerminalReason.expired), count: 2)
+            ])
         #expect(
             settlement?.history == [
-                HistoryEntry(.ended(Ending(.expired, EndingReason.expired)), attempts: 0, members: ids(2)),
-                HistoryEntry(.ended(Ending(.expired, EndingReason.expired)), attempts: 1, members: ids(1)),
+                HistoryEntry(.ended(TerminalStatus(.expired, TerminalReason.expired)), attempts: 0, members: ids(2)),
+                HistoryEntry(.ended(TerminalStatus(.expired, TerminalReason.expired)), attempts: 1, members: ids(1)),
             ])
     }
 

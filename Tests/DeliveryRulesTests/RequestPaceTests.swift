@@ -41,7 +41,7 @@ struct RequestPaceTests {
     }
 
     @Test("begins anew after a rest, and saves nothing up meanwhile")
-    func rest() {
+    func remaining() {
         var pace = RequestPace(perMinute: 60_000)
         _ = run(&pace, from: start, seconds: 90)
         let counts = run(&pace, from: start + .seconds(90 + 61), seconds: 2)

@@ -37,14 +37,14 @@ struct RouteFindingsTests {
 
     @Test("that stay still work: a doubt about them ends, and other verdicts are as they were")
     func staying() {
-        func said(_ verdict: TokenVerdict) -> GuardedVerdict {
+        func input(_ verdict: TokenVerdict) -> GuardedVerdict {
             GuardedVerdict(
                 registration: RegistrationID(7), generation: TokenGeneration(3), route: RouteID(1), verdict: verdict,
                 asOf: WallInstant(secondsSince1970: 1_800_000_000))
         }
-        #expect(said(.found(on: RouteID(2))).staying == said(.cleared))
+        #expect(input(.found(on: RouteID(2))).staying == input(.cleared))
         for other in [TokenVerdict.suspectedInBoth(reason: "BadDeviceToken"), .cleared] {
-            #expect(said(other).staying == said(other))
+            #expect(input(other).staying == input(other))
         }
     }
 }

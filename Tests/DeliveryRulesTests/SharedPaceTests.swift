@@ -39,7 +39,7 @@ struct SharedPaceTests {
             asked += 1
             let now = senders[next].asksAt
             guard now < senders[next].until else {
-                pace.rest(senders[next].share)
+                pace.idle(senders[next].share)
                 senders[next].asksAt = end
                 continue
             }
@@ -86,7 +86,7 @@ struct SharedPaceTests {
     }
 
     @Test("leave their part to the others while they have nothing to send")
-    func rest() {
+    func idle() {
         var pace = SharedPace(perMinute: 60_000)
         var senders = [sender(&pace), sender(&pace, until: .seconds(100))]
         run(&pace, &senders, seconds: 110)

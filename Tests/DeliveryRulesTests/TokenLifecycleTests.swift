@@ -2,17 +2,17 @@ import DeliveryRules
 import PushModel
 import Testing
 
-private let home = RouteID(7)
+private let origin = RouteID(7)
 private let dawn = WallInstant(secondsSince1970: 1_793_448_000)
 
 private func token(_ letter: String) -> DeviceToken { DeviceToken(bytes: Array(letter.utf8)) }
 
-private func said(_ installation: String, token letter: String, asOf: WallInstant? = nil) -> DeviceRegistration {
+private func input(_ installation: String, token letter: String, asOf: WallInstant? = nil) -> DeviceRegistration {
     DeviceRegistration(
         installation: installation, provider: .apns, topic: "com.example.app", token: token(letter), asOf: asOf)
 }
 
-private func incoming(_ registration: DeviceRegistration, route: RouteID = home) -> IncomingRegistration {
+private func incoming(_ registration: DeviceRegistration, route: RouteID = origin) -> IncomingRegistration {
     IncomingRegistration(registration: registration, route: route)
 }
 
@@ -21,7 +21,7 @@ private func stored(
     asOf: WallInstant? = nil
 ) -> StoredRegistration {
     StoredRegistration(
-        id: RegistrationID(id), installation: installation, kind: .alert, route: home, provider: .apns,
+        id: RegistrationID(id), installation: installation, kind: .alert, route: origin, provider: .apns,
         token: token(letter), state: state, generation: TokenGeneration(4), user: "ada", locale: "en_GB",
         timeZone: "Europe/London", appVersion: "5.1", tags: ["news"], asOf: asOf)
 }
@@ -30,7 +30,7 @@ private func stored(
 struct RegistrationRuleTests {
     @Test("of an unknown installation creates it, active, in its first generation")
     func created() {
-        let decision = TokenLifecycle.register(existing: nil, holder: nil, incoming: incoming(said("a", token: "T")))
+        let decision = TokenLifecycle.register(existing: nil, holder: nil, incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .created)
         #expect(decision.row.id == nil)
         #expect(decision.row.state == .active)
@@ -41,7 +41,7 @@ struct RegistrationRuleTests {
     @Test("that says nothing new changes nothing but its time")
     func unchanged() {
         let row = stored("a", token: "T")
-        let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(said("a", token: "T")))
+        let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .unchanged)
         #expect(decision.row == row)
         #expect(!decision.isWideRowChanged)
@@ -49,7 +49,7 @@ struct RegistrationRuleTests {
 
     @Test("keeps what it does not mention, clears what it clears, and sets what it sets")
     func refreshed() {
-        var registration = said("a", token: "T")
+        var registration = input("a", token: "T")
         registration.user = .clear
         registration.locale = .set("fr_FR")
         let decision = TokenLifecycle.register(
@@ -64,7 +64,7 @@ struct RegistrationRuleTests {
 
     @Test("with attributes writes the wide row, since only the database can compare them")
     func attributes() {
-        var registration = said("a", token: "T")
+        var registration = input("a", token: "T")
         registration.attributes = .set(Array("{}".utf8))
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
@@ -74,7 +74,7 @@ struct RegistrationRuleTests {
     @Test("with another token replaces it, in a new generation, and says which one it replaced")
     func replaced() {
         let decision = TokenLifecycle.register(
-            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "U")))
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(input("a", token: "U")))
         #expect(decision.change == .replaced)
         #expect(decision.row.token == token("U"))
         #expect(decision.row.generation == TokenGeneration(5))
@@ -85,7 +85,8 @@ struct RegistrationRuleTests {
     @Test("on another route raises the generation: old answers came from elsewhere")
     func otherRoute() {
         let decision = TokenLifecycle.register(
-            existing: stored("a", token: "T"), holder: nil, incoming: incoming(said("a", token: "T"), route: RouteID(8))
+            existing: stored("a", token: "T"), holder: nil,
+            incoming: incoming(input("a", token: "T"), route: RouteID(8))
         )
         #expect(decision.change == .refreshed)
         #expect(decision.row.generation == TokenGeneration(5))
@@ -95,7 +96,8 @@ struct RegistrationRuleTests {
     @Test("with a token that another installation has moves it, and retires the other")
     func moved() throws {
         let holder = stored("b", token: "T", id: 2)
-        let decision = TokenLifecycle.register(existing: nil, holder: holder, incoming: incoming(said("a", token: "T")))
+        let decision = TokenLifecycle.register(
+            existing: nil, holder: holder, incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .moved)
         let former = try #require(decision.formerHolder)
         #expect(former.id == RegistrationID(2))
@@ -107,7 +109,7 @@ struct RegistrationRuleTests {
     func movedAndReplaced() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "S"), holder: stored("b", token: "T", id: 2),
-            incoming: incoming(said("a", token: "T")))
+            incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .moved)
         #expect(decision.replacedGeneration == TokenGeneration(4))
         #expect(decision.formerHolder?.id == RegistrationID(2))
@@ -118,7 +120,7 @@ struct RegistrationRuleTests {
         let row = stored("a", token: "S", asOf: dawn)
         let decision = TokenLifecycle.register(
             existing: row, holder: stored("b", token: "T", id: 2),
-            incoming: incoming(said("a", token: "T", asOf: dawn + .seconds(-1))))
+            incoming: incoming(input("a", token: "T", asOf: dawn + .seconds(-1))))
         #expect(decision.change == .stale)
         #expect(decision.row == row)
         #expect(decision.formerHolder == nil)
@@ -127,7 +129,7 @@ struct RegistrationRuleTests {
     @Test("that is older than what the holder of its token said takes nothing, with a row of its own or without")
     func olderThanHolder() {
         let holder = stored("b", token: "T", id: 2, asOf: dawn)
-        let old = incoming(said("a", token: "T", asOf: dawn + .seconds(-1)))
+        let old = incoming(input("a", token: "T", asOf: dawn + .seconds(-1)))
         let alone = TokenLifecycle.register(existing: nil, holder: holder, incoming: old)
         #expect(alone.change == .stale)
         #expect(alone.row == holder)
@@ -144,7 +146,7 @@ struct RegistrationRuleTests {
         let future = dawn + .seconds(300)
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "S", asOf: future), holder: stored("b", token: "T", id: 2, asOf: future),
-            incoming: incoming(said("a", token: "T")))
+            incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .moved)
     }
 
@@ -152,7 +154,7 @@ struct RegistrationRuleTests {
     func sameMoment() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "S", asOf: dawn), holder: nil,
-            incoming: incoming(said("a", token: "T", asOf: dawn)))
+            incoming: incoming(input("a", token: "T", asOf: dawn)))
         #expect(decision.change == .replaced)
     }
 
@@ -161,7 +163,7 @@ struct RegistrationRuleTests {
         arguments: [RegistrationState.suspected, .retired])
     func revived(state: RegistrationState) {
         let decision = TokenLifecycle.register(
-            existing: stored("a", token: "T", state: state), holder: nil, incoming: incoming(said("a", token: "T")))
+            existing: stored("a", token: "T", state: state), holder: nil, incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .refreshed)
         #expect(decision.row.state == .active)
         #expect(decision.row.generation == TokenGeneration(4))
@@ -173,34 +175,34 @@ struct RegistrationRuleTests {
 struct FoundTokenTests {
     private func found() -> StoredRegistration {
         var row = stored("a", token: "T")
-        row.mistakenRoute = RouteID(home.value + 1)
+        row.mistakenRoute = RouteID(origin.value + 1)
         return row
     }
 
     private func register(_ token: String, on route: RouteID) -> RegistrationDecision {
         TokenLifecycle.register(
             existing: found(), holder: nil,
-            incoming: IncomingRegistration(registration: said("a", token: token), route: route))
+            incoming: IncomingRegistration(registration: input("a", token: token), route: route))
     }
 
     @Test("stays there, however often its app says otherwise")
     func stays() {
-        let decision = register("T", on: RouteID(home.value + 1))
+        let decision = register("T", on: RouteID(origin.value + 1))
         #expect(decision.change == .unchanged)
         #expect(decision.row == found())
     }
 
     @Test("goes where another token is said to belong, and forgets")
     func newToken() {
-        let decision = register("S", on: RouteID(home.value + 1))
-        #expect(decision.row.route == RouteID(home.value + 1))
+        let decision = register("S", on: RouteID(origin.value + 1))
+        #expect(decision.row.route == RouteID(origin.value + 1))
         #expect(decision.row.mistakenRoute == nil)
     }
 
     @Test("goes to another topic, with the same token, and forgets")
     func newTopic() {
-        let decision = register("T", on: RouteID(home.value + 2))
-        #expect(decision.row.route == RouteID(home.value + 2))
+        let decision = register("T", on: RouteID(origin.value + 2))
+        #expect(decision.row.route == RouteID(origin.value + 2))
         #expect(decision.row.generation == TokenGeneration(5))
         #expect(decision.row.mistakenRoute == nil)
     }
@@ -214,9 +216,10 @@ struct VerdictRuleTests {
     ) -> RegistrationState? {
         TokenLifecycle.judge(
             GuardedVerdict(
-                registration: RegistrationID(1), generation: TokenGeneration(generation), route: home, verdict: verdict,
+                registration: RegistrationID(1), generation: TokenGeneration(generation), route: origin,
+                verdict: verdict,
                 asOf: asOf),
-            standing: TokenStanding(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
+            status: TokenStatus(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
     }
 
     @Test("of a provider that gives a time counts up to a registration at that time")
@@ -249,20 +252,20 @@ struct VerdictRuleTests {
     }
 
     @Test("that doubts makes an active token suspected, keeps a suspected one so, and touches no retired one")
-    func doubts() {
-        let doubt = TokenVerdict.suspected(reason: "BadDeviceToken")
-        #expect(judge(doubt) == .suspected)
-        #expect(judge(doubt, state: .suspected) == .suspected)
-        #expect(judge(doubt, state: .retired) == nil)
-        #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
+    func suspicions() {
+        let suspicion = TokenVerdict.suspected(reason: "BadDeviceToken")
+        #expect(judge(suspicion) == .suspected)
+        #expect(judge(suspicion, state: .suspected) == .suspected)
+        #expect(judge(suspicion, state: .retired) == nil)
+        #expect(judge(suspicion, registeredAt: dawn + .microseconds(1)) == nil)
     }
 
     @Test("of both environments doubts as that of one; one that finds the token is the end of every doubt")
     func environments() {
-        let doubt = TokenVerdict.suspectedInBoth(reason: "BadDeviceToken")
-        #expect(judge(doubt) == .suspected)
-        #expect(judge(doubt, registeredAt: dawn + .microseconds(1)) == nil)
-        let found = TokenVerdict.found(on: RouteID(home.value + 1))
+        let suspicion = TokenVerdict.suspectedInBoth(reason: "BadDeviceToken")
+        #expect(judge(suspicion) == .suspected)
+        #expect(judge(suspicion, registeredAt: dawn + .microseconds(1)) == nil)
+        let found = TokenVerdict.found(on: RouteID(origin.value + 1))
         #expect(judge(found) == .active && judge(found, state: .suspected) == .active)
         #expect(judge(found, registeredAt: dawn + .microseconds(1)) == .active)
         #expect(judge(found, generation: 3) == nil && judge(found, state: .retired) == nil)
@@ -288,8 +291,8 @@ struct SuspicionRuleTests {
     /// - Parameter all: what was answered until now; nil: nothing after the window.
     private func judge(
         _ window: AnswerSample, all: AnswerSample? = nil, age: Duration = .seconds(3_600), again: Duration? = nil
-    ) -> DoubtJudgement {
-        rule.judge(StandingDoubt(age: age, repeatedAfter: again, inWindow: window, sinceThen: all ?? window))
+    ) -> SuspicionDecision {
+        rule.judge(PendingSuspicion(age: age, repeatedAfter: again, inWindow: window, sinceThen: all ?? window))
     }
 
     @Test("waits until its window has passed, whatever was answered")
@@ -313,7 +316,7 @@ struct SuspicionRuleTests {
 
     @Test("among few answers waits for a sample, and for a second doubt after its window")
     func small() {
-        let pause = DoubtJudgement.waits(for: SuspicionRule.lookAgainAfter)
+        let pause = SuspicionDecision.waits(for: SuspicionRule.checkAgainAfter)
         let (few, enough) = (sample(1, 1), sample(100, 2))
         #expect(judge(few, all: sample(99, 2), again: .seconds(3_600)) == pause)
         #expect(judge(few, all: enough) == pause)

@@ -12,10 +12,10 @@ struct TokenUndoTests {
 
     private static func undo(
         _ retirement: Retirement = retirement(), state: RegistrationState = .retired, generation: Int32 = 3,
-        isHeldElsewhere: Bool = false
+        isTokenTaken: Bool = false
     ) -> UndoDecision {
         TokenLifecycle.undo(
-            retirement, state: state, generation: TokenGeneration(generation), isHeldElsewhere: isHeldElsewhere)
+            retirement, state: state, generation: TokenGeneration(generation), isTokenTaken: isTokenTaken)
     }
 
     @Test("brings the token back as a new generation, so that no answer from before judges it")
@@ -24,12 +24,12 @@ struct TokenUndoTests {
     @Test("twice does nothing more, whatever became of the token since")
     func twice() {
         let undone = Self.retirement(isUndone: true)
-        #expect(Self.undo(undone, state: .active, generation: 4) == .standing)
-        #expect(Self.undo(undone, generation: 7, isHeldElsewhere: true) == .standing)
+        #expect(Self.undo(undone, state: .active, generation: 4) == .inEffect)
+        #expect(Self.undo(undone, generation: 7, isTokenTaken: true) == .inEffect)
     }
 
     @Test("of a token that registered again since has nothing to do")
-    func registeredAgain() { #expect(Self.undo(state: .active) == .standing) }
+    func registeredAgain() { #expect(Self.undo(state: .active) == .inEffect) }
 
     @Test("is refused where another token took the place")
     func replaced() {
@@ -38,7 +38,7 @@ struct TokenUndoTests {
     }
 
     @Test("is refused where the token lives elsewhere")
-    func moved() { #expect(Self.undo(isHeldElsewhere: true) == .moved) }
+    func moved() { #expect(Self.undo(isTokenTaken: true) == .moved) }
 
     @Test(
         "is refused for what retired no token",

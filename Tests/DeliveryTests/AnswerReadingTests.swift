@@ -11,12 +11,12 @@ struct AnswerReadingTests {
 
     /// One answer on one connection.
     private func reading(_ status: UInt16, _ reason: String = "", retryAfter: String = "") -> AnswerReading {
-        var words = ReasonWords()
-        return reading([(status, reason, retryAfter)], &words)
+        var names = ReasonNames()
+        return reading([(status, reason, retryAfter)], &names)
     }
 
     private func reading(
-        _ answers: [(status: UInt16, reason: String, retryAfter: String)], _ words: inout ReasonWords
+        _ answers: [(status: UInt16, reason: String, retryAfter: String)], _ names: inout ReasonNames
     ) -> AnswerReading {
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
@@ -33,7 +33,7 @@ struct AnswerReadingTests {
                 origin: Self.here)
         }
         var reading = AnswerReading(of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000))
-        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), &words)
+        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), &names)
         return reading
     }
 
@@ -58,10 +58,10 @@ struct AnswerReadingTests {
             tag: 0, kind: .response(status: 400, retryAfter: .empty, body: ByteRange(start: 0, count: body.count)),
             origin: Self.here)
         let batch = AnswerBatch(ticket: BatchTicket(1), answers: [answer], bytes: body)
-        var words = ReasonWords()
+        var names = ReasonNames()
         var ofKind = AnswerReading(
             of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000), topicHasSuffix: true)
-        ofKind.read(batch, &words)
+        ofKind.read(batch, &names)
         #expect(ofKind.consequences == [.alarm(.credential)])
         #expect(
             ofKind.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "TopicDisallowed"))])
@@ -112,27 +112,27 @@ struct AnswerReadingTests {
 
     @Test("say each consequence once, however many they are")
     func once() {
-        var words = ReasonWords()
+        var names = ReasonNames()
         let many = [(status: UInt16, reason: String, retryAfter: String)](
             repeating: (403, "InvalidProviderToken", ""), count: 500)
-        #expect(reading(many, &words).consequences.count == 2, "the refusal and its alarm")
+        #expect(reading(many, &names).consequences.count == 2, "the refusal and its alarm")
     }
 
     @Test("bring so many invented words and no more")
     func inventedWords() {
-        var words = ReasonWords()
+        var names = ReasonNames()
         let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)
         let invented = letters.flatMap { first in letters.map { (UInt16(400), "Made" + first + $0, "") } }
-        let outcomes = reading(invented, &words).others.map(\.outcome)
+        let outcomes = reading(invented, &names).others.map(\.outcome)
         let reasons = Set(
             outcomes.compactMap { outcome in
                 if case .rejected(let rejection) = outcome { rejection.reason } else { nil }
             })
-        #expect(reasons.count == ReasonWords.wordsMax + 1)
+        #expect(reasons.count == ReasonNames.namesMax + 1)
         #expect(reasons.contains("status_400"))
         // A word that was met before keeps its meaning, and so do those of the documentation.
-        #expect(reading([(400, "Madeaa", "")], &words).others.first?.outcome == outcomes.first)
-        let documented = reading([(400, "BadCollapseId", "")], &words).others.first?.outcome
+        #expect(reading([(400, "Madeaa", "")], &names).others.first?.outcome == outcomes.first)
+        let documented = reading([(400, "BadCollapseId", "")], &names).others.first?.outcome
         #expect(documented == .rejected(Rejection(fault: .message, reason: "BadCollapseId")))
     }
 }

@@ -15,7 +15,7 @@ struct DispatcherCostTests {
 
     private static func parcel(_ id: Int) -> LeasedParcel {
         let member = LeasedMember(
-            index: 0, registration: RegistrationID(Int64(id)), standing: .present, generation: TokenGeneration(1),
+            index: 0, registration: RegistrationID(Int64(id)), status: .present, generation: TokenGeneration(1),
             badge: 1, tokenStart: 0, tokenCount: 8, isSuspected: false)
         return LeasedParcel(
             id: ParcelID(Int64(id)), message: MessageID(UniversalID(high: 1, low: UInt64(id))), app: AppID(1),
@@ -34,7 +34,7 @@ struct DispatcherCostTests {
             route: RouteID(1), app: AppID(1), provider: .apns, environment: .production, topic: "")
         _ = dispatcher.handle(.timer, now: start)
         _ = dispatcher.handle(.polled([route]), now: start)
-        let actions = dispatcher.handle(.resolved(route.line, lane, canSend: true), now: start)
+        let actions = dispatcher.handle(.resolved(route.serviceRoute, lane, canSend: true), now: start)
         let request = actions.compactMap { if case .lease(let request) = $0 { request } else { nil } }
         let parcels = (1...count).map { ReadParcel(parcel($0), .repeatable) }
         _ = dispatcher.handle(.leased(parcels, asked: try #require(request.first)), now: start)

@@ -19,7 +19,7 @@ struct EncodingCostTests {
         let thread = try EncodingThread()
         defer { thread.loop.stop() }
         func cost(_ pushes: Int) async throws -> Int {
-            let devices = (0..<pushes).map { place in message.holes.fields.map { _ in "name \"\(place)\"" } }
+            let devices = (0..<pushes).map { place in message.placeholders.fields.map { _ in "name \"\(place)\"" } }
             let locales = (0..<pushes).map { $0 % 2 == 0 ? "fr-CA" : "en" }
             let world = TemplateWorld(message, devices, locales: locales)
             let encoder = try #require(ParcelEncoder(world.parcel, message, world.values, target))

@@ -27,8 +27,8 @@ struct FCMAnswerReadingTests {
         let answers = besideAccepted ? [answer, neighbour] : [answer]
         var reading = AnswerReading(
             of: .fcm, now: WallInstant(secondsSince1970: 1_800_000_000), laneIsProven: laneIsProven)
-        var words = ReasonWords()
-        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), &words)
+        var text = ReasonNames()
+        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), &text)
         return reading
     }
 
@@ -53,11 +53,11 @@ struct FCMAnswerReadingTests {
 
     @Test("shut the lane where the project or the account is wrong, and say nothing about the token")
     func account() throws {
-        for (status, word) in [(UInt16(404), "NOT_FOUND"), (403, "PERMISSION_DENIED")] {
-            let reading = reading(status, Self.error(word))
-            #expect(reading.consequences.contains(.credentialRefused(reason: word, ConnectionID(7))))
+        for (status, name) in [(UInt16(404), "NOT_FOUND"), (403, "PERMISSION_DENIED")] {
+            let reading = reading(status, Self.error(name))
+            #expect(reading.consequences.contains(.credentialRefused(reason: name, ConnectionID(7))))
             guard case .deferred(_, .credentialRefused) = try #require(reading.others.first).outcome else {
-                Issue.record("\(word) is a verdict on the push")
+                Issue.record("\(name) is a verdict on the push")
                 continue
             }
         }
@@ -98,13 +98,13 @@ struct FCMAnswerReadingTests {
 }
 
 @Suite("A lane's proof that its project is there")
-struct LaneProofTests {
+struct CredentialConfidenceTests {
     private static let lane = LaneKey(CredentialID(3))
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
 
     @Test("holds for ten minutes from the last push that was accepted")
     func lasts() {
-        var proofs = LaneProofs()
+        var proofs = CredentialConfidence()
         #expect(!proofs.isProven(Self.lane, now: Self.now))
         proofs.note(Self.lane, accepted: 1, notFound: 4, now: Self.now)
         #expect(proofs.isProven(Self.lane, now: Self.now + .seconds(599)))
@@ -114,12 +114,12 @@ struct LaneProofTests {
 
     @Test("is over when a hundred in a row are not found: a project that was deleted in mid-broadcast stops its lane")
     func disproved() {
-        var proofs = LaneProofs()
+        var proofs = CredentialConfidence()
         proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
-        proofs.note(Self.lane, accepted: 0, notFound: LaneProofs.notFoundMax - 1, now: Self.now)
+        proofs.note(Self.lane, accepted: 0, notFound: CredentialConfidence.notFoundMax - 1, now: Self.now)
         #expect(proofs.isProven(Self.lane, now: Self.now))
         proofs.note(Self.lane, accepted: 1, notFound: 5, now: Self.now)
-        proofs.note(Self.lane, accepted: 0, notFound: LaneProofs.notFoundMax, now: Self.now)
+        proofs.note(Self.lane, accepted: 0, notFound: CredentialConfidence.notFoundMax, now: Self.now)
         #expect(!proofs.isProven(Self.lane, now: Self.now))
         proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)
         #expect(proofs.isProven(Self.lane, now: Self.now))

@@ -24,7 +24,7 @@ struct SharedValuesTests {
         ] as [[[Int64]]])
     func parts(parcels: [[Int64]]) {
         let members = parcels.map(ids)
-        let together = MembersTogether(members)
+        let together = MergedMembers(members)
         #expect(together.all.map(\.value) == Set(parcels.joined()).sorted())
         let read = values(of: together.all)
         for (parcel, places) in zip(members, together.places) {
@@ -35,7 +35,7 @@ struct SharedValuesTests {
     @Test("end for each parcel with the first of its members for whom there was no room")
     func room() {
         let members = [[1, 3], [2], [1, 4], [5]].map { ids($0) }
-        let together = MembersTogether(members)
+        let together = MergedMembers(members)
         // Of the five the first three.
         let read = values(of: together.all.prefix(3))
         let counts = together.places.map { read.part($0, fieldCount: 2).readCount }

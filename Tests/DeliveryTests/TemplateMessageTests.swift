@@ -29,28 +29,28 @@ struct TemplateWorld {
         urgency: MessageUrgency = .bulk
     ) {
         self.message = message
-        var values = MemberValues(fieldCount: max(1, message.holes.fields.count))
+        var values = MemberValues(fieldCount: max(1, message.placeholders.fields.count))
         var tokens: [UInt8] = []
-        var said: [UInt8] = []
+        var input: [UInt8] = []
         var members: [LeasedMember] = []
         for (place, device) in devices.enumerated() {
-            if !message.holes.isEmpty { values.add(device.map { Array($0.utf8) }) }
+            if !message.placeholders.isEmpty { values.add(device.map { Array($0.utf8) }) }
             let token = Array("token-\(place)".utf8)
             let locale = locales.indices.contains(place) ? Array(locales[place].utf8) : []
             members.append(
                 LeasedMember(
-                    index: Int32(place), registration: RegistrationID(Int64(place + 1)), standing: .present,
+                    index: Int32(place), registration: RegistrationID(Int64(place + 1)), status: .present,
                     generation: TokenGeneration(1), badge: Int32(place), tokenStart: Int32(tokens.count),
-                    tokenCount: Int32(token.count), isSuspected: false, localeStart: Int32(said.count),
+                    tokenCount: Int32(token.count), isSuspected: false, localeStart: Int32(input.count),
                     localeCount: Int32(locale.count)))
             tokens += token
-            said += locale
+            input += locale
         }
-        self.values = message.holes.isEmpty || !areValuesRead ? nil : values
+        self.values = message.placeholders.isEmpty || !areValuesRead ? nil : values
         parcel = LeasedParcel(
             id: ParcelID(1), message: Self.id, app: AppID(1), route: RouteID(1), epoch: 1, settles: 0, attempt: 0,
             lapses: 0, retrySpent: .zero, answerLost: false, urgency: urgency, expiresAt: Self.now + .seconds(3_600),
-            leasedAt: Self.now, memberCount: members.count, members: members, tokens: tokens, locales: said,
+            leasedAt: Self.now, memberCount: members.count, members: members, tokens: tokens, locales: input,
             settledBits: [])
     }
 
@@ -100,19 +100,19 @@ private struct TemplateMaker {
         values[Int.random(in: 0..<values.count, using: &random)]
     }
 
-    mutating func words() -> String {
+    mutating func text() -> String {
         (0..<Int.random(in: 0...3, using: &random)).map { _ in pick(Self.pieces) }.joined()
     }
 
     /// A text with holes, and what each device reads.
     mutating func text(_ devices: [[String]]) -> (template: String, filled: [String]) {
-        var template = words()
+        var template = text()
         var filled = devices.map { _ in template }
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             let field = Int.random(in: 0..<Self.fields.count, using: &random)
             let fallback = pick(["", "you", "it's \\ \"", "{{x}}"])
             let quoted = fallback.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
-            let end = words()
+            let end = text()
             if pick([true, false, false]) {
                 template += "{{'{{'}}"
                 for place in filled.indices { filled[place] += "{{" }
@@ -172,7 +172,7 @@ struct TemplateMessageTests {
             let (template, filled) = maker.contents(Self.devices)
             let message = try CompiledMessage.compile(template, message: TemplateWorld.id)
             let devices = Self.devices.map { device in
-                message.holes.fields.map { field in
+                message.placeholders.fields.map { field in
                     device[TemplateMaker.fields.firstIndex { (try? Self.field($0)) == field } ?? 0]
                 }
             }
@@ -192,8 +192,10 @@ struct TemplateMessageTests {
     }
 
     private static func field(_ text: String) throws -> DeviceField? {
-        guard case .hole(let hole) = try TemplateText(parsing: "{{\(text)}}").parts.first else { return nil }
-        return hole.field
+        guard case .placeholder(let placeholder) = try TemplateText(parsing: "{{\(text)}}").parts.first else {
+            return nil
+        }
+        return placeholder.field
     }
 
     private static func compiled(_ body: String, data: String = "", type: PushType = .alert) throws -> CompiledMessage {
@@ -257,7 +259,7 @@ struct TemplateMessageTests {
         }
         #expect(fault { _ in } == nil)
         #expect(fault { $0.options.collapseID = "a{{user}}" } == "/options/collapse_id notHere")
-        let taken = HoleMark.text(HoleMark.holesMax - 1)
+        let taken = PlaceholderMark.text(PlaceholderMark.placeholdersMax - 1)
         #expect(fault { $0.options.collapseID = "a" + taken } == "/options/collapse_id reservedCharacter")
         #expect(fault { $0.data = [DataMember(name: "{{user}}", json: JSONText(1))] } == "/data/{{user}} notHere")
         #expect(fault { $0.apns = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
@@ -269,22 +271,23 @@ struct TemplateMessageTests {
             fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) }
                 == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
         #expect(
-            fault { $0.notification?.title = "a\(HoleMark.text(0)){{user}}" } == "/notification/title reservedCharacter"
+            fault { $0.notification?.title = "a\(PlaceholderMark.text(0)){{user}}" }
+                == "/notification/title reservedCharacter"
         )
         #expect(
             fault { $0.localizations = [Localization(locale: "fr", text: NotificationText(body: "{{nom}}"))] }
                 == #"/notification/localizations/fr/body unknownField("nom")"#)
         let many = (0...TemplateLimits.fieldsMax).map { "{{attributes.a\($0)}}" }.joined()
         #expect(fault { $0.notification?.body = many } == "/notification/body tooManyFields")
-        let different = (0...TemplateLimits.holesMax).map {
+        let different = (0...TemplateLimits.placeholdersMax).map {
             Localization(locale: "l\($0)", text: NotificationText(body: "{{user|default:'\($0)'}}"))
         }
-        #expect(fault { $0.localizations = different }?.hasSuffix("tooManyDifferentHoles") == true)
-        let full = String(repeating: "{{user}}", count: TemplateLimits.holesPerTextMax)
-        let texts = TemplateLimits.holesPerMessageMax / TemplateLimits.holesPerTextMax
+        #expect(fault { $0.localizations = different }?.hasSuffix("tooManyDifferentPlaceholders") == true)
+        let full = String(repeating: "{{user}}", count: TemplateLimits.placeholdersPerTextMax)
+        let texts = TemplateLimits.placeholdersPerMessageMax / TemplateLimits.placeholdersPerTextMax
         let data = (0...texts).map { DataMember(name: "m\($0)", json: JSONText(.string(full))) }
-        #expect(fault { $0.data = data } == "/data/m\(texts) tooManyHolesInAll")
-        #expect(fault { $0.data = Array(data.dropLast()) }?.hasSuffix("tooManyHolesInAll") != true)
+        #expect(fault { $0.data = data } == "/data/m\(texts) tooManyPlaceholdersInAll")
+        #expect(fault { $0.data = Array(data.dropLast()) }?.hasSuffix("tooManyPlaceholdersInAll") != true)
     }
 
     @Test("keeps the shapes that providers check around its holes")

@@ -21,7 +21,7 @@ func body(
     let compiled = try compile(content)
     let frame = compiled.frame(variant: variant, expiresAt: expiresAt, now: now)
     var bytes = frame.prefix
-    compiled.appendHole(token: Array(token.utf8).span, badge: badge, variant: variant, to: &bytes)
+    compiled.appendPlaceholder(token: Array(token.utf8).span, badge: badge, variant: variant, to: &bytes)
     bytes += frame.suffix
     _ = try JSONReader.read(bytes)
     return String(decoding: bytes, as: UTF8.self)

@@ -81,10 +81,10 @@ struct OverrideTests {
         arguments: [
             ("validate_only", "options.dry_run"), ("validateOnly", "options.dry_run"), ("message", "move"),
         ])
-    func ofTheRequest(name: String, says: String) throws {
+    func ofTheRequest(name: String, answers: String) throws {
         let found = fault(try content(#"{"\#(name)":{"a":true}}"#))
         #expect(found == .reservedKey(.root / "fcm" / name))
-        #expect(found?.detail.contains(says) == true)
+        #expect(found?.detail.contains(answers) == true)
     }
 
     @Test("gives no badge beside the one that is kept count of")

@@ -15,13 +15,13 @@ private func verdict(_ status: Int, _ body: String = "", retryAfter: String = ""
 
 /// An answer in Google's form: `code` as FcmError, the others as further details.
 private func answer(
-    _ status: Int, _ word: String, code: String? = nil, text: String = "Requested entity was not found.",
+    _ status: Int, _ rpcStatus: String, code: String? = nil, text: String = "Requested entity was not found.",
     details: [String] = []
 ) -> String {
     let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
     let own = code.map { [#"{"@type":"\#(type)","errorCode":"\#($0)"}"#] } ?? []
     let all = (own + details).joined(separator: ",")
-    return #"{"error":{"code":\#(status),"message":"\#(text)","status":"\#(word)","details":[\#(all)]}}"#
+    return #"{"error":{"code":\#(status),"message":"\#(text)","status":"\#(rpcStatus)","details":[\#(all)]}}"#
 }
 
 private func violation(_ fields: String...) -> String {
@@ -46,7 +46,7 @@ struct ResponseTests {
     /// What one documented answer means.
     struct Row: Sendable, CustomTestStringConvertible {
         let status: Int
-        let word: String
+        let rpcStatus: String
         var code: String?
         var text = "Requested entity was not found."
         var details: [String] = []
@@ -54,25 +54,25 @@ struct ResponseTests {
         let reason: String
         var connection = ConnectionAdvice.keep
         var alarm: ProviderAlarm?
-        var testDescription: String { "\(status) \(word) \(code ?? "-")" }
+        var testDescription: String { "\(status) \(rpcStatus) \(code ?? "-")" }
 
         static func refused(
-            _ status: Int, _ word: String, _ code: String?, _ fault: RejectionFault, text: String = "No.",
+            _ status: Int, _ rpcStatus: String, _ code: String?, _ fault: RejectionFault, text: String = "No.",
             details: [String] = [], alarm: ProviderAlarm? = nil
         ) -> Row {
-            let reason = code ?? word
+            let reason = code ?? rpcStatus
             return Row(
-                status: status, word: word, code: code, text: text, details: details,
+                status: status, rpcStatus: rpcStatus, code: code, text: text, details: details,
                 outcome: .rejected(Rejection(fault: fault, reason: reason)), reason: reason, alarm: alarm)
         }
 
         static func waits(
-            _ status: Int, _ word: String, _ code: String?, _ why: DeferralReason, seconds: Int64? = nil,
+            _ status: Int, _ rpcStatus: String, _ code: String?, _ why: DeferralReason, seconds: Int64? = nil,
             details: [String] = [], connection: ConnectionAdvice = .keep, alarm: ProviderAlarm? = nil
         ) -> Row {
             Row(
-                status: status, word: word, code: code, details: details,
-                outcome: .deferred(after: seconds.map { .seconds($0) }, why), reason: code ?? word,
+                status: status, rpcStatus: rpcStatus, code: code, details: details,
+                outcome: .deferred(after: seconds.map { .seconds($0) }, why), reason: code ?? rpcStatus,
                 connection: connection, alarm: alarm)
         }
     }
@@ -128,7 +128,7 @@ struct ResponseTests {
 
     @Test("means what the table says", arguments: documented)
     func table(row: Row) {
-        let body = answer(row.status, row.word, code: row.code, text: row.text, details: row.details)
+        let body = answer(row.status, row.rpcStatus, code: row.code, text: row.text, details: row.details)
         let verdict = verdict(row.status, body)
         #expect(verdict.outcome == row.outcome)
         #expect(verdict.reason == row.reason)
@@ -332,7 +332,7 @@ struct HostileResponseTests {
     func mutated(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let whole = Array(answer(404, "NOT_FOUND", code: "UNREGISTERED", details: [violation("message.token")]).utf8)
-        let saysSo = Array(#""errorCode":"UNREGISTERED""#.utf8)
+        let agrees = Array(#""errorCode":"UNREGISTERED""#.utf8)
         for _ in 0..<300 {
             var body = whole
             for _ in 0...Int.random(in: 0...3, using: &generator) {
@@ -343,8 +343,8 @@ struct HostileResponseTests {
                 default: body.insert(UInt8.random(in: 0...255, using: &generator), at: place)
                 }
             }
-            let stillSays = body.indices.contains { body[$0...].starts(with: saysSo) }
-            if fault(verdict(404, body)) == .tokenUnregistered { #expect(stillSays) }
+            let stillReports = body.indices.contains { body[$0...].starts(with: agrees) }
+            if fault(verdict(404, body)) == .tokenUnregistered { #expect(stillReports) }
         }
     }
 

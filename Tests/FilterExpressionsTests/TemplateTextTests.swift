@@ -5,14 +5,14 @@ import Testing
 @Suite("A text with holes")
 struct TemplateTextTests {
     private static func attribute(_ names: String..., fallback: String = "") -> TemplateText.Part {
-        .hole(TemplateHole(.attribute(AttributePath(names)), fallback: fallback))
+        .placeholder(TemplatePlaceholder(.attribute(AttributePath(names)), fallback: fallback))
     }
 
     private static let readings: [(String, [TemplateText.Part])] = [
         ("", []),
         ("Noon", [.literal("Noon")]),
         ("a { b } }} { {", [.literal("a { b } }} { {")]),
-        ("{{user}}", [.hole(TemplateHole(.text(.user)))]),
+        ("{{user}}", [.placeholder(TemplatePlaceholder(.text(.user)))]),
         ("Hi {{attributes.first_name}}!", [.literal("Hi "), attribute("first_name"), .literal("!")]),
         ("{{ attributes.name|default:'you' }}", [attribute("name", fallback: "you")]),
         ("{{\tattributes.name\n| default : \"it's\"}}", [attribute("name", fallback: "it's")]),
@@ -24,9 +24,11 @@ struct TemplateTextTests {
         (
             "{{locale}} {{time_zone}} {{app_version}} {{installation}}",
             [
-                .hole(TemplateHole(.text(.locale))), .literal(" "), .hole(TemplateHole(.text(.timeZone))),
+                .placeholder(TemplatePlaceholder(.text(.locale))), .literal(" "),
+                .placeholder(TemplatePlaceholder(.text(.timeZone))),
                 .literal(" "),
-                .hole(TemplateHole(.text(.appVersion))), .literal(" "), .hole(TemplateHole(.text(.installation))),
+                .placeholder(TemplatePlaceholder(.text(.appVersion))), .literal(" "),
+                .placeholder(TemplatePlaceholder(.text(.installation))),
             ]
         ),
     ]
@@ -60,7 +62,7 @@ struct TemplateTextTests {
         ("{{user|default:'\\n'}}", 17, .unknownEscape),
         ("{{user|default:'\n'}}", 17, .controlCharacter),
         ("{{attributes.a.b.c.d.e.f.g.h.i}}", 29, .tooManyNames),
-        (String(repeating: "{{user}}", count: 33), 257, .tooManyHoles),
+        (String(repeating: "{{user}}", count: 33), 257, .tooManyPlaceholders),
     ]
 
     @Test("that can't be understood is told its place", arguments: 0..<faults.count)
@@ -77,11 +79,11 @@ struct TemplateTextTests {
         return parts.map { part in
             switch part {
             case .literal(let text): text.replacing("{", with: "{{'{'}}")
-            case .hole(let hole):
-                switch hole.field {
-                case .text(let field): "{{\(field.rawValue) | default: \(quoted(hole.fallback))}}"
+            case .placeholder(let placeholder):
+                switch placeholder.field {
+                case .text(let field): "{{\(field.rawValue) | default: \(quoted(placeholder.fallback))}}"
                 case .attribute(let path):
-                    "{{attributes\(path.names.map { "[\(quoted($0))]" }.joined())|default:\(quoted(hole.fallback))}}"
+                    "{{attributes\(path.names.map { "[\(quoted($0))]" }.joined())|default:\(quoted(placeholder.fallback))}}"
                 }
             }
         }.joined()
@@ -102,7 +104,7 @@ struct TemplateTextTests {
             switch Result(catching: { () throws(TemplateFault) in try TemplateText(parsing: text).parts }) {
             case .success(let parts):
                 #expect(try TemplateText(parsing: written(parts)).parts == parts, "\(text)")
-                if parts.contains(where: { if case .hole = $0 { true } else { false } }) { understood += 1 }
+                if parts.contains(where: { if case .placeholder = $0 { true } else { false } }) { understood += 1 }
                 if !TemplateText.isOne(text) { #expect(parts == (text.isEmpty ? [] : [.literal(text)])) }
             case .failure(let fault):
                 #expect((1...max(1, text.unicodeScalars.count)).contains(fault.position), "\(text)")

@@ -31,7 +31,7 @@ struct AnswerTests {
         let account = MessageAccount(
             id: Self.id, state: .finished, acceptedAt: noon, expiresAt: noon + .seconds(60), finishedAt: noon,
             audience: 1_000, outcomes: [980, 0, 20, 0, 0, 0, 0], pending: 0,
-            reasons: [EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 20)],
+            reasons: [TerminalTotal(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 20)],
             providers: [ProviderAccount(provider: .apns, outcomes: [900, 0, 20, 0, 0, 0, 0], pending: 0)],
             form: MessageForm(
                 pushType: .liveActivity, isDryRun: true, asked: JSONText(bytes: Array(#"{"users":3}"#.utf8))))

@@ -54,7 +54,7 @@ extension BadInput {
             at: "/slug"),
         BadInput(
             "a slug of another type", "POST", "/v1/apps", #"{"slug": 1, "name": "A"}"#, .wrongType, at: "/slug",
-            says: "string"),
+            message: "string"),
         BadInput("an empty slug", "POST", "/v1/apps", #"{"slug": "", "name": "A"}"#, .invalidValue, at: "/slug"),
         BadInput(
             "a slug with a slash", "POST", "/v1/apps", #"{"slug": "a/b", "name": "A"}"#, .invalidValue, at: "/slug"),
@@ -63,7 +63,8 @@ extension BadInput {
             "a slug in capitals", "POST", "/v1/apps", #"{"slug": "Tower", "name": "A"}"#, .invalidValue, at: "/slug"),
         BadInput(
             "a slug of a hundred letters", "POST", "/v1/apps",
-            #"{"slug": "\#(String(repeating: "a", count: 100))", "name": "A"}"#, .valueTooLong, at: "/slug", says: "63"),
+            #"{"slug": "\#(String(repeating: "a", count: 100))", "name": "A"}"#, .valueTooLong, at: "/slug",
+            message: "63"),
         BadInput(
             "a name of another type", "POST", "/v1/apps", #"{"slug": "a", "name": ["A"]}"#, .wrongType, at: "/name"),
         BadInput(
@@ -75,7 +76,7 @@ extension BadInput {
             .valueTooLong, at: "/name"),
         BadInput(
             "a misspelt member", "POST", "/v1/apps", #"{"slug": "a", "name": "A", "nmae": 1}"#, .unknownMember,
-            at: "/nmae", says: "nmae"),
+            at: "/nmae", message: "nmae"),
         BadInput(
             "a member of a long name", "POST", "/v1/apps",
             #"{"slug": "a", "name": "A", "\#(String(repeating: "x", count: 5_000))": 1}"#, .unknownMember, at: ""),

@@ -9,42 +9,42 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     let code: ProblemCode
     let pointer: String?
     /// What the sentence has to name.
-    let says: String
+    let message: String
 
     /// Whatever stands there, as it is.
-    init(_ name: String, raw: String, _ code: ProblemCode, says: String = "") {
-        self.init(name, bytes: Array(raw.utf8), code, says: says)
+    init(_ name: String, raw: String, _ code: ProblemCode, message: String = "") {
+        self.init(name, bytes: Array(raw.utf8), code, message: message)
     }
 
-    init(_ name: String, bytes: [UInt8], _ code: ProblemCode, says: String = "") {
+    init(_ name: String, bytes: [UInt8], _ code: ProblemCode, message: String = "") {
         self.name = name
         self.bytes = bytes
         self.code = code
-        self.says = says
+        self.message = message
         pointer = nil
     }
 
     /// A request whose framing is right.
     init(
         _ name: String, _ method: String, _ path: String, _ body: String, key: String? = GatewayWorld.key,
-        headers: [String] = [], _ code: ProblemCode, at pointer: String? = nil, says: String = ""
+        headers: [String] = [], _ code: ProblemCode, at pointer: String? = nil, message: String = ""
     ) {
         self.name = name
         bytes = Array(GatewayWorld.request(method, path, body, key: key, headers: headers).utf8)
         self.code = code
         self.pointer = pointer
-        self.says = says
+        self.message = message
     }
 
     /// The same without a body.
     init(
         _ name: String, _ method: String, _ path: String, key: String? = GatewayWorld.key, headers: [String] = [],
-        _ code: ProblemCode, says: String = ""
+        _ code: ProblemCode, message: String = ""
     ) {
         self.name = name
         bytes = Array(GatewayWorld.request(method, path, key: key, headers: headers).utf8)
         self.code = code
-        self.says = says
+        self.message = message
         pointer = nil
     }
 
@@ -76,7 +76,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(reply.status == code.status, "\(name): \(reply.text)")
         #expect(reply.header("content-type") == "application/problem+json", "\(name): \(reply.text)")
         if hasBody { try checkProblem(reply) }
-        #expect(await wire.rest() == [], "\(name): one request, one answer")
+        #expect(await wire.remaining() == [], "\(name): one request, one answer")
     }
 
     private func checkProblem(_ reply: WireReply) throws {
@@ -87,7 +87,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(problem["pointer"]?.string == pointer, "\(name): \(reply.text)")
         let detail = problem["detail"]?.string ?? ""
         #expect(detail.hasSuffix(".") && detail.split(separator: " ").count >= 4, "\(name): \(detail)")
-        #expect(says.isEmpty || detail.contains(says), "\(name): \(detail)")
+        #expect(message.isEmpty || detail.contains(message), "\(name): \(detail)")
         // A refusal repeats no secret, and nothing at length.
         #expect(detail.utf8.count < 600 && !reply.text.contains(GatewayWorld.key), "\(name): \(detail)")
         #expect(!reply.text.contains("0000000000"), "\(name): a token of the tests has a long row of zeros")

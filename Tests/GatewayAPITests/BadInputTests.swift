@@ -19,7 +19,7 @@ struct BadInputTests {
     @Test("is refused with a stable code and a sentence that helps, one answer each, and changes nothing")
     func table() async throws {
         try await withGateway { world in
-            let keys = try await Self.furnish(world)
+            let keys = try await Self.fill(world)
             let others = BadInput.others(ofBelfry: keys.belfry, devicesOnly: keys.phones, revoked: keys.revoked)
             let before = try await world.contents()
             var count = 0
@@ -43,8 +43,7 @@ struct BadInputTests {
         #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys)")
     }
 
-    private static func furnish(_ world: GatewayWorld) async throws -> (belfry: String, phones: String, revoked: String)
-    {
+    private static func fill(_ world: GatewayWorld) async throws -> (belfry: String, phones: String, revoked: String) {
         let (tower, belfry) = (try await world.makeApp(), try await world.makeApp("belfry"))
         try await world.expect(201, "PUT", tower + "/devices/phone", GatewayWorld.registration(1))
         func key(_ app: String, _ name: String, _ scopes: String) async throws -> (id: String, text: String) {

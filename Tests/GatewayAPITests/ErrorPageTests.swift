@@ -17,10 +17,10 @@ struct ErrorPageTests {
     @Test("gives each a cause and a remedy that are sentences")
     func sentences() {
         let paragraphs = ErrorPage.text.dropLast().components(separatedBy: "\n\n")
-        for word in ["Cause: ", "Remedy: "] {
-            let said = paragraphs.filter { $0.hasPrefix(word) }
-            #expect(said.count == ProblemCode.allCases.count)
-            #expect(said.filter { !$0.hasSuffix(".") || $0.contains("\n") || $0.count < 15 } == [])
+        for name in ["Cause: ", "Remedy: "] {
+            let input = paragraphs.filter { $0.hasPrefix(name) }
+            #expect(input.count == ProblemCode.allCases.count)
+            #expect(input.filter { !$0.hasSuffix(".") || $0.contains("\n") || $0.count < 15 } == [])
         }
     }
 

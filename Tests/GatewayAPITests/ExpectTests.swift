@@ -75,7 +75,7 @@ struct ExpectTests {
                 #expect(reply.status == status, "\(reply.text)")
                 #expect(reply.header("connection") == "close")
                 await wire.endSending()
-                #expect(await wire.rest() == [])
+                #expect(await wire.remaining() == [])
             }
         }
     }

@@ -22,7 +22,7 @@ struct GatewayWorld: Sendable {
     let port: Int
     let pool: PostgresPool
     let stores: Stores
-    let keeper: CredentialKeeper
+    let service: CredentialService
     let steps: StepRecorder
     let readiness: Changing<GatewayAPI.Readiness>
     let services: GatewayServices
@@ -148,7 +148,7 @@ func withGateway(
     await pool.close()
     loop.stop()
     try outcome.get()
-    #expect(GatewayDatabase.toldSecrets() == [], "PostgreSQL's log tells nobody's secrets")
+    #expect(GatewayDatabase.leakedSecrets() == [], "PostgreSQL's log tells nobody's secrets")
 }
 
 private func serve(
@@ -160,14 +160,14 @@ private func serve(
     let readiness = Changing(GatewayAPI.Readiness.ready)
     var log = Logger(label: "gateway-test")
     log.logLevel = .critical
-    let keeper = CredentialKeeper(
+    let service = CredentialService(
         store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)),
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
-        registry: RegistryKeeper(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
-        messages: MessageDesk(store: stores.messages, backlog: bounds, steps: nil) { _ in },
-        credentials: keeper, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
+        registry: RegistryService(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
+        messages: MessageIntake(store: stores.messages, backlog: bounds, steps: nil) { _ in },
+        credentials: service, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)
     let identity = try authority.map { authority in
@@ -175,7 +175,7 @@ private func serve(
             CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
             validity: .days(2, from: Clocks.wallNow())
         ).pem()
-        return try DoorIdentity(certificates: pem, key: pem)
+        return try ListenerIdentity(certificates: pem, key: pem)
     }
     let (ports, ready) = AsyncStream.makeStream(of: Int.self)
     let serving = Task {
@@ -190,7 +190,7 @@ private func serve(
         let port = try #require(await iterator.next(), "the gateway never listened")
         try await body(
             GatewayWorld(
-                port: port, pool: pool, stores: stores, keeper: keeper, steps: steps, readiness: readiness,
+                port: port, pool: pool, stores: stores, service: service, steps: steps, readiness: readiness,
                 services: services))
         outcome = .success(())
     } catch {
@@ -213,7 +213,7 @@ enum GatewayDatabase {
     private static let log = Mutex<ServersLog?>(nil)
 
     /// Lines of the server's log, since the last time, in which a secret of these tests stands.
-    static func toldSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
+    static func leakedSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
 
     static func make() async throws -> PostgresSettings { try await starting.value.makeDatabase() }
 

@@ -4,7 +4,7 @@ import PushModel
 import Testing
 
 private let id = MessageID(UniversalID(high: 0x0192_3456_789a_7bcd, low: 0x8123_4567_89ab_cdef))
-private let leg = PushLeg(provider: .apns, environment: .sandbox, topic: "com.example.app")
+private let leg = RouteDescription(provider: .apns, environment: .sandbox, topic: "com.example.app")
 
 @Suite("An answer about pushes")
 struct HistoryAnswerTests {
@@ -14,7 +14,8 @@ struct HistoryAnswerTests {
     func failures() {
         let failures = ["phone", nil].map {
             PushFailure(
-                installation: $0, kind: .voip, provider: .fcm, ending: Ending(.gaveUp, "retries_exhausted"), at: noon,
+                installation: $0, kind: .voip, provider: .fcm,
+                terminalStatus: TerminalStatus(.gaveUp, "retries_exhausted"), at: noon,
                 attempts: 7)
         }
         #expect(
@@ -28,35 +29,37 @@ struct HistoryAnswerTests {
     @Test("lists who was named by a user's name or by a token, of which it shows the end")
     func named() {
         let token = DeviceToken(bytes: (0..<32).map { UInt8($0) })
-        let ending = Ending(.rejected, "unknown_user")
+        let terminalStatus = TerminalStatus(.rejected, "unknown_user")
         let failures = [
             PushFailure(
-                installation: nil, user: "ann", kind: .alert, provider: nil, ending: ending, at: noon, attempts: 0),
+                installation: nil, user: "ann", kind: .alert, provider: nil, terminalStatus: terminalStatus, at: noon,
+                attempts: 0),
             PushFailure(
-                installation: nil, token: token, kind: .alert, provider: .apns, ending: ending, at: noon, attempts: 0),
+                installation: nil, token: token, kind: .alert, provider: .apns, terminalStatus: terminalStatus,
+                at: noon, attempts: 0),
         ]
-        let rest = #""state":"rejected","reason":"unknown_user","at":"2026-12-01T12:00:00.000Z","attempts":0}"#
+        let remaining = #""state":"rejected","reason":"unknown_user","at":"2026-12-01T12:00:00.000Z","attempts":0}"#
         #expect(
             Self.text(HistoryAnswer.page(failures, next: nil))
-                == #"{"items":[{"installation":null,"user":"ann","kind":"alert","provider":null,\#(rest),"#
-                + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(rest)],"next":null}"#)
+                == #"{"items":[{"installation":null,"user":"ann","kind":"alert","provider":null,\#(remaining),"#
+                + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(remaining)],"next":null}"#)
     }
 
     @Test("tells of a name that nobody was registered under without parcel and route")
     func nobody() {
-        let ending = Ending(.rejected, "unknown_device")
-        let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(ending))
+        let terminalStatus = TerminalStatus(.rejected, "unknown_device")
+        let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(terminalStatus))
         #expect(
-            story(.ended(ending), [step]).hasSuffix(
+            pushHistory(.ended(terminalStatus), [step]).hasSuffix(
                 #"{"at":"2026-12-01T12:00:00.000Z","step":"rejected","reason":"unknown_device","attempts":0}]}"#))
     }
 
-    private func story(_ standing: PushStanding, _ steps: [PushStep] = []) -> String {
+    private func pushHistory(_ status: PushStatus, _ steps: [PushStep] = []) -> String {
         Self.text(
             HistoryAnswer.body(
-                PushStory(
+                PushHistory(
                     message: id, acceptedAt: noon, installation: "phone", kind: .alert, registration: nil,
-                    standing: standing, steps: steps)))
+                    status: status, steps: steps)))
     }
 
     @Test("tells the steps of one push, and where it is now")
@@ -66,7 +69,7 @@ struct HistoryAnswerTests {
             parcel: ParcelID(8), leg: leg, attempts: 1, dueAt: noon + .seconds(9), cause: "provider_busy")
         let route = #""provider":"apns","environment":"sandbox","topic":"com.example.app","attempts":1"#
         #expect(
-            story(.waiting(push), [tried])
+            pushHistory(.waiting(push), [tried])
                 == #"{"message":"01923456-789a-7bcd-8123-456789abcdef","installation":"phone","kind":"alert","#
                 + #""state":"waiting","reason":"provider_busy","parcel":"8",\#(route),"#
                 + #""due_at":"2026-12-01T12:00:09.000Z","steps":["#
@@ -76,17 +79,17 @@ struct HistoryAnswerTests {
     }
 
     @Test("has a word for each place where a push can be")
-    func words() throws {
+    func text() throws {
         let push = PendingPush(parcel: ParcelID(8), leg: leg, attempts: 0, dueAt: noon, cause: nil)
-        let words: [(PushStanding, String)] = [
+        let text: [(PushStatus, String)] = [
             (.planning, "planning"), (.notInAudience, "not_in_audience"), (.waiting(push), "waiting"),
-            (.sending(push), "sending"), (.ended(Ending(.accepted)), "accepted"),
-            (.ended(Ending(.unregistered, "Unregistered")), "unregistered"), (.notKept, "not_kept"),
+            (.sending(push), "sending"), (.ended(TerminalStatus(.accepted)), "accepted"),
+            (.ended(TerminalStatus(.unregistered, "Unregistered")), "unregistered"), (.notKept, "not_kept"),
         ]
-        for (standing, word) in words {
-            let answer = try #require(try JSONReader.read(Array(story(standing).utf8)).object)
-            #expect(answer["state"]?.string == word)
-            #expect(answer["reason"] == (word == "unregistered" ? "Unregistered" : .null))
+        for (status, name) in text {
+            let answer = try #require(try JSONReader.read(Array(pushHistory(status).utf8)).object)
+            #expect(answer["state"]?.string == name)
+            #expect(answer["reason"] == (name == "unregistered" ? "Unregistered" : .null))
         }
     }
 }
@@ -100,9 +103,9 @@ struct ServedHistoryTests {
             let hello = #"{"audience": {"installations": ["phone", "a/b"]}, "notification": {"body": "Noon"}}"#
             let id = try #require(try await world.expect(202, "POST", path, hello).member("id")?.string)
             for name in ["phone", "a%2Fb"] {
-                let story = try await world.expect(200, "GET", "\(path)/\(id)/devices/\(name)").json()
-                #expect(story["state"] == "planning")
-                #expect(story["installation"]?.string == name.replacing("%2F", with: "/"))
+                let pushHistory = try await world.expect(200, "GET", "\(path)/\(id)/devices/\(name)").json()
+                #expect(pushHistory["state"] == "planning")
+                #expect(pushHistory["installation"]?.string == name.replacing("%2F", with: "/"))
             }
             let stranger = try await world.expect(200, "GET", "\(path)/\(id)/devices/tablet").json()
             #expect(stranger["state"] == "not_in_audience")

@@ -59,15 +59,15 @@ struct IdleConnectionTests {
 /// A connection with a clock of its own.
 private struct Line {
     private let channel: EmbeddedChannel
-    private let watch: RequestWatch
+    private let stallHandler: RequestStallHandler
 
     init(_ idle: Duration) throws {
         var limits = GatewayLimits()
         limits.idleTimeout = idle
         var log = Logger(label: "idle-test")
         log.logLevel = .critical
-        watch = RequestWatch(limits: limits, log: log)
-        channel = EmbeddedChannel(handler: watch)
+        stallHandler = RequestStallHandler(limits: limits, log: log)
+        channel = EmbeddedChannel(handler: stallHandler)
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
@@ -82,7 +82,7 @@ private struct Line {
     }
 
     func comeToNothing() {
-        watch.bytesCame(1)
+        stallHandler.bytesCame(1)
         channel.pipeline.fireErrorCaught(HTTPParserError.closedConnection)
     }
 

@@ -9,10 +9,10 @@ struct LineSplitterTests {
     private static func split(_ text: String, chunk: Int = .max, lineBytesMax: Int = 10) -> [LineSplitter.Line] {
         var splitter = LineSplitter(lineBytesMax: lineBytesMax)
         var lines: [LineSplitter.Line] = []
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            lines += splitter.take(Array(rest.prefix(chunk)))
-            rest = rest.dropFirst(chunk)
+        var remaining = Array(text.utf8)[...]
+        while !remaining.isEmpty {
+            lines += splitter.take(Array(remaining.prefix(chunk)))
+            remaining = remaining.dropFirst(chunk)
         }
         if let last = splitter.finish() { lines.append(last) }
         return lines
@@ -27,21 +27,21 @@ struct LineSplitterTests {
         return splitter.take(Array((text + "\n").utf8)).first ?? line(0, nil)
     }
 
-    private static let story = "one\ntwo\r\n\n  \t\nfive\nexactly 10\nmore than10\nexactly 10\r\n\r\nlast"
-    private static let told: [LineSplitter.Line] = [
+    private static let pushHistory = "one\ntwo\r\n\n  \t\nfive\nexactly 10\nmore than10\nexactly 10\r\n\r\nlast"
+    private static let reported: [LineSplitter.Line] = [
         line(1, "one"), line(2, "two"), line(5, "five"), line(6, "exactly 10"), line(7, nil), line(8, "exactly 10"),
         line(10, "last"),
     ]
 
     @Test("is cut the same, however it arrives", arguments: [1, 2, 3, 5, 7, 11, 1_000])
     func chunks(chunk: Int) {
-        #expect(Self.split(Self.story, chunk: chunk) == Self.told)
+        #expect(Self.split(Self.pushHistory, chunk: chunk) == Self.reported)
     }
 
     @Test("counts every line that ended")
     func count() {
         var splitter = LineSplitter(lineBytesMax: 10)
-        _ = splitter.take(Array(Self.story.utf8))
+        _ = splitter.take(Array(Self.pushHistory.utf8))
         #expect(splitter.lines == 9)
         _ = splitter.finish()
         #expect(splitter.lines == 10)
@@ -75,7 +75,7 @@ struct ImportAnswerTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
     @Test("tells refusals by line, how far it came, and how it all ended")
-    func story() {
+    func pushHistory() {
         var answer = ImportAnswer()
         answer.count(.created)
         answer.count(.stale)
@@ -103,14 +103,14 @@ struct ImportAnswerTests {
     }
 
     /// Whatever ends an import for now, and not the one request that it came in.
-    private static let endings: [Problem] =
+    private static let lineEnds: [Problem] =
         [StoreFault.unavailable, .contended, .cancelled, .commitUnknown].map { Problem($0, .isIdempotent) } + [
             Problem(.requestTimeout, "Too slow. Nothing was changed; send it again."),
             Problem(.malformedRequest, "A chunk of the body has no size."),
         ]
 
-    @Test("says what is kept and where to go on, whatever ended it for now", arguments: endings)
-    func ending(problem: Problem) throws {
+    @Test("says what is kept and where to go on, whatever ended it for now", arguments: lineEnds)
+    func terminalStatus(problem: Problem) throws {
         var answer = ImportAnswer()
         _ = answer.progress(through: 7)
         let last = try JSONReader.read(answer.interrupt(problem)).object

@@ -24,14 +24,14 @@ extension MessageRequestTests {
 
     @Test("says what to write where its hour has a zone too many, or none")
     func wrongHours() {
-        for (options, said) in [
+        for (options, input) in [
             (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
             (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, and no Z"),
         ] {
             let problem = #expect(throws: Problem.self) {
                 try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#)
             }
-            #expect(problem?.detail.contains(said) == true)
+            #expect(problem?.detail.contains(input) == true)
         }
     }
 

@@ -191,7 +191,7 @@ private final class Line {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         try pipeline.addHandler(
-            RequestWatchPlacing(
+            ConnectionHandlerInstaller(
                 limits: services.limits, log: services.log, shortcut: GatewayResponder(services).shortcut))
         try pipeline.addHandler(library)
         try pipeline.addHandler(socket, position: .first)

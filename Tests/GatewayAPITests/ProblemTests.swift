@@ -93,8 +93,8 @@ struct ProblemTests {
     func costlyKeyFile() {
         let problem = Problem(CredentialFault.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .mayDouble)
         #expect(problem.pointer == .root / "pkcs12")
-        for words in ["2147483648 rounds", "at most 1000000", "openssl pkcs12 -export"] {
-            #expect(problem.detail.contains(words))
+        for text in ["2147483648 rounds", "at most 1000000", "openssl pkcs12 -export"] {
+            #expect(problem.detail.contains(text))
         }
         #expect(Problem(CredentialFault.shareUsedUp, .mayDouble).retryAfterSeconds != nil)
     }

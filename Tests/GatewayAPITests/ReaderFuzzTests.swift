@@ -84,11 +84,11 @@ struct ReaderFuzzTests {
             if let last = whole.finish() { expected.append(last) }
             var cut = LineSplitter(lineBytesMax: 5)
             var found: [LineSplitter.Line] = []
-            var rest = text[...]
-            while !rest.isEmpty {
+            var remaining = text[...]
+            while !remaining.isEmpty {
                 let size = Int.random(in: 1...9, using: &random)
-                found += cut.take(Array(rest.prefix(size)))
-                rest = rest.dropFirst(size)
+                found += cut.take(Array(remaining.prefix(size)))
+                remaining = remaining.dropFirst(size)
             }
             if let last = cut.finish() { found.append(last) }
             #expect(found == expected)

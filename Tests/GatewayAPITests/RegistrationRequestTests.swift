@@ -176,7 +176,7 @@ struct RegistrationRequestTests {
 
     private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
-    static let refusals: [Refusal] = shapes + tokens + textTokens + words + texts + lists + attributes + times
+    static let refusals: [Refusal] = shapes + tokens + textTokens + keywords + texts + lists + attributes + times
 
     private static let shapes = [
         Refusal("", .malformedJSON), Refusal(" ", .malformedJSON), Refusal("{", .malformedJSON),
@@ -231,7 +231,7 @@ struct RegistrationRequestTests {
         Refusal(#"{"provider": "fcm", "token": "\#(text(4_097))"}"#, .invalidToken, "/token"),
     ]
 
-    private static let words = [
+    private static let keywords = [
         Refusal(#"{"token": "00"}"#, .missingMember, "/provider"),
         Refusal(#"{"provider": null, "token": "00"}"#, .missingMember, "/provider"),
         Refusal(#"{"provider": "fcm", "token": "t", "kind": "voip"}"#, .kindNotAllowed, "/kind"),

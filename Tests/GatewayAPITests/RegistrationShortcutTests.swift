@@ -18,11 +18,11 @@ struct RegistrationShortcutTests {
     func taken() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
-                let events = try await door.events(withAnswers: 2)
-                #expect(door.journal.words == ["201", "200"], "nobody else heard of them")
+            try await ShortcutFixture.within(world) { fixture in
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                let events = try await fixture.events(withAnswers: 2)
+                #expect(fixture.journal.text == ["201", "200"], "nobody else heard of them")
                 guard case .answered(_, let headers, let body) = events.first(where: { $0.status == 201 }) else {
                     return
                 }
@@ -38,13 +38,13 @@ struct RegistrationShortcutTests {
     }
 
     @Test("hands on what asks for more than the usual, as it came", arguments: UnusualRegistration.all)
-    func handedOn(unusual: UnusualRegistration) async throws {
+    func passedOn(unusual: UnusualRegistration) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
+            try await ShortcutFixture.within(world) { fixture in
                 let parts = unusual.parts(app)
-                try await door.come(parts)
-                #expect(door.journal.all == parts.map(DoorEvent.handedOn))
+                try await fixture.come(parts)
+                #expect(fixture.journal.all == parts.map(ShortcutEvent.passedOn))
             }
         }
     }
@@ -53,12 +53,12 @@ struct RegistrationShortcutTests {
     func pieces() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+            let whole = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
             for cut in 1..<whole.count {
-                try await ShortcutDoor.within(world) { door in
-                    try await door.come(Array(whole[..<cut]))
-                    try await door.come(Array(whole[cut...]))
-                    #expect(door.journal.all == whole.map(DoorEvent.handedOn))
+                try await ShortcutFixture.within(world) { fixture in
+                    try await fixture.come(Array(whole[..<cut]))
+                    try await fixture.come(Array(whole[cut...]))
+                    #expect(fixture.journal.all == whole.map(ShortcutEvent.passedOn))
                 }
             }
         }
@@ -68,14 +68,14 @@ struct RegistrationShortcutTests {
     func twoBuffers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
+            try await ShortcutFixture.within(world) { fixture in
                 let body = GatewayWorld.registration(1)
-                var parts = ShortcutDoor.put(app + "/devices/phone", body)
+                var parts = ShortcutFixture.put(app + "/devices/phone", body)
                 parts[1] = .body(ByteBuffer(string: String(body.prefix(10))))
                 parts.insert(.body(ByteBuffer(string: String(body.dropFirst(10)))), at: 2)
-                try await door.come(parts)
-                _ = try await door.events(withAnswers: 1)
-                #expect(door.journal.words == ["201"])
+                try await fixture.come(parts)
+                _ = try await fixture.events(withAnswers: 1)
+                #expect(fixture.journal.text == ["201"])
             }
         }
     }
@@ -85,13 +85,13 @@ struct RegistrationShortcutTests {
         try await withGateway { world in
             let app = try await world.makeApp()
             let puts = (1...3).map {
-                ShortcutDoor.put(app + "/devices/phone\($0)", GatewayWorld.registration($0))
+                ShortcutFixture.put(app + "/devices/phone\($0)", GatewayWorld.registration($0))
             }
-            try await ShortcutDoor.within(world) { door in
+            try await ShortcutFixture.within(world) { fixture in
                 // What stands behind a request that others answer is theirs too.
-                try await door.come(puts[0] + puts[1] + ShortcutDoor.get("/healthz") + puts[2])
-                try await eventually("all of it to be handed on") { door.journal.words.count == 7 }
-                #expect(door.journal.words == ["201", "201", "GET", "end", "PUT", "body", "end"])
+                try await fixture.come(puts[0] + puts[1] + ShortcutFixture.get("/healthz") + puts[2])
+                try await eventually("all of it to be handed on") { fixture.journal.text.count == 7 }
+                #expect(fixture.journal.text == ["201", "201", "GET", "end", "PUT", "body", "end"])
             }
         }
     }
@@ -100,12 +100,12 @@ struct RegistrationShortcutTests {
     func afterOthers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
-                try await door.come(ShortcutDoor.get("/healthz"))
-                try await door.answer()
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
-                _ = try await door.events(withAnswers: 2)
-                #expect(door.journal.words == ["GET", "end", "200", "201"])
+            try await ShortcutFixture.within(world) { fixture in
+                try await fixture.come(ShortcutFixture.get("/healthz"))
+                try await fixture.answer()
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                _ = try await fixture.events(withAnswers: 2)
+                #expect(fixture.journal.text == ["GET", "end", "200", "201"])
             }
         }
     }
@@ -114,10 +114,10 @@ struct RegistrationShortcutTests {
     func unread() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
-                try await door.channel.testingEventLoop.executeInContext { door.channel.isWritable = false }
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
-                #expect(door.journal.words == ["PUT", "body", "end"])
+            try await ShortcutFixture.within(world) { fixture in
+                try await fixture.channel.testingEventLoop.executeInContext { fixture.channel.isWritable = false }
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                #expect(fixture.journal.text == ["PUT", "body", "end"])
             }
         }
     }
@@ -126,14 +126,14 @@ struct RegistrationShortcutTests {
     func begunBeforeTheEnd() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            let next = ShortcutDoor.put(app + "/devices/other", GatewayWorld.registration(2))
-            try await ShortcutDoor.within(world) { door in
-                let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
-                try await door.come(whole + next[..<2]) { pipeline in
+            let next = ShortcutFixture.put(app + "/devices/other", GatewayWorld.registration(2))
+            try await ShortcutFixture.within(world) { fixture in
+                let whole = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
+                try await fixture.come(whole + next[..<2]) { pipeline in
                     pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
                 }
-                try await eventually("all of it") { door.journal.words.count == 4 }
-                #expect(door.journal.words == ["201", "PUT", "body", "quiesce"])
+                try await eventually("all of it") { fixture.journal.text.count == 4 }
+                #expect(fixture.journal.text == ["201", "PUT", "body", "quiesce"])
             }
         }
     }
@@ -145,16 +145,16 @@ struct RegistrationShortcutTests {
         limits.bodiesInFlightBytesMax = 300
         try await withGateway(limits: limits) { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
+            try await ShortcutFixture.within(world) { fixture in
                 for number in 1...8 {
-                    try await door.come(ShortcutDoor.put(app + "/devices/p", GatewayWorld.registration(number)))
-                    _ = try await door.events(withAnswers: number)
+                    try await fixture.come(ShortcutFixture.put(app + "/devices/p", GatewayWorld.registration(number)))
+                    _ = try await fixture.events(withAnswers: number)
                 }
-                #expect(door.journal.words == ["201"] + Array(repeating: "200", count: 7))
-                let long = ShortcutDoor.put(
+                #expect(fixture.journal.text == ["201"] + Array(repeating: "200", count: 7))
+                let long = ShortcutFixture.put(
                     app + "/devices/p", GatewayWorld.registration(1) + String(repeating: " ", count: 300))
-                try await door.come(long)
-                #expect(door.journal.words.suffix(3) == ["PUT", "body", "end"], "longer than the operator allows")
+                try await fixture.come(long)
+                #expect(fixture.journal.text.suffix(3) == ["PUT", "body", "end"], "longer than the operator allows")
             }
         }
     }
@@ -170,31 +170,31 @@ struct RegistrationShortcutTests {
                 try await key(world, app, "devices", isRevoked: true),
             ]
             let now = Changing(Clocks.wallNow())
-            let ring = KeyRing(
+            let authenticator = APIKeyAuthenticator(
                 operatorSHA256: world.services.adminKeySHA256, store: world.stores.keys, clock: { now.value })
-            func words(_ key: String) async throws -> [String] {
-                var words: [String] = []
-                try await ShortcutDoor.within(world, ring: ring) { door in
+            func text(_ key: String) async throws -> [String] {
+                var text: [String] = []
+                try await ShortcutFixture.within(world, authenticator: authenticator) { fixture in
                     let path = app + "/devices/phone"
-                    try await door.come(ShortcutDoor.put(path, GatewayWorld.registration(1), key: key))
-                    try await eventually("something") { !door.journal.words.isEmpty }
-                    words = door.journal.words
+                    try await fixture.come(ShortcutFixture.put(path, GatewayWorld.registration(1), key: key))
+                    try await eventually("something") { !fixture.journal.text.isEmpty }
+                    text = fixture.journal.text
                 }
-                return words
+                return text
             }
-            let handedOn = ["PUT", "body", "end"]
-            #expect(try await words(right) == handedOn, "nobody has asked for it yet")
-            for key in [right] + others { _ = try? await ring.caller(authorization: ["Bearer " + key]) }
-            #expect(try await words(right) == ["201"])
-            for other in others { #expect(try await words(other) == handedOn) }
-            now.value = now.value + KeyRing.rememberedFor
-            #expect(try await words(right) == handedOn, "what is known of it is too old")
+            let passedOn = ["PUT", "body", "end"]
+            #expect(try await text(right) == passedOn, "nobody has asked for it yet")
+            for key in [right] + others { _ = try? await authenticator.caller(authorization: ["Bearer " + key]) }
+            #expect(try await text(right) == ["201"])
+            for other in others { #expect(try await text(other) == passedOn) }
+            now.value = now.value + APIKeyAuthenticator.rememberedFor
+            #expect(try await text(right) == passedOn, "what is known of it is too old")
             // The app of that name is another one now.
-            _ = try? await ring.caller(authorization: ["Bearer " + right])
-            #expect(try await words(right) == ["200"])
+            _ = try? await authenticator.caller(authorization: ["Bearer " + right])
+            #expect(try await text(right) == ["200"])
             try await world.expect(202, "DELETE", app)
             try await world.makeApp()
-            #expect(try await words(right) == handedOn)
+            #expect(try await text(right) == passedOn)
         }
     }
 
@@ -220,8 +220,8 @@ struct RegistrationShortcutTests {
                 let pipeline = channel.pipeline.syncOperations
                 try pipeline.configureHTTPServerPipeline(withErrorHandling: false)
                 try pipeline.addHandler(
-                    RequestWatchPlacing(limits: services.limits, log: services.log, shortcut: shortcut))
-                let watch = try pipeline.context(handlerType: RequestWatch.self)
+                    ConnectionHandlerInstaller(limits: services.limits, log: services.log, shortcut: shortcut))
+                let watch = try pipeline.context(handlerType: RequestStallHandler.self)
                 let handler = try pipeline.context(handlerType: RegistrationShortcutHandler.self)
                 #expect(watch.name != handler.name)
             }
@@ -230,19 +230,19 @@ struct RegistrationShortcutTests {
     }
 
     @Test("lets nothing overtake an answer that is on its way: no end of the connection, no fault")
-    func endings() async throws {
+    func terminalCounts() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))) {
+            try await ShortcutFixture.within(world) { fixture in
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))) {
                     pipeline in
                     pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
                     pipeline.close(mode: .input, promise: nil)
                     pipeline.fireErrorCaught(HTTPParserError.invalidMethod)
                     pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
                 }
-                try await eventually("all of it") { door.journal.words.count == 5 }
-                #expect(door.journal.words == ["201", "quiesce", "ends input", "error", "input ended"])
+                try await eventually("all of it") { fixture.journal.text.count == 5 }
+                #expect(fixture.journal.text == ["201", "quiesce", "ends input", "error", "input ended"])
             }
         }
     }
@@ -251,12 +251,12 @@ struct RegistrationShortcutTests {
     func gone() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            try await ShortcutDoor.within(world) { door in
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))) {
+            try await ShortcutFixture.within(world) { fixture in
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))) {
                     pipeline in
                     pipeline.close(mode: .all, promise: nil)
                 }
-                #expect(door.journal.words == [])
+                #expect(fixture.journal.text == [])
             }
             try await eventually("the registration") {
                 try await world.call("GET", app + "/devices/phone").status == 200
@@ -270,20 +270,20 @@ struct RegistrationShortcutTests {
         try await withGateway { world in
             let app = try await world.makeApp()
             let loop = try ReactorLoop(name: "shortcut-test")
-            let away = PostgresPool(missing, pool: .impatient, loop: loop)
-            try await ShortcutDoor.within(
-                world, committer: RegistrationCommitter(registry: Stores(pool: away).registry)
+            let crossEnvironment = PostgresPool(missing, pool: .impatient, loop: loop)
+            try await ShortcutFixture.within(
+                world, committer: RegistrationCommitter(registry: Stores(pool: crossEnvironment).registry)
             ) {
-                door in
-                try await door.come(ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1)))
-                let events = try await door.events(withAnswers: 1)
+                fixture in
+                try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
+                let events = try await fixture.events(withAnswers: 1)
                 guard case .answered(let status, let headers, let body) = events.last else { return }
                 #expect(status == 503)
                 #expect(headers["content-type"] == "application/problem+json")
                 #expect(headers["retry-after"] == "5")
                 #expect(body.contains(#""code":"database_unavailable""#))
             }
-            await away.close()
+            await crossEnvironment.close()
             loop.stop()
         }
     }
@@ -292,13 +292,13 @@ struct RegistrationShortcutTests {
     func sameAnswers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            let said = [
+            let input = [
                 GatewayWorld.registration(1, #", "tags": ["a\u00e9"], "locale": "fr", "badge": 4"#),
                 GatewayWorld.registration(1, #", "user": "u", "attributes": {"n": 1.50}"#),
                 GatewayWorld.registration(2), #"{"provider": "fcm", "token": "a:b"}"#,
                 #"{"provider": "apns", "token": "zz"}"#, #"{"provider": "apns"}"#, "[", "{}",
             ]
-            for (place, body) in said.enumerated() {
+            for (place, body) in input.enumerated() {
                 // Names and tokens of their own, of one length: a token that moves is told so.
                 let short = try await register(world, "\(app)/devices/one%20phone", body, isLong: false)
                 let other = body.replacing("0000", with: "1111").replacing("a:b", with: "c:d")
@@ -317,21 +317,21 @@ struct RegistrationShortcutTests {
         try await withGateway { world in
             let app = try await world.makeApp()
             let wire = try Wire(port: world.port)
-            var said = ""
+            var input = ""
             var expected: [String] = []
             for number in 1...60 {
                 let path = "\(app)/devices/p\(number)"
                 switch number % 4 {
-                case 0: said += GatewayWorld.request("GET", "/healthz", key: nil)
-                case 1: said += GatewayWorld.request("PUT", path, "{", headers: ["X-Number: \(number)"])
-                default: said += GatewayWorld.request("PUT", path, GatewayWorld.registration(number))
+                case 0: input += GatewayWorld.request("GET", "/healthz", key: nil)
+                case 1: input += GatewayWorld.request("PUT", path, "{", headers: ["X-Number: \(number)"])
+                default: input += GatewayWorld.request("PUT", path, GatewayWorld.registration(number))
                 }
                 expected.append(number % 4 == 0 ? "alive" : number % 4 == 1 ? "malformed_json" : #""p\#(number)""#)
             }
-            try await wire.send(said)
-            for word in expected {
+            try await wire.send(input)
+            for name in expected {
                 let reply = try await wire.reply()
-                #expect(reply.text.contains(word), "\(reply.text)")
+                #expect(reply.text.contains(name), "\(reply.text)")
             }
         }
     }

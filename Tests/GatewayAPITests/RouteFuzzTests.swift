@@ -149,12 +149,12 @@ private struct RandomRequest {
 
     private mutating func chunks(_ body: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
-        var rest = body[...]
-        while !rest.isEmpty {
-            let piece = rest.prefix(Int.random(in: 1...90, using: &random))
+        var remaining = body[...]
+        while !remaining.isEmpty {
+            let piece = remaining.prefix(Int.random(in: 1...90, using: &random))
             bytes +=
                 Array("\(chance(30) ? "zz" : String(piece.count, radix: 16))\r\n".utf8) + piece + Array("\r\n".utf8)
-            rest = rest.dropFirst(piece.count)
+            remaining = remaining.dropFirst(piece.count)
         }
         return chance(20) ? bytes : bytes + Array("0\r\n\r\n".utf8)
     }

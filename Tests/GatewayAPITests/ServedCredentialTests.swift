@@ -30,7 +30,7 @@ struct ServedCredentialTests {
     }
 
     @Test("go in, are taken into use and out of it, and never come out")
-    func life() async throws {
+    func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
             let (body, secret) = try Self.key()
@@ -109,7 +109,7 @@ struct ServedCredentialTests {
     }
 
     @Test("that come twice at once have one effect")
-    func twins() async throws {
+    func duplicates() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
             let body = try Self.key(activate: true).body
@@ -159,7 +159,7 @@ struct ServedCredentialTests {
             for _ in 0..<2 { try await world.expect(201, "POST", path, try Self.key().body) }
             let app = try #require(try await world.stores.registry.app(slug: "tower")).id
             let before = try await world.stores.credentials.list(app: app)
-            for record in before { _ = try await world.keeper.material(of: record) }
+            for record in before { _ = try await world.service.material(of: record) }
             try await world.pool.script(
                 """
                 UPDATE credentials own SET sealed = other.sealed FROM credentials other
@@ -167,7 +167,7 @@ struct ServedCredentialTests {
                 """)
             for record in try await world.stores.credentials.list(app: app) {
                 await #expect(throws: CredentialFault.vault(.doesNotOpen)) {
-                    try await world.keeper.material(of: record)
+                    try await world.service.material(of: record)
                 }
             }
         }
@@ -183,7 +183,7 @@ struct ServedCredentialTests {
             let der = try #require(Base64.decode(lines.joined()))
             try await world.expect(201, "POST", path, Self.body(of: pem, activate: true))
             let token = try #require(
-                world.keeper.providerToken(
+                world.service.providerToken(
                     keyID: "ABCDE12345", teamID: "TEAMID1234", key: key, log: Logger(label: "sealed-at-rest")))
             await token.freshen()
             let bearer = try #require(token.current).value
@@ -208,13 +208,13 @@ struct ServedCredentialTests {
     @Test("can't be had with another master key, which is refused")
     func otherMasterKey() async throws {
         try await withGateway { world in
-            try await world.keeper.proveMasterKey()
+            try await world.service.proveMasterKey()
             let vault = try Vault(masterKey: Array(repeating: 8, count: Vault.keyBytes))
-            let other = CredentialKeeper(
+            let other = CredentialService(
                 store: world.stores.credentials, vault: vault, tokenEndpoint: NoTokenEndpoint(),
                 allowsPrivateTargets: false)
             await #expect(throws: CredentialFault.vault(.doesNotOpen)) { try await other.proveMasterKey() }
-            try await world.keeper.proveMasterKey()
+            try await world.service.proveMasterKey()
         }
     }
 

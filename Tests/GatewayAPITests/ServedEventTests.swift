@@ -45,7 +45,7 @@ private struct Follower {
     }
 
     /// Whether what comes next is a beat, and no event.
-    func beatsNext() async throws -> Bool {
+    func heartbeatsNext() async throws -> Bool {
         try await wire.chunk().map { String(decoding: $0, as: UTF8.self) } == ": \n\n"
     }
 
@@ -65,7 +65,7 @@ struct ServedEventTests {
     private static var limits: GatewayLimits {
         var limits = GatewayLimits()
         limits.eventPause = .milliseconds(8)
-        limits.eventBeat = .milliseconds(40)
+        limits.heartbeatEvery = .milliseconds(40)
         limits.eventKeyCheck = .zero
         return limits
     }
@@ -113,7 +113,7 @@ struct ServedEventTests {
     }
 
     @Test("is heard to be there while nothing happens, and nothing is said twice")
-    func beats() async throws {
+    func heartbeats() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
             let path = "\(app)/messages/" + (try await Self.send(world, app))
@@ -258,7 +258,7 @@ struct ServedEventTests {
             _ = try await second.head()
             #expect(try await second.next()?.data["state"] == "paused")
             try await world.pool.script("ALTER TABLE message_reasons RENAME TO reasons_elsewhere")
-            #expect(try await second.beatsNext(), "the look before was of before the pause")
+            #expect(try await second.heartbeatsNext(), "the look before was of before the pause")
             try await world.pool.script("ALTER TABLE reasons_elsewhere RENAME TO message_reasons")
             try await world.expect(200, "POST", path + "/cancel")
             #expect(try await second.next()?.data["state"] == "cancelled")
@@ -310,9 +310,9 @@ struct ServedEventTests {
                 """)
             let deaf = try await Follower(world, path)
             _ = try await deaf.head()
-            let life = Task {
+            let events = Task {
                 while !Task.isCancelled {
-                    for wish in ["pause", "resume"] { try await world.expect(200, "POST", "\(path)/\(wish)") }
+                    for control in ["pause", "resume"] { try await world.expect(200, "POST", "\(path)/\(control)") }
                 }
             }
             try await eventually("a client that does not read to be hung up on") {
@@ -320,8 +320,8 @@ struct ServedEventTests {
                 try await wire.send(GatewayWorld.request("GET", path + "/events"))
                 return try await wire.head().status == 200
             }
-            life.cancel()
-            _ = try? await life.value
+            events.cancel()
+            _ = try? await events.value
             _ = deaf
         }
     }

@@ -146,8 +146,8 @@ struct ServedImportTests {
             }
             await wire.endSending()
             _ = await wire.isEnded()
-            let rest = lines[resumeAfter...].joined(separator: "\n")
-            let second = try await world.expect(200, "POST", cut + "/devices/import", rest)
+            let remaining = lines[resumeAfter...].joined(separator: "\n")
+            let second = try await world.expect(200, "POST", cut + "/devices/import", remaining)
             #expect(try Self.answers(second.body).last?["resume_after"] == .number(.whole(Int64(1_000 - resumeAfter))))
 
             let whole = try await world.makeApp("whole")

@@ -25,7 +25,7 @@ struct ServedKeyTests {
     func scopes() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
-            let doors: [(scope: String, method: String, path: String, body: String?)] = [
+            let endpoints: [(scope: String, method: String, path: String, body: String?)] = [
                 ("devices", "GET", "/devices", nil),
                 ("devices", "PUT", "/devices/phone", GatewayWorld.registration(1)),
                 ("messages", "GET", "/messages", nil), ("broadcast", "GET", "/messages", nil),
@@ -34,11 +34,12 @@ struct ServedKeyTests {
             ]
             for scope in APIScope.allCases {
                 let key = try await make(world, app + "/keys", "\"\(scope.rawValue)\"", name: scope.rawValue).key
-                for door in doors {
-                    let isOpen = door.scope == scope.rawValue || scope == .admin
-                    let opens = try await status(world, door.method, app + door.path, key, door.body)
-                    let other = door.path == "/messages" && (scope == .messages || scope == .broadcast)
-                    #expect((opens < 300) == (isOpen || other), "\(scope) at \(door.method) \(door.path): \(opens)")
+                for endpoint in endpoints {
+                    let isOpen = endpoint.scope == scope.rawValue || scope == .admin
+                    let opens = try await status(world, endpoint.method, app + endpoint.path, key, endpoint.body)
+                    let other = endpoint.path == "/messages" && (scope == .messages || scope == .broadcast)
+                    #expect(
+                        (opens < 300) == (isOpen || other), "\(scope) at \(endpoint.method) \(endpoint.path): \(opens)")
                     #expect(opens < 300 || opens == 403)
                 }
                 // Whose key it is may be read with any.
@@ -132,7 +133,7 @@ struct ServedKeyTests {
     }
 
     @Test("are shown once, listed without themselves, and refused from their revocation on")
-    func life() async throws {
+    func lifecycle() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
             let (id, key) = try await make(world, app + "/keys", #""devices", "feedback""#, name: "backend")

@@ -52,23 +52,23 @@ struct ServedMessageTests {
             let open = try await world.expect(200, "GET", path + "?state=accepted&limit=2")
             #expect(try open.member("items")?.array?.count == 2)
             let next = try #require(try open.member("next")?.string)
-            let rest = try await world.expect(200, "GET", path + "?state=accepted&limit=2&cursor=\(next)")
-            #expect(try rest.member("items")?.array?.count == 1)
+            let remaining = try await world.expect(200, "GET", path + "?state=accepted&limit=2&cursor=\(next)")
+            #expect(try remaining.member("items")?.array?.count == 1)
             #expect(try await world.expect(200, "GET", path + "?state=finished").member("items")?.array?.count == 0)
             try await world.refuse(.invalidQuery, "GET", path + "?state=done")
         }
     }
 
     @Test("are paused, resumed and cancelled, each as often as one likes, until they are over")
-    func life() async throws {
+    func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
             let id = try #require(try await world.expect(202, "POST", path, Self.hello).member("id")?.string)
-            for (wish, state) in [
+            for (control, state) in [
                 ("pause", "paused"), ("pause", "paused"), ("resume", "accepted"), ("resume", "accepted"),
                 ("cancel", "cancelled"), ("cancel", "cancelled"),
             ] {
-                let reply = try await world.expect(200, "POST", "\(path)/\(id)/\(wish)")
+                let reply = try await world.expect(200, "POST", "\(path)/\(id)/\(control)")
                 #expect(try reply.member("state")?.string == state && reply.member("id")?.string == id)
             }
             #expect(try await world.expect(200, "GET", path + "?state=cancelled").member("items")?.array?.count == 1)
@@ -282,7 +282,7 @@ struct ServedMessageTests {
     }
 
     @Test("that come twice at once have one effect")
-    func twins() async throws {
+    func duplicates() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
             let replies = try await withThrowingTaskGroup(of: WireReply.self) { group in
@@ -364,8 +364,8 @@ struct ServedMessageTests {
             #expect(full.header("retry-after") == "10")
             // What names its receivers is no broadcast, and counts while it waits.
             let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
-            let said = #""audience": {"users": ["ann"]}, "notification": {"body": "Noon"}"#
-            let (one, later) = ("{\(said)}", "{\(said), \"options\": {\"send_at\": \"\(hour)\"}}")
+            let input = #""audience": {"users": ["ann"]}, "notification": {"body": "Noon"}"#
+            let (one, later) = ("{\(input)}", "{\(input), \"options\": {\"send_at\": \"\(hour)\"}}")
             for body in [later, one, one] { try await world.expect(202, "POST", path, body) }
             let fuller = try await world.refuse(.backlogFull, "POST", path, one)
             #expect(try fuller.member("detail") != full.member("detail"))

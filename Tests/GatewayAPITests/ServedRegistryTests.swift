@@ -56,8 +56,8 @@ struct ServedRegistryTests {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
             try await world.refuse(.unknownDevice, "PATCH", path, "{}")
-            let said = #", "user": "ann", "tags": ["a", "b"], "attributes": {"x": 1, "y": 2}"#
-            try await world.expect(201, "PUT", path, GatewayWorld.registration(1, said))
+            let input = #", "user": "ann", "tags": ["a", "b"], "attributes": {"x": 1, "y": 2}"#
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(1, input))
             try await world.expect(201, "PUT", path, GatewayWorld.registration(2, #", "kind": "voip""#))
             let body = #"{"user": null, "tags_add": ["c"], "tags_remove": ["a"], "attributes": {"x": null, "z": [3]}}"#
             let patched = try await world.expect(200, "PATCH", path, body).json()
@@ -84,8 +84,8 @@ struct ServedRegistryTests {
         try await withGateway { world in
             let devices = try await world.makeApp() + "/devices"
             for number in 1...5 {
-                let said = #", "user": "u\#(number % 2)", "tags": ["t\#(number % 3)"]"#
-                try await world.expect(201, "PUT", "\(devices)/i\(number)", GatewayWorld.registration(number, said))
+                let input = #", "user": "u\#(number % 2)", "tags": ["t\#(number % 3)"]"#
+                try await world.expect(201, "PUT", "\(devices)/i\(number)", GatewayWorld.registration(number, input))
             }
             try await world.expect(201, "PUT", devices + "/a1", Self.fcm())
             var names: [String] = []
@@ -151,8 +151,8 @@ struct ServedRegistryTests {
             #expect(refused.header("retry-after") == "1")
             let messages = devices.replacing("/devices?tag=new", with: "/messages")
             for path in [messages, messages + "/0192f0c1-7a3e-7d41-9c55-0a1b2c3d4e5f"] {
-                for rest in path == messages ? [""] : ["", "/events", "/failures", "/devices/i1"] {
-                    try await world.refuse(.shareUsedUp, "GET", path + rest)
+                for remaining in path == messages ? [""] : ["", "/events", "/failures", "/devices/i1"] {
+                    try await world.refuse(.shareUsedUp, "GET", path + remaining)
                 }
             }
             async let other = world.expect(200, "GET", others)

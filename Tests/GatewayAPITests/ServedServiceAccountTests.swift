@@ -26,7 +26,7 @@ struct ServedServiceAccountTests {
     }
 
     @Test("go in, are taken into use, and their key never comes out")
-    func life() async throws {
+    func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
             let (account, secret) = try Self.account()
@@ -58,7 +58,7 @@ struct ServedServiceAccountTests {
                 record.sealed, purpose: "credential/\(record.id.value)/\(app.value)/production")
             let key = try JSONReader.read(sealed).object?["service_account"]?.object?["private_key"]?.string
             #expect(key == pkcs8)
-            _ = try await world.keeper.material(of: record)
+            _ = try await world.service.material(of: record)
         }
     }
 

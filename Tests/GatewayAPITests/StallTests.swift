@@ -54,7 +54,7 @@ struct StallTests {
             #expect(reply.header("content-type") == "application/problem+json")
             #expect(reply.header("connection") == "close")
             #expect(try reply.member("code")?.string == "request_timeout")
-            #expect(await wire.rest() == [])
+            #expect(await wire.remaining() == [])
             #expect(try await world.contents() == before)
             try await world.expect(200, "GET", "/v1/apps")
         }
@@ -86,7 +86,7 @@ struct StallTests {
             #expect(try await wire.reply().status == 200)
             try await wire.send(Self.start)
             #expect(try await wire.reply().status == 408)
-            #expect(await wire.rest() == [])
+            #expect(await wire.remaining() == [])
         }
     }
 
@@ -102,8 +102,8 @@ struct StallTests {
             let reply = try await wire.reply()
             #expect(reply.status == 200)
             let last = reply.text.split(separator: "\n").last.map(String.init) ?? ""
-            for words in [#""done":false"#, #""resume_after":1"#, #""accepted":1"#, "request_timeout"] {
-                #expect(last.contains(words), "\(reply.text)")
+            for text in [#""done":false"#, #""resume_after":1"#, #""accepted":1"#, "request_timeout"] {
+                #expect(last.contains(text), "\(reply.text)")
             }
             try await world.expect(200, "GET", app + "/devices/one")
         }
@@ -129,7 +129,7 @@ struct StallTests {
             let wire = try Wire(port: world.port)
             try await wire.send(String(GatewayWorld.request("POST", "/v1/apps", "{     }", key: "wrong").dropLast(3)))
             #expect(try await wire.reply().status == 401)
-            #expect(await wire.rest() == [])
+            #expect(await wire.remaining() == [])
         }
     }
 
@@ -147,7 +147,7 @@ struct StallTests {
             #expect(reply.status == 200)
             #expect(reply.header("connection") == "close")
             await wire.endSending()
-            #expect(await wire.rest() == [])
+            #expect(await wire.remaining() == [])
         }
     }
 }

@@ -63,7 +63,7 @@ private final class Line {
         let socket = Socket(unsent)
         self.socket = socket
         channel = EmbeddedChannel(
-            handler: AnswerWatch(pauseMax: GatewayLimits().bodyPauseMax) { _ in socket.unsent })
+            handler: AnswerStallHandler(pauseMax: GatewayLimits().bodyPauseMax) { _ in socket.unsent })
         try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 

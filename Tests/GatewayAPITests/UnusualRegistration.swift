@@ -16,17 +16,17 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
         _ name: String, _ path: String = "/devices/phone", _ body: String = GatewayWorld.registration(1),
         key: String = GatewayWorld.key, headers: [(String, String)] = []
     ) -> UnusualRegistration {
-        UnusualRegistration(name) { ShortcutDoor.put($0 + path, body, key: key, headers: headers) }
+        UnusualRegistration(name) { ShortcutFixture.put($0 + path, body, key: key, headers: headers) }
     }
 
     static let all = [
         UnusualRegistration("no body") { app in
-            let whole = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+            let whole = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
             return [whole[0], whole[2]]
         },
-        UnusualRegistration("another method") { _ in ShortcutDoor.get("/healthz") },
+        UnusualRegistration("another method") { _ in ShortcutFixture.get("/healthz") },
         UnusualRegistration("HTTP/1.0") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+            var parts = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
             if case .head(var head) = parts[0] {
                 head.version = .http1_0
                 parts[0] = .head(head)
@@ -34,7 +34,7 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
             return parts
         },
         UnusualRegistration("two keys") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+            var parts = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
             if case .head(var head) = parts[0] {
                 head.headers.add(name: "authorization", value: "Bearer \(GatewayWorld.key)")
                 parts[0] = .head(head)
@@ -42,12 +42,12 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
             return parts
         },
         UnusualRegistration("a trailer") { app in
-            var parts = ShortcutDoor.put(app + "/devices/phone", GatewayWorld.registration(1))
+            var parts = ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1))
             parts[2] = .end(HTTPHeaders([("X-Sum", "1")]))
             return parts
         },
         UnusualRegistration("an app that nobody asked for") { _ in
-            ShortcutDoor.put("/v1/apps/cellar/devices/phone", GatewayWorld.registration(1))
+            ShortcutFixture.put("/v1/apps/cellar/devices/phone", GatewayWorld.registration(1))
         },
         put("another route", "/devices/phone/badge", #"{"badge": 1}"#),
         put("a path behind it", "/devices/phone/more"), put("no installation", "/devices/"),

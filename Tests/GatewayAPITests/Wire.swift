@@ -27,17 +27,17 @@ actor Wire {
 
     private static let threads = BlockingPool(threadsMax: 32, waitingMax: 1_024)
     /// Nothing here takes long; whoever waits longer waits for nothing.
-    private static let patienceSeconds = 60
+    private static let timeoutSeconds = 60
 
     struct Ended: Error {}
 
     init(port: Int) throws {
         let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(made >= 0)
-        var patience = timeval(tv_sec: Self.patienceSeconds, tv_usec: 0)
+        var timeout = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
-        unsafe setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
-        unsafe setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
+        unsafe setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        unsafe setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
@@ -61,13 +61,13 @@ actor Wire {
     func send(_ bytes: [UInt8]) async throws {
         let descriptor = descriptor
         try await Self.threads.run {
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = unsafe rest.withUnsafeBytes {
+            var remaining = bytes[...]
+            while !remaining.isEmpty {
+                let count = unsafe remaining.withUnsafeBytes {
                     unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
                 guard count > 0 else { throw Ended() }
-                rest = rest.dropFirst(count)
+                remaining = remaining.dropFirst(count)
             }
         }
     }
@@ -138,7 +138,7 @@ actor Wire {
     }
 
     /// All that still comes, until the other side has hung up.
-    func rest() async -> [UInt8] {
+    func remaining() async -> [UInt8] {
         _ = await isEnded()
         defer { received = [] }
         return received

@@ -23,8 +23,8 @@ struct CredentialOpeningsTests {
         var openings = CredentialOpenings()
         _ = openings.next(for: Self.key, now: Self.now)
         let late = Self.now + CredentialOpenings.deadline
-        #expect(openings.next(for: Self.key, now: late) == .unusable(Self.slow, isNews: true))
-        #expect(openings.next(for: Self.key, now: late + .seconds(60)) == .unusable(Self.slow, isNews: false))
+        #expect(openings.next(for: Self.key, now: late) == .unusable(Self.slow, isNew: true))
+        #expect(openings.next(for: Self.key, now: late + .seconds(60)) == .unusable(Self.slow, isNew: false))
     }
 
     @Test("that failed is tried again after a pause")
@@ -32,7 +32,7 @@ struct CredentialOpeningsTests {
         var openings = CredentialOpenings()
         _ = openings.next(for: Self.key, now: Self.now)
         openings.ended(Self.key, .overloaded, now: Self.now)
-        #expect(openings.next(for: Self.key, now: Self.now + .seconds(1)) == .unusable(.overloaded, isNews: false))
+        #expect(openings.next(for: Self.key, now: Self.now + .seconds(1)) == .unusable(.overloaded, isNew: false))
         #expect(openings.next(for: Self.key, now: Self.now + CredentialOpenings.pause) == .open)
     }
 

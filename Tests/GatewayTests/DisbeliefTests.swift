@@ -20,17 +20,17 @@ struct DisbeliefTests {
 
     @Test("is believed by no command", arguments: commands, ["null", "{}", #"{"items":[1,null],"next":null}"#])
     func disbelieved(command: String, answer: String) async throws {
-        #expect(try await exitCode(of: command, hearing: answer) == 65)
+        #expect(try await exitCode(of: command, reading: answer) == 65)
     }
 
     @Test("is not believed where it counts beyond all numbers", arguments: ["1e999", "-1", "1.5", #""7""#])
     func absurd(audience: String) async throws {
         let row = #"{"id":"m","state":"finished","audience":\#(audience),"outcomes":{"accepted":7},"pending":0}"#
         let page = #"{"items":[\#(row)],"next":null}"#
-        #expect(try await exitCode(of: "messages list --app garden", hearing: page) == 65)
-        #expect(try await exitCode(of: "messages watch m --app garden", hearing: row) == 65)
+        #expect(try await exitCode(of: "messages list --app garden", reading: page) == 65)
+        #expect(try await exitCode(of: "messages watch m --app garden", reading: row) == 65)
         let believed = row.replacing(#""audience":\#(audience)"#, with: #""audience":7"#)
-        #expect(try await exitCode(of: "messages watch m --app garden", hearing: believed) == 0)
+        #expect(try await exitCode(of: "messages watch m --app garden", reading: believed) == 0)
     }
 
     @Test(
@@ -38,25 +38,25 @@ struct DisbeliefTests {
         arguments: [
             ("null", "no list"), ("{}", "no list"), (#"{"items":[1]}"#, "no device"), (#"{"items":[{}]}"#, "no device"),
         ])
-    func told(answer: String, words: String) async throws {
+    func reported(answer: String, arguments: String) async throws {
         let gateway = try await Listener(
-            saying: "HTTP/1.1 200 OK\r\ncontent-length: \(answer.utf8.count)\r\nconnection: close\r\n\r\n\(answer)")
+            reporting: "HTTP/1.1 200 OK\r\ncontent-length: \(answer.utf8.count)\r\nconnection: close\r\n\r\n\(answer)")
         let client = GatewayClient(base: "http://127.0.0.1:\(gateway.port)", key: "none")
         let fault = await #expect(throws: CommandFault.self) { try await client.list("/v1/devices", of: .device) }
-        #expect(fault?.description == "the gateway answered with something that is \(words)")
+        #expect(fault?.description == "the gateway answered with something that is \(arguments)")
         try await gateway.close()
     }
 }
 
 /// The exit code of a command that asks somebody who says the same to everybody.
-func exitCode(of words: String, hearing answer: String, key: [UInt8] = Array("none".utf8)) async throws -> Int32 {
+func exitCode(of arguments: String, reading answer: String, key: [UInt8] = Array("none".utf8)) async throws -> Int32 {
     let gateway = try await Listener(
-        saying: "HTTP/1.1 200 OK\r\ncontent-length: \(answer.utf8.count)\r\nconnection: close\r\n\r\n\(answer)")
+        reporting: "HTTP/1.1 200 OK\r\ncontent-length: \(answer.utf8.count)\r\nconnection: close\r\n\r\n\(answer)")
     let keyFile = FileManager.default.temporaryDirectory.appending(path: "key-\(UUID().uuidString)")
     try Data(key).write(to: keyFile)
     defer { try? FileManager.default.removeItem(at: keyFile) }
     let arguments =
-        words.split(separator: " ").map(String.init) + [
+        arguments.split(separator: " ").map(String.init) + [
             "--url", "http://127.0.0.1:\(gateway.port)", "--key-file", keyFile.path(percentEncoded: false),
         ]
     let parsed = try CarillonCommand.parseAsRoot(arguments)

@@ -24,7 +24,7 @@ struct DoctorTests {
         #expect(DoctorRules.files(limits: Self.limits("4096")).level == .good)
         #expect(DoctorRules.files(limits: Self.limits("unlimited")).level == .good)
         let few = DoctorRules.files(limits: Self.limits("1024"))
-        #expect(few.level == .note && few.words.hasPrefix("1024 ") && few.remedy?.contains("65536") == true)
+        #expect(few.level == .note && few.text.hasPrefix("1024 ") && few.remedy?.contains("65536") == true)
         #expect(DoctorRules.files(limits: "").level == .note)
     }
 
@@ -42,7 +42,7 @@ struct DoctorTests {
     func schema() {
         #expect(DoctorRules.schema(migrationsMissing: 0).level == .good)
         let finding = DoctorRules.schema(migrationsMissing: 2)
-        #expect(finding.level == .note && finding.words.hasPrefix("2 ") && finding.remedy?.contains("migrate") == true)
+        #expect(finding.level == .note && finding.text.hasPrefix("2 ") && finding.remedy?.contains("migrate") == true)
     }
 
     @Test("of the database's log: each setting that lets tokens in is named")
@@ -58,9 +58,9 @@ struct DoctorTests {
     }
 
     @Test("of the port's own certificate the same, with another remedy")
-    func door() {
+    func listener() {
         func finding(_ secondsLeft: Int64) -> Finding {
-            DoctorRules.door(notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft, now: Self.noon)
+            DoctorRules.listener(notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft, now: Self.noon)
         }
         #expect(finding(-1).level == .bad && finding(86_400).level == .note && finding(90 * 86_400).level == .good)
         #expect(finding(-1).remedy?.contains("start the gateway again") == true)
@@ -76,7 +76,7 @@ struct DoctorTests {
             "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
             refusedFor: nil, now: Self.noon)
         #expect(finding.level == level, "\(finding)")
-        #expect(finding.words.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
+        #expect(finding.text.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
     }
 
     @Test("of a key: it does not expire, and one that the provider refuses is bad")
@@ -86,7 +86,7 @@ struct DoctorTests {
         }
         #expect(finding(nil).level == .good)
         #expect(finding("InvalidProviderToken").level == .bad)
-        #expect(finding("InvalidProviderToken").words.contains("InvalidProviderToken"))
+        #expect(finding("InvalidProviderToken").text.contains("InvalidProviderToken"))
     }
 
     @Test("of a provider: one that answers is good, unless its clock is another")
@@ -97,7 +97,7 @@ struct DoctorTests {
         }
         #expect(finding(nil).level == .good && finding(60).level == .good && finding(-60).level == .good)
         #expect(finding(61).level == .bad && finding(-61).level == .bad)
-        #expect(finding(3_600).words.contains("3600 s"))
+        #expect(finding(3_600).text.contains("3600 s"))
     }
 
     @Test("of a provider that can't be reached: bad where something uses it, and what to do by what went wrong")
@@ -106,7 +106,7 @@ struct DoctorTests {
             DoctorRules.unreachable(
                 "FCM", at: "fcm.googleapis.com:443", trouble, port: 443, hasProxy: hasProxy, isUsed: isUsed)
         }
-        #expect(finding(.nobodyListens).level == .bad && finding(.nobodyListens, isUsed: false).level == .note)
+        #expect(finding(.connectionRefused).level == .bad && finding(.connectionRefused, isUsed: false).level == .note)
         #expect(finding(.noConnection).remedy?.contains("TCP 443") == true)
         #expect(finding(.noConnection, hasProxy: true).remedy?.contains("PROVIDER_PROXY") == false)
         #expect(finding(.nameUnknown).remedy?.contains("name server") == true)

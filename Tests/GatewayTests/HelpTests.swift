@@ -56,7 +56,7 @@ struct HelpTests {
             (["help", "serve", "keys"], "keys"),
         ] as [([String], String?)])
     func asked(arguments: [String], unknown: String?) {
-        #expect(HelpRequest.unknownWord(in: arguments) == unknown)
+        #expect(HelpRequest.unknownCommand(in: arguments) == unknown)
     }
 
     @Test("of keys says what each scope opens", arguments: APIScope.allCases)

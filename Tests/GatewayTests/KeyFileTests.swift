@@ -8,7 +8,7 @@ struct KeyFileTests {
         "may hold what editors put around a key",
         arguments: ["key\r\n", "  key \t\n", "\u{FEFF}key\n", "\u{FEFF} key", "key\nand a second line"])
     func tidied(contents: String) async throws {
-        #expect(try await exitCode(of: "apps list", hearing: Self.noApps, key: Array(contents.utf8)) == 0)
+        #expect(try await exitCode(of: "apps list", reading: Self.noApps, key: Array(contents.utf8)) == 0)
     }
 
     @Test(
@@ -17,6 +17,6 @@ struct KeyFileTests {
             [], Array(" \n".utf8), [0xFF, 0x07, 0x80], Array("a key".utf8), Array("clé".utf8), [0x61, 0, 0x62],
         ])
     func unusable(contents: [UInt8]) async throws {
-        #expect(try await exitCode(of: "apps list", hearing: Self.noApps, key: contents) == 77)
+        #expect(try await exitCode(of: "apps list", reading: Self.noApps, key: contents) == 77)
     }
 }

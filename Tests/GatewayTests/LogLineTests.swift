@@ -105,8 +105,8 @@ struct LogLineTests {
 
     @Test("tells an error that a library adds")
     func error() throws {
-        struct Gone: Error {}
-        #expect(line(.text, "m", error: Gone()).contains(" error=Gone() "))
+        struct Removed: Error {}
+        #expect(line(.text, "m", error: Removed()).contains(" error=Removed() "))
     }
 
     @Test("has what the logger knows and what is told with the event; the event's own wins")

@@ -12,7 +12,7 @@ struct NetworkTroubleTests {
     private static let triesMax = 20
 
     /// The words of the fault; fails where there is none, or where it holds what libraries say of themselves.
-    private func saidOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
+    private func reportedOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
         do throws(CommandFault) {
             _ = try await GatewayClient(base: base, key: "none", authorities: authorities).list("/v1/apps", of: .app)
             Issue.record("\(base) can be reached")
@@ -27,14 +27,14 @@ struct NetworkTroubleTests {
     }
 
     private func expect(
-        _ words: [String], at base: String, _ authorities: [NIOSSLCertificate] = []
+        _ text: [String], at base: String, _ authorities: [NIOSSLCertificate] = []
     ) async {
-        var said = ""
+        var input = ""
         for _ in 0..<Self.triesMax {
-            said = await saidOnce(base, authorities)
-            if words.allSatisfy({ said.contains($0) }) { return }
+            input = await reportedOnce(base, authorities)
+            if text.allSatisfy({ input.contains($0) }) { return }
         }
-        Issue.record("\(words) are not in: \(said)")
+        Issue.record("\(text) are not in: \(input)")
     }
 
     @Test("nobody listens")
@@ -60,14 +60,14 @@ struct NetworkTroubleTests {
 
     @Test("it speaks no TLS")
     func plain() async throws {
-        let listener = try await Listener(saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
+        let listener = try await Listener(reporting: "HTTP/1.1 400 Bad Request\r\n\r\n")
         await expect(["speaks no TLS", "http://"], at: "https://127.0.0.1:\(listener.port)")
         try await listener.close()
     }
 
     /// What an APNs of ours with such a certificate is taken for.
     private func expect(
-        _ words: [String], of names: [String] = ["localhost"], from: Duration = .seconds(-60),
+        _ text: [String], of names: [String] = ["localhost"], from: Duration = .seconds(-60),
         until: Duration = .seconds(3_600), isTrusted: Bool = true
     ) async throws {
         let now = Clocks.wallNow()
@@ -78,7 +78,7 @@ struct NetworkTroubleTests {
         let peer = try APNsSimulator(APNsSimulatorSettings(identity: identity))
         let port = try await peer.start()
         let authorities = isTrusted ? try NIOSSLCertificate.fromPEMBytes(authority.pem) : []
-        await expect(words, at: "https://localhost:\(port)", authorities)
+        await expect(text, at: "https://localhost:\(port)", authorities)
         await peer.stop()
     }
 

@@ -64,7 +64,7 @@ struct HeaderBlockTests {
             if tag % 5 == 0 { try wire.exchange() }
         }
         try wire.exchange()
-        #expect(wire.answers.count { $0.ending == .complete } == sent.count)
+        #expect(wire.answers.count { $0.conclusion == .complete } == sent.count)
         for (request, expected) in zip(wire.requests, sent) {
             let isSame = request.fields.map { $0.name + ": " + $0.value } == expected
             #expect(isSame, "stream \(request.stream)")

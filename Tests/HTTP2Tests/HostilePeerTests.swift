@@ -15,8 +15,8 @@ struct HostilePeerTests {
         try wire.push(tag: 2)
         try wire.exchange()
         #expect(wire.answers.count == 2)
-        #expect(wire.answers.first { $0.tag == 2 }?.ending == .complete)
-        #expect(wire.answers.first { $0.tag == 1 }?.ending != .complete)
+        #expect(wire.answers.first { $0.tag == 2 }?.conclusion == .complete)
+        #expect(wire.answers.first { $0.tag == 1 }?.conclusion != .complete)
     }
 
     @Test("with a flood of small fields is stopped at the bound")
@@ -29,7 +29,7 @@ struct HostilePeerTests {
         try wire.push(tag: 1)
         try wire.exchange()
         #expect(wire.answers.count == 1)
-        #expect(wire.answers.first?.ending != .complete)
+        #expect(wire.answers.first?.conclusion != .complete)
     }
 
     @Test("with a huge request header gets its stream reset, and its next request answered")
@@ -73,7 +73,7 @@ struct HostilePeerTests {
         #expect(wire.client.goAwaySent == .protocolError)
         wire.client.connectionLost()
         wire.drainClient()
-        #expect(wire.answers.map(\.ending) == [.lost(wasSent: true)])
+        #expect(wire.answers.map(\.conclusion) == [.lost(wasSent: true)])
     }
 
     @Test("that floods pings without reading is cut off")
@@ -123,10 +123,10 @@ struct GarbageTests {
             try session.takeOutput(into: &output, atMost: 65_536)
             var bytes = round % 4 == 0 ? Garbage.random(&chance) : try Garbage.serverBytes()
             if round % 4 != 0 { Garbage.mutate(&bytes, &chance) }
-            var endings = 0
+            var terminalCounts = 0
             func drain() {
                 while let event = session.nextEvent() {
-                    if case .ended = event { endings += 1 }
+                    if case .ended = event { terminalCounts += 1 }
                 }
             }
             Garbage.feed(bytes, &chance) { piece in
@@ -136,7 +136,7 @@ struct GarbageTests {
             }
             session.connectionLost()
             drain()
-            #expect(endings == 1, "round \(round)")
+            #expect(terminalCounts == 1, "round \(round)")
         }
     }
 }

@@ -18,7 +18,7 @@ struct RequestTests {
         #expect(text(request.body) == "payload")
         let answer = try #require(wire.answers.first)
         #expect(answer.tag == 77)
-        #expect(answer.ending == .complete)
+        #expect(answer.conclusion == .complete)
         #expect(answer.status == 200)
         #expect(wire.client.openStreams == 0)
         #expect(wire.server.openStreams == 0)
@@ -78,7 +78,7 @@ struct RequestTests {
         try wire.client.submitRequest(Wire.pushHeaders(tag: 3), body: [UInt8]().span, tag: 3)
         try wire.exchange()
         #expect(wire.requests.first?.bodyBytes == 0)
-        #expect(wire.answers.first?.ending == .complete)
+        #expect(wire.answers.first?.conclusion == .complete)
     }
 
     @Test("comes from a reused list: only what was replaced differs")
@@ -132,7 +132,7 @@ struct RequestTests {
         }
         try wire.push(tag: 1)
         try wire.exchange()
-        #expect(wire.answers.first?.ending == .complete)
+        #expect(wire.answers.first?.conclusion == .complete)
         #expect(wire.answers.first?.body.count == 4_096)
         #expect(wire.answers.first?.bodyBytes == 500_000)
     }
@@ -150,7 +150,7 @@ struct RequestTests {
         }
         try wire.exchange()
         #expect(wire.answers.count == 2_500)
-        #expect(wire.answers.allSatisfy { $0.ending == .complete && $0.status == 400 && $0.body.count > 50 })
+        #expect(wire.answers.allSatisfy { $0.conclusion == .complete && $0.status == 400 && $0.body.count > 50 })
     }
 
     @Test("answered while its body still waits for the window is complete when the server closes it")
@@ -167,6 +167,6 @@ struct RequestTests {
         try wire.server.reset(stream, .noError)
         try wire.exchange()
         #expect(wire.answers.map(\.status) == [413])
-        #expect(wire.answers.map(\.ending) == [.complete])
+        #expect(wire.answers.map(\.conclusion) == [.complete])
     }
 }

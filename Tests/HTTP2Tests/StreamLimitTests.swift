@@ -40,7 +40,7 @@ struct StreamLimitTests {
         #expect(!wire.client.mayOpen)
         for request in wire.requests { try wire.respond(request.stream, 200) }
         try wire.exchange()
-        #expect(wire.answers.filter { $0.ending == .complete }.count == 20)
+        #expect(wire.answers.filter { $0.conclusion == .complete }.count == 20)
         #expect(wire.client.room == Int(limit))
         try wire.server.submitSettings([.streamsMax(500)])
         try wire.exchange()
@@ -58,10 +58,10 @@ struct StreamLimitTests {
         for tag in UInt64(0)..<5 { try wire.push(tag: tag) }
         try wire.exchange()
         #expect(wire.requests.count == 1)
-        #expect(wire.answers.map(\.ending) == Array(repeating: .refused, count: 4))
+        #expect(wire.answers.map(\.conclusion) == Array(repeating: .refused, count: 4))
         try wire.respond(1, 200)
         try wire.exchange()
-        #expect(wire.answers.last?.ending == .complete)
+        #expect(wire.answers.last?.conclusion == .complete)
     }
 
     @Test("is left when the stream ids are used up")

@@ -8,7 +8,8 @@ import HTTP2
 final class WetWorld {
     /// What went wrong on the way; the census counts the worlds that saw it.
     enum Trouble: String, CaseIterable {
-        case goodbye, lyingGoodbye, shutdownNotice, ownGoodbye, refusedStream, resetStream, cancelled, fewStreams
+        case goAway = "goodbye", falseGoAway = "lyingGoodbye", shutdownNotice, ownGoAway = "ownGoodbye", refusedStream,
+            resetStream, cancelled, fewStreams
         case noStreams, narrowWindow, loweredWindow, outOfOrder, lost, halfOpen, tornFrame, overLimit
     }
 
@@ -21,9 +22,9 @@ final class WetWorld {
         /// The peer's last word; nil: none.
         var status: Int?
         var resetCode: HTTP2ErrorCode?
-        var ending: HTTP2Answer.Ending?
+        var conclusion: HTTP2Answer.Conclusion?
         /// The peer had said that it takes none of its stream.
-        var isBeyondGoodbye = false
+        var isBeyondGoAway = false
     }
 
     private let client: HTTP2ClientSession
@@ -36,7 +37,7 @@ final class WetWorld {
     private var pending: [Int] = []
     private var lastStreams: [Int32] = []
     /// How many pushes had left when the client said goodbye.
-    private var takenAtGoodbye: Int?
+    private var takenAtGoAway: Int?
     private var isConnected = true
     /// The peer lowers its windows too, in one world of four.
     private let lowersWindows: Bool
@@ -78,7 +79,7 @@ final class WetWorld {
             troubles.insert(.lost)
             try lose()
         }
-        if isConnected { try comeToRest() }
+        if isConnected { try settle() }
         if isConnected { try lose() }
         judge()
     }
@@ -100,14 +101,14 @@ final class WetWorld {
 
     private func rareStep() throws {
         switch chance.below(16) {
-        case 0: try sayGoodbye()
+        case 0: try sendGoAway()
         case 1:
             troubles.insert(.shutdownNotice)
             try server.submitShutdownNotice()
         case 2:
-            troubles.insert(.ownGoodbye)
+            troubles.insert(.ownGoAway)
             try client.submitGoAway()
-            if takenAtGoodbye == nil { takenAtGoodbye = pushes.count { client.wasTaken($0.stream) } }
+            if takenAtGoAway == nil { takenAtGoAway = pushes.count { client.wasTaken($0.stream) } }
         case 3:
             troubles.insert(.lost)
             try lose()
@@ -144,7 +145,7 @@ final class WetWorld {
     }
 
     private func cancel() throws {
-        let open = pushes.indices.filter { pushes[$0].ending == nil }
+        let open = pushes.indices.filter { pushes[$0].conclusion == nil }
         guard !open.isEmpty else { return }
         let place = open[chance.below(open.count)]
         troubles.insert(.cancelled)
@@ -155,8 +156,8 @@ final class WetWorld {
     private func clientWrites() throws {
         var bytes: [UInt8] = []
         try client.takeOutput(into: &bytes, atMost: 1 + chance.below(30_000))
-        hear()
-        if let takenAtGoodbye, pushes.count(where: { client.wasTaken($0.stream) }) > takenAtGoodbye {
+        receive()
+        if let takenAtGoAway, pushes.count(where: { client.wasTaken($0.stream) }) > takenAtGoAway {
             faults.append("a push left behind our own goodbye")
         }
         if !toServer.isCut { toServer.bytes += bytes }
@@ -165,19 +166,19 @@ final class WetWorld {
     private func clientReads() throws {
         let bytes = take(from: &toClient)
         if !bytes.isEmpty { try client.receive(bytes.span) }
-        hear()
+        receive()
     }
 
-    private func hear() {
+    private func receive() {
         while let event = client.nextEvent() {
             guard case .ended(let answer) = event else { continue }
             let place = Int(answer.tag)
-            guard pushes.indices.contains(place), pushes[place].ending == nil else {
+            guard pushes.indices.contains(place), pushes[place].conclusion == nil else {
                 faults.append("push \(place) ended twice, or never was")
                 continue
             }
-            pushes[place].ending = answer.ending
-            pushes[place].isBeyondGoodbye = lastStreams.contains { pushes[place].stream > $0 }
+            pushes[place].conclusion = answer.conclusion
+            pushes[place].isBeyondGoAway = lastStreams.contains { pushes[place].stream > $0 }
             check(answer, place)
         }
     }
@@ -215,8 +216,8 @@ final class WetWorld {
         pushes[place].isRequested = true
         let fields = server.fields(of: request).map { [server.bytes($0.name), server.bytes($0.value)] }
         let meant = Wire.pushHeaders(tag: UInt64(place))
-        let said = meant.fields.map { [Array(meant.bytes[$0.name.range]), Array(meant.bytes[$0.value.range])] }
-        if fields != said { faults.append("push \(place) came with other fields") }
+        let input = meant.fields.map { [Array(meant.bytes[$0.name.range]), Array(meant.bytes[$0.value.range])] }
+        if fields != input { faults.append("push \(place) came with other fields") }
         if server.bytes(request.body) != pushes[place].body { faults.append("push \(place) came with another body") }
         pending.append(place)
     }
@@ -246,19 +247,19 @@ final class WetWorld {
 
     private func changeSettings() throws {
         let limit = UInt32([0, 1, 3, 100][chance.below(4)])
-        let wish = UInt32([0, 10, 1_000, 65_535][chance.below(4)])
-        if wish < window, lowersWindows { troubles.insert(.loweredWindow) }
-        window = lowersWindows ? wish : max(wish, window)
+        let control = UInt32([0, 10, 1_000, 65_535][chance.below(4)])
+        if control < window, lowersWindows { troubles.insert(.loweredWindow) }
+        window = lowersWindows ? control : max(control, window)
         if limit == 0 { troubles.insert(.noStreams) }
         if limit == 1 || limit == 3 { troubles.insert(.fewStreams) }
         if window < 65_535 { troubles.insert(.narrowWindow) }
         try server.submitSettings([.streamsMax(limit), .streamWindowBytes(window)])
     }
 
-    private func sayGoodbye() throws {
+    private func sendGoAway() throws {
         let bound = min(server.highestStreamID, lastStreams.min() ?? .max)
         let last = chance.below(2) == 0 ? bound : Int32(chance.below(Int(bound) + 1)) | 1
-        troubles.insert(last < bound ? .lyingGoodbye : .goodbye)
+        troubles.insert(last < bound ? .falseGoAway : .goAway)
         lastStreams.append(min(last, max(bound, 0)))
         try server.submitGoAway(lastStreamID: min(last, max(bound, 0)))
     }
@@ -278,14 +279,14 @@ extension WetWorld {
     private func lose() throws {
         isConnected = false
         client.connectionLost()
-        hear()
+        receive()
         if client.openStreams > 0 { faults.append("streams are open on a connection that is gone") }
         while !toServer.bytes.isEmpty, !server.isFinished { try serverReads() }
         try serverWrites()
     }
 
     /// All that is in the way is taken away. What remains open then has no reason to.
-    private func comeToRest() throws {
+    private func settle() throws {
         try server.submitSettings([.streamsMax(100), .streamWindowBytes(65_535)])
         var idle = 0
         for _ in 0..<10_000 where idle < 3 {
@@ -298,28 +299,28 @@ extension WetWorld {
             while !toClient.bytes.isEmpty { try clientReads() }
             idle = moved == 0 ? idle + 1 : 0
         }
-        for (place, push) in pushes.enumerated() where push.ending == nil {
+        for (place, push) in pushes.enumerated() where push.conclusion == nil {
             // What never left waits for a stream that a connection which is ending will not have. And a server that has
             // heard our goodbye keeps its last refusals to itself. Both connections are closed then.
             if client.isFinished, !client.wasTaken(push.stream) { continue }
-            if server.isFinished, troubles.contains(.ownGoodbye), !push.isRequested { continue }
+            if server.isFinished, troubles.contains(.ownGoAway), !push.isRequested { continue }
             faults.append("push \(place) has no end, though nothing is in its way")
         }
     }
 
     private func check(_ answer: HTTP2Answer, _ place: Int) {
         let push = pushes[place]
-        switch answer.ending {
+        switch answer.conclusion {
         case .complete:
             let isSame = push.status.map { $0 == Int(answer.status) } ?? false
             let id = String(decoding: client.bytes(answer.apnsID), as: UTF8.self)
             let body = String(decoding: client.bytes(answer.body), as: UTF8.self)
-            let said = answer.status == 200 ? "" : #"{"reason":"\#(place)"}"#
-            if !isSame || id != "id-\(place)" || body != said { faults.append("push \(place) has another's answer") }
+            let input = answer.status == 200 ? "" : #"{"reason":"\#(place)"}"#
+            if !isSame || id != "id-\(place)" || body != input { faults.append("push \(place) has another's answer") }
         case .refused:
-            if !push.isRequested && !push.isBeyondGoodbye { troubles.insert(.overLimit) }
+            if !push.isRequested && !push.isBeyondGoAway { troubles.insert(.overLimit) }
         case .unsent, .lost(wasSent: false): break
-        case .reset(.refusedStream) where push.isBeyondGoodbye && answer.status != 0: break
+        case .reset(.refusedStream) where push.isBeyondGoAway && answer.status != 0: break
         case .reset(.flowControlError) where mayMiscount: break
         case .reset(let code):
             if push.resetCode != code { faults.append("push \(place) is called reset, which the peer never said") }
@@ -332,12 +333,12 @@ extension WetWorld {
 
     private func judge() {
         for (place, push) in pushes.enumerated() {
-            switch push.ending {
+            switch push.conclusion {
             case nil: faults.append("push \(place) never ended")
             case .unsent?, .lost(wasSent: false)?:
                 if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
             case .refused?:
-                let isExcused = push.resetCode == .refusedStream || push.isBeyondGoodbye
+                let isExcused = push.resetCode == .refusedStream || push.isBeyondGoAway
                 if push.isRequested, !isExcused {
                     faults.append("push \(place) is called refused, and the peer has it")
                 }

@@ -4,14 +4,14 @@ import Testing
 @Suite("The wet simulation")
 struct WetWorldTests {
     /// The same in every run. Others: `CARILLON_WET_SEEDS=200000 CARILLON_FIRST_WET_SEED=2001 swift test ...`.
-    private static func said(_ name: String, else fallback: UInt64) -> UInt64 {
+    private static func input(_ name: String, else fallback: UInt64) -> UInt64 {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? fallback
     }
 
     @Test("of 2,000 seeds: each push ends once, as the peer treated it, whatever the connection goes through")
     func seeds() throws {
-        let first = Self.said("CARILLON_FIRST_WET_SEED", else: 1)
-        let count = Self.said("CARILLON_WET_SEEDS", else: 2_000)
+        let first = Self.input("CARILLON_FIRST_WET_SEED", else: 1)
+        let count = Self.input("CARILLON_WET_SEEDS", else: 2_000)
         var seen: [WetWorld.Trouble: Int] = [:]
         for seed in first..<(first + count) {
             let world = try WetWorld(seed: seed)

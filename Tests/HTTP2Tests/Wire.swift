@@ -17,7 +17,7 @@ final class Wire {
 
     struct Answer {
         let tag: UInt64
-        let ending: HTTP2Answer.Ending
+        let conclusion: HTTP2Answer.Conclusion
         let status: UInt16
         let retryAfter: String
         let apnsID: String
@@ -71,7 +71,7 @@ final class Wire {
             case .ended(let answer):
                 answers.append(
                     Answer(
-                        tag: answer.tag, ending: answer.ending, status: answer.status,
+                        tag: answer.tag, conclusion: answer.conclusion, status: answer.status,
                         retryAfter: text(client.bytes(answer.retryAfter)), apnsID: text(client.bytes(answer.apnsID)),
                         body: text(client.bytes(answer.body)), bodyBytes: answer.bodyBytes))
             case .goAway(let last, let code, let debug): goAways.append((last, code, client.bytes(debug)))

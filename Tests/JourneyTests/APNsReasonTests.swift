@@ -76,13 +76,13 @@ extension ReasonRow {
     /// About this push, whoever else's are under way. What comes again is refused the first time only.
     fileprivate static func about(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
         ReasonRow(
-            name: "\(status) \(reason)", provider: .apns, way: .token(beginning(fate, sequel)), reason: reason,
+            name: "\(status) \(reason)", provider: .apns, trigger: .token(beginning(fate, sequel)), reason: reason,
             sequel: sequel)
     }
 
     fileprivate static func alone(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
         var row = about(fate, status, reason, sequel)
-        row.company = .healthy
+        row.neighbours = .healthy
         return row
     }
 
@@ -92,12 +92,13 @@ extension ReasonRow {
         let headers = seconds.map { [HeaderLine(name: "retry-after", value: "\($0)")] } ?? []
         let answer = ScriptedAnswer(status: status, reason: reason, headers: headers)
         return ReasonRow(
-            name: seconds == nil ? "\(status) \(reason)" : nil, provider: .apns, way: .script(answer), reason: reason,
+            name: seconds == nil ? "\(status) \(reason)" : nil, provider: .apns, trigger: .script(answer),
+            reason: reason,
             sequel: sequel)
     }
 
     fileprivate static func odd(_ fate: String, _ reason: String, _ sequel: Sequel) -> ReasonRow {
-        ReasonRow(name: nil, provider: .apns, way: .token(beginning(fate, sequel)), reason: reason, sequel: sequel)
+        ReasonRow(name: nil, provider: .apns, trigger: .token(beginning(fate, sequel)), reason: reason, sequel: sequel)
     }
 
     private static func beginning(_ fate: String, _ sequel: Sequel) -> String {

@@ -19,7 +19,7 @@ extension LongJourneys {
                 let clock = ContinuousClock()
                 try await world.addNeighbour(of: 2_000_000, through: gateway)
                 let importing = try await clock.measure {
-                    try await world.furnish(.garden, live + dead, through: gateway)
+                    try await world.fill(.garden, live + dead, through: gateway)
                 }
 
                 let start = clock.now
@@ -29,7 +29,7 @@ extension LongJourneys {
 
                 #expect(account.addsUp)
                 #expect(account.audience == 100_000)
-                #expect(account.endings == ["accepted": 98_000, "unregistered": 2_000])
+                #expect(account.terminalCounts == ["accepted": 98_000, "unregistered": 2_000])
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 #expect(try await world.production.receipts(of: dead).missing == dead.count)
                 let feedback = try await gateway.feedback(.garden)

@@ -26,16 +26,16 @@ extension Journeys {
             for cause: String, _ message: String, _ gateway: Gateway
         ) async throws -> JSONObject? {
             let account = try await gateway.api.expect(200, "GET", "/v1/apps/garden/messages/\(message)")
-            let told =
+            let reported =
                 try JSONReader.read(Array(account.text.utf8)).object?["progress"]?.object?["waiting"]?.array ?? []
-            return told.compactMap(\.object).first { $0["for"]?.string == cause }
+            return reported.compactMap(\.object).first { $0["for"]?.string == cause }
         }
 
         @Test("is left alone with the rest of a broadcast, until a push that somebody waits for finds it well")
-        func rests() async throws {
+        func opens() async throws {
             try await World.within(production: StandIn.Traits(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.live, through: gateway)
+                try await world.fill(.garden, Self.live, through: gateway)
                 await world.production.simulator.follow(Self.busy)
                 let broadcast = try await gateway.broadcast(.garden)
                 try await eventually("the lane to rest") { gateway.program.logged.contains("A lane rests") }
@@ -44,8 +44,8 @@ extension Journeys {
                         try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
                     }
                 }
-                let heard = await world.production.simulator.summary()
-                #expect(heard.requests > 0 && heard.requests < Self.refusedMax && heard.accepted == 0)
+                let received = await world.production.simulator.summary()
+                #expect(received.requests > 0 && received.requests < Self.refusedMax && received.accepted == 0)
                 try await eventually("the account to tell what the others wait for") {
                     let wait = try await Self.wait(for: "throttled", broadcast, gateway)
                     return wait?["until"]?.string != nil && wait?["since"]?.string != nil
@@ -56,9 +56,9 @@ extension Journeys {
                 let phone = Self.live[0]
                 let single = try await gateway.send(
                     .garden, audience: #"{"installations": ["\#(phone.installation)"]}"#)
-                #expect(try await gateway.finished(single, of: .garden).endings == ["accepted": 1])
+                #expect(try await gateway.finished(single, of: .garden).terminalCounts == ["accepted": 1])
                 let account = try await gateway.finished(broadcast, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
                 let after = await world.production.simulator.summary()
                 #expect(after.accepted == Self.live.count + 1)
                 #expect(after.requests - after.accepted < Self.refusedMax)

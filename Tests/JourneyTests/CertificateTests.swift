@@ -22,7 +22,7 @@ extension Journeys {
                 try await gateway.submit(try world.certificate(), as: form, in: world.folder)
                 let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
 
-                #expect(account.addsUp && account.endings == ["accepted": live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count])
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 let push = try #require(await world.production.simulator.received(live[0].deviceToken).first)
                 #expect(push.header("apns-topic") == App.garden.topic)
@@ -40,7 +40,7 @@ extension Journeys {
                 let gateway = try await world.gateway()
                 try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
                 try await gateway.register(live, of: .garden)
-                try await world.furnish(.forest, neighbours, through: gateway)
+                try await world.fill(.forest, neighbours, through: gateway)
                 try await gateway.submit(revoked, as: .pem, in: world.folder)
                 let message = try await gateway.broadcast(.garden)
                 try await eventually("the refusal") { await world.production.simulator.summary().goAways > 0 }
@@ -48,14 +48,14 @@ extension Journeys {
                     try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") == 1 }
                 }
                 let neighbour = try await gateway.finished(try await gateway.broadcast(.forest), of: .forest)
-                #expect(neighbour.endings == ["accepted": neighbours.count])
+                #expect(neighbour.terminalCounts == ["accepted": neighbours.count])
                 let waiting = try await gateway.account(message, of: .garden)
-                #expect(waiting.state != "finished" && waiting.endings == [:])
+                #expect(waiting.state != "finished" && waiting.terminalCounts == [:])
                 #expect(try await gateway.isReady())
 
                 try await gateway.submit(try world.certificate(), as: .pem, in: world.folder)
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count])
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 try await gateway.stopGently()
             }
@@ -115,7 +115,7 @@ struct Phone {
     func get(_ type: PushType, through gateway: Gateway) async throws -> [String: Int] {
         let account = try await gateway.finished(try await send(type, through: gateway), of: .garden)
         #expect(account.addsUp)
-        return account.endings
+        return account.terminalCounts
     }
 
     /// The id of a message to it alone.

@@ -22,7 +22,7 @@ extension Journeys {
                 try await backend.syncBadges()
                 try await backend.saveBadgeBeforeSending()
                 try await backend.keepWithinSize()
-                try await backend.hearOfTheGone()
+                try await backend.receiveFeedback()
                 try await backend.gateway.stopGently()
             }
         }
@@ -56,11 +56,11 @@ extension Journeys {
                 for app in apps { try await world.activateToken(for: app, through: gateway) }
                 for (place, app) in apps.enumerated() {
                     for message in messages[place] {
-                        #expect(try await gateway.finished(message, of: app).endings == ["accepted": 1])
+                        #expect(try await gateway.finished(message, of: app).terminalCounts == ["accepted": 1])
                     }
                     let pushes = await world.production.simulator.received(devices[place].deviceToken)
-                    let told = pushes.map { String(decoding: $0.body, as: UTF8.self) }
-                    #expect(told == texts.map { #"{"aps":{"alert":"\#($0)"}}"# }, "\(app)")
+                    let reported = pushes.map { String(decoding: $0.body, as: UTF8.self) }
+                    #expect(reported == texts.map { #"{"aps":{"alert":"\#($0)"}}"# }, "\(app)")
                 }
                 try await gateway.stopGently()
             }
@@ -138,7 +138,7 @@ private struct ClassicBackend {
         try #require(messages.count == 2)
         for message in messages {
             let account = try await gateway.finished(message, of: .garden)
-            #expect(account.addsUp && account.endings == ["accepted": 3])
+            #expect(account.addsUp && account.terminalCounts == ["accepted": 3])
         }
         let samples = [
             #"{"aps":{"alert":"My first push","badge":1,"sound":"default","content-available":1}}"#,
@@ -179,7 +179,7 @@ private struct ClassicBackend {
              "apns": {"aps": {"alert": "This is my message!", "content-available": 1}}}
             """)[0]
         let account = try await gateway.finished(message, of: .garden)
-        #expect(account.addsUp && account.endings == ["accepted": 4])
+        #expect(account.addsUp && account.terminalCounts == ["accepted": 4])
         for device in [phone, longPhone, tablet] {
             let push = try #require(await received(device).last)
             let payload = try #require(try JSONSerialization.jsonObject(with: Data(push.body)) as? NSDictionary)
@@ -200,7 +200,7 @@ private struct ClassicBackend {
         try await changeBadge(#""token": "\#(longPhone.token)", "badge": 0"#, to: 0)
         try await changeBadge(#""token": "\#(android)", "provider": "fcm", "badge": 3"#, to: 3)
         let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-        #expect(account.addsUp && account.endings == ["accepted": 4])
+        #expect(account.addsUp && account.terminalCounts == ["accepted": 4])
         #expect(try await received(phone).last?.badge() == 6)
         #expect(try await received(longPhone).last?.badge() == 1)
         #expect(try await received(tablet).last?.badge() == 2)
@@ -217,7 +217,7 @@ private struct ClassicBackend {
         #expect(try await badge(of: phone.installation) == 7)
         #expect(try await received(phone).last?.badge() == 7)
         await simulator.follow(APNsScript())
-        #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 4])
+        #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 4])
     }
 
     /// Two kilobytes then, four today; what is larger is refused before anybody is asked.
@@ -232,7 +232,7 @@ private struct ClassicBackend {
         }
         for bytes in [2_001, bytesMax] {
             let message = try await gateway.send(.garden, request(bytes))[0]
-            #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 1])
+            #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 1])
             #expect(await received(phone).last?.body == Array(payload(bytes).utf8))
         }
         let refusal = try await gateway.api.expect(422, "POST", "\(path)/messages", request(bytesMax + 1))
@@ -240,17 +240,17 @@ private struct ClassicBackend {
     }
 
     /// The feedback service then; today the 410 itself, and a feed that is asked from time to time.
-    func hearOfTheGone() async throws {
+    func receiveFeedback() async throws {
         let gone = [Device](.gone, 1)[0]
         try await register(gone, status: 201)
         #expect(try await gateway.feedback(.garden) == [])
         let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-        #expect(first.addsUp && first.endings == ["accepted": 4, "unregistered": 1])
+        #expect(first.addsUp && first.terminalCounts == ["accepted": 4, "unregistered": 1])
         let feedback = try await gateway.feedback(.garden)
         #expect(feedback.map(\.installation) == [gone.installation])
         #expect(feedback.map(\.verdict) == ["retired"] && feedback.map(\.reason) == ["Unregistered"])
         let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-        #expect(second.addsUp && second.endings == ["accepted": 4], "who is gone is not written to again")
+        #expect(second.addsUp && second.terminalCounts == ["accepted": 4], "who is gone is not written to again")
         #expect(await received(gone).count == 1)
         #expect(await received(left).isEmpty, "who unregistered never was")
     }

@@ -11,10 +11,10 @@ extension Journeys {
             let gone = [Device](.gone, 1)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                func run(_ arguments: String..., code: Int32 = 0) async throws -> (printed: String, said: String) {
+                func run(_ arguments: String..., code: Int32 = 0) async throws -> (printed: String, input: String) {
                     let outcome = try await world.command(arguments, gateway)
-                    #expect(outcome.code == code, "carillon \(arguments): \(outcome.printed)\(outcome.said)")
-                    return (outcome.printed, outcome.said)
+                    #expect(outcome.code == code, "carillon \(arguments): \(outcome.printed)\(outcome.input)")
+                    return (outcome.printed, outcome.input)
                 }
                 #expect(try await run("apps", "create", "garden", "--name", "The Garden").printed.contains("garden"))
                 let key = try world.writeSigningKey("AuthKey_GARDEN1234.p8")
@@ -27,14 +27,14 @@ extension Journeys {
                 try Data(lines.joined(separator: "\n").utf8).write(to: file)
                 let imported = try await run("devices", "import", file.path(percentEncoded: false), code: 1)
                 #expect(imported.printed.contains("4 accepted: 4 created"))
-                #expect(imported.printed.contains("line 5:") && imported.said.contains("1 line was refused"))
+                #expect(imported.printed.contains("line 5:") && imported.input.contains("1 line was refused"))
                 #expect(try await run("devices", "list").printed.split(separator: "\n").count == 5)
                 let shown = try await run("devices", "show", live[0].installation).printed
                 #expect(shown.contains("\nuser: -\n") && !shown.contains("null"), "\(shown)")
-                #expect(try await run("help", "nope", code: 64).said.contains("nope"))
+                #expect(try await run("help", "nope", code: 64).input.contains("nope"))
 
                 let asked = try await run("send", "--all", "--title", "Noon", "--body", "Twelve o'clock", code: 64)
-                #expect(asked.said.contains("--yes"))
+                #expect(asked.input.contains("--yes"))
                 let sent = try await run(
                     "send", "--all", "--title", "Noon", "--body", "Twelve o'clock", "--badge", "increment", "--yes")
                 #expect(sent.printed.contains("3  accepted") && sent.printed.contains("1 unregistered: Unregistered"))
@@ -47,7 +47,7 @@ extension Journeys {
                 #expect(try await run("messages", "failures", id).printed.contains("Unregistered"))
                 #expect(try await run("messages", "push", id, live[0].installation).printed.contains("accepted"))
                 try await gateway.stopGently()
-                #expect(try await run("apps", "list", code: 69).said.contains("can't be reached"))
+                #expect(try await run("apps", "list", code: 69).input.contains("can't be reached"))
             }
         }
 
@@ -59,10 +59,10 @@ extension Journeys {
                 let made = try await world.command(
                     ["keys", "create", "backend", "--app", "garden", "--scopes", "devices"], gateway)
                 let key = made.printed.trimmingCharacters(in: .whitespacesAndNewlines)
-                #expect(made.code == 0 && key.hasPrefix("carillon_") && !made.said.contains(key))
+                #expect(made.code == 0 && key.hasPrefix("carillon_") && !made.input.contains(key))
                 #expect(try await world.command(["devices", "list"], gateway, key: key).code == 0)
                 let refused = try await world.command(["messages", "list"], gateway, key: key)
-                #expect(refused.code == 77 && refused.said.contains(#""messages" or "broadcast""#))
+                #expect(refused.code == 77 && refused.input.contains(#""messages" or "broadcast""#))
                 let list = try await world.command(["keys", "list", "--app", "garden"], gateway)
                 let id = try #require(list.printed.split(separator: "\n").last?.split(separator: " ").first)
                 #expect(!list.printed.contains(key) && list.printed.contains("backend"))
@@ -79,9 +79,9 @@ extension Journeys {
                 #expect(gateway.api.base.scheme == "https")
                 let authority = world.folder.appending(path: "ca.pem").path(percentEncoded: false)
                 let stranger = try await world.command(["apps", "list"], gateway)
-                #expect(stranger.code == 69 && stranger.said.contains("--ca-file"), "\(stranger.said)")
+                #expect(stranger.code == 69 && stranger.input.contains("--ca-file"), "\(stranger.input)")
                 let made = try await world.command(["apps", "create", "garden", "--ca-file", authority], gateway)
-                #expect(made.code == 0, "\(made.said)")
+                #expect(made.code == 0, "\(made.input)")
                 let listed = try await world.command(["apps", "list", "--ca-file", authority, "--json"], gateway)
                 #expect(listed.code == 0 && listed.printed.contains("garden"))
                 try await gateway.stopGently()
@@ -95,7 +95,7 @@ extension Journeys {
                 let folder = world.folder.appending(path: "bench").path(percentEncoded: false)
                 let outcome = try await world.command(
                     ["bench", "latency", "--pushes", "10", "--folder", folder, "--json"], gateway)
-                #expect(outcome.code == 0, "\(outcome.said)")
+                #expect(outcome.code == 0, "\(outcome.input)")
                 let report = try JSONReader.read(Array(outcome.printed.utf8)).object
                 for provider in ["apns", "fcm"] {
                     let figures = report?[provider]?.object
@@ -115,12 +115,12 @@ extension Journeys {
             let live = [Device](.live, 3)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live, through: gateway)
+                try await world.fill(.garden, live, through: gateway)
                 let preview = try await world.command(
                     ["send", "--all", "--title", "Noon", "--body", "Twelve o'clock", "--preview"], gateway)
                 #expect(preview.code == 0)
-                for words in ["An iPhone: push type alert, priority 10", "| Twelve o'clock", "An Android phone:"] {
-                    #expect(preview.printed.contains(words), "\(preview.printed)")
+                for text in ["An iPhone: push type alert, priority 10", "| Twelve o'clock", "An Android phone:"] {
+                    #expect(preview.printed.contains(text), "\(preview.printed)")
                 }
                 #expect(await world.production.simulator.summary().requests == 0)
 
@@ -140,7 +140,7 @@ extension Journeys {
                 // A file that names everybody is asked about like the option.
                 try Data(#"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#.utf8).write(to: file)
                 let asked = try await world.command(["send", "--file", file.path(percentEncoded: false)], gateway)
-                #expect(asked.code == 64 && asked.said.contains("--yes"), "\(asked.printed)")
+                #expect(asked.code == 64 && asked.input.contains("--yes"), "\(asked.printed)")
                 // And so is whoever is left after the test, however few.
                 let few = try await world.command(
                     [
@@ -148,14 +148,14 @@ extension Journeys {
                         live[0].installation,
                     ],
                     gateway)
-                #expect(few.code == 64 && few.said.contains("--yes"), "\(few.printed)")
+                #expect(few.code == 64 && few.input.contains("--yes"), "\(few.printed)")
                 #expect(await world.production.simulator.summary().requests == 0, "asked before anything is sent")
 
                 // One that fails stops the rest.
                 let name = live[0].installation
                 let stopped = try await world.command(
                     ["send", "--all", "--body", "Twelve o'clock", "--test-to", "nobody", "--yes"], gateway)
-                #expect(stopped.code == 1 && stopped.said.contains("nobody else"))
+                #expect(stopped.code == 1 && stopped.input.contains("nobody else"))
                 #expect(await world.production.simulator.summary().requests == 0)
                 let sent = try await world.command(
                     ["send", "--all", "--body", "Twelve o'clock", "--test-to", name, "--yes"], gateway)

@@ -36,7 +36,7 @@ extension Journeys {
             CREATE TRIGGER wait_behind_first BEFORE INSERT ON parcels FOR EACH ROW EXECUTE FUNCTION wait_behind_first();
             """
         private static let opensGate = "INSERT INTO open_gates DEFAULT VALUES"
-        private static let standing = """
+        private static let status = """
             SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'
             """
         private static let givenUp = "SELECT count(*) FROM given_up WHERE is_called"
@@ -47,16 +47,16 @@ extension Journeys {
             let devices = [Device](.live, 4_000)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, devices, through: gateway)
+                try await world.fill(.garden, devices, through: gateway)
                 try await world.database { pool in try await pool.script(Self.gateBehindFirst) }
                 let message = try await gateway.broadcast(.garden)
                 try await eventually("a planner to stand at the gate") {
-                    try await world.database { pool in try await pool.number(Self.standing) == 1 }
+                    try await world.database { pool in try await pool.number(Self.status) == 1 }
                 }
                 try await world.production.accepted(atLeast: 2_000)
                 #expect(try await gateway.account(message, of: .garden).state == "planning")
                 try await world.database { pool in try await pool.script(Self.opensGate) }
-                #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": devices.count])
+                #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": devices.count])
                 try await gateway.stopGently()
             }
         }
@@ -66,14 +66,14 @@ extension Journeys {
             let devices = [Device](.live, 40)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, devices, through: gateway)
+                try await world.fill(.garden, devices, through: gateway)
                 try await world.database { pool in try await pool.script(Self.gate) }
                 var messages: [String] = []
                 for _ in 1...Self.broadcasts { messages.append(try await gateway.broadcast(.garden)) }
                 try await eventually("all planners to stand at the gate") {
                     try await world.database { pool in
                         try await pool.number(
-                            Self.standing) == 3
+                            Self.status) == 3
                     }
                 }
                 for (turn, device) in devices.enumerated() {
@@ -83,7 +83,7 @@ extension Journeys {
                         {"audience": {"installations": ["\(device.installation)"]},
                          "notification": {"body": "\(World.text)"}}
                         """)[0]
-                    #expect(try await gateway.finished(single, of: .garden).endings == ["accepted": 1])
+                    #expect(try await gateway.finished(single, of: .garden).terminalCounts == ["accepted": 1])
                     // Later ones come to that on a busy machine.
                     if turn == 0 {
                         let givenUp = try await world.database { pool in try await pool.number(Self.givenUp) }
@@ -93,7 +93,8 @@ extension Journeys {
                 #expect(try await gateway.account(messages[0], of: .garden).state == "accepted")
                 try await world.database { pool in try await pool.script(Self.opensGate) }
                 for message in messages {
-                    #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": devices.count])
+                    #expect(
+                        try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": devices.count])
                 }
                 try await gateway.stopGently()
             }

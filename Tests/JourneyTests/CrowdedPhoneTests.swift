@@ -28,7 +28,7 @@ extension Journeys {
                 }
                 try await world.activateToken(for: .garden, through: gateway)
                 for message in messages {
-                    #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 1])
+                    #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 1])
                 }
                 let pushes = await world.production.simulator.received(Self.phone.deviceToken)
                 #expect(try pushes.map { try $0.badge() } == (1...Self.count).map { Self.phone.badge + $0 })

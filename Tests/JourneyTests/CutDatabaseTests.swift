@@ -22,7 +22,7 @@ extension Journeys {
             try await NetworkNamespace.within { network in
                 let far = DatabaseServer.Network(address: network.cable.outside, client: network.cable.inside)
                 try await DatabaseServer.within(at: far) { server in
-                    let provider = cut.takesTheProvider ? network.cable : network.door
+                    let provider = cut.takesTheProvider ? network.cable : network.portCable
                     try await World.within(
                         settings: Self.settings, server: server,
                         production: .init(streamLimit: 50, addresses: [provider.outside])
@@ -34,7 +34,7 @@ extension Journeys {
         private static func go(through cut: Cut, _ network: NetworkNamespace, _ world: World) async throws {
             let near = try await world.gateway()
             let far = try await world.gateway(in: network)
-            try await world.furnish(.garden, live + dead, through: near)
+            try await world.fill(.garden, live + dead, through: near)
             try await world.noteLeases()
             await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
             let message = try await near.broadcast(.garden)
@@ -52,7 +52,7 @@ extension Journeys {
             if cut.outlastsTheSessions {
                 try await eventually("PostgreSQL to let go of who is cut off") { try await world.farSessions() == 0 }
             }
-            try network.cable.mend(cut.how)
+            try network.cable.repair(cut.how)
             let account = try await near.finished(message, of: .garden)
             try await expectAll(account, allowing: held.pending, world)
             #expect(far.program.isAlive)
@@ -62,7 +62,7 @@ extension Journeys {
             // Alone, so that what it sends is its own. What it still waits for over the old connections has its deadline.
             try await near.stopGently()
             let next = try await far.broadcast(.garden)
-            #expect(try await far.finished(next, of: .garden).endings == ["accepted": live.count])
+            #expect(try await far.finished(next, of: .garden).terminalCounts == ["accepted": live.count])
             try await far.stopGently()
             // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
             let repeated = await world.production.simulator.summary().accepted - 2 * live.count
@@ -98,7 +98,7 @@ extension Journeys {
 
         private static func expectAll(_ account: Account, allowing repeats: Int, _ world: World) async throws {
             #expect(account.addsUp)
-            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])
             let receipts = try await world.production.receipts(of: live)
             #expect(receipts.withoutRepeats == .onceEach(live.count))
             #expect(receipts.repeats <= repeats)

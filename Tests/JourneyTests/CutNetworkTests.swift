@@ -32,7 +32,7 @@ extension Journeys {
                 ) { world in
                     let near = try await world.gateway()
                     let far = try await world.gateway(in: network)
-                    try await world.furnish(.garden, Self.live + Self.dead, through: near)
+                    try await world.fill(.garden, Self.live + Self.dead, through: near)
                     await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                     let message = try await near.broadcast(.garden)
                     try await Self.bothSend(world)
@@ -41,7 +41,7 @@ extension Journeys {
 
                     let account = try await near.finished(message, of: .garden)
                     #expect(account.addsUp)
-                    #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                    #expect(account.terminalCounts == ["accepted": Self.live.count, "unregistered": Self.dead.count])
                     let receipts = try await world.production.receipts(of: Self.live)
                     #expect(receipts.withoutRepeats == .onceEach(Self.live.count))
                     #expect(receipts.repeats <= Self.unansweredMax)
@@ -50,13 +50,13 @@ extension Journeys {
                     try await eventually("the gateway to see that it is alone") {
                         far.program.logged.contains("its provider can't be reached")
                     }
-                    try network.cable.mend()
+                    try network.cable.repair()
                     try await eventually("the gateway to be back") {
                         far.program.logged.contains("A lane can send again")
                     }
                     let next = try await near.broadcast(.garden)
                     try await Self.bothSend(world)
-                    #expect(try await near.finished(next, of: .garden).endings == ["accepted": Self.live.count])
+                    #expect(try await near.finished(next, of: .garden).terminalCounts == ["accepted": Self.live.count])
                     // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
                     let all = await world.production.simulator.summary().accepted
                     #expect(all - 2 * Self.live.count <= Self.unansweredMax)
@@ -83,7 +83,7 @@ extension Journeys {
             let near = try await world.gateway()
             let first = try await world.gateway(in: one)
             let second = try await world.gateway(in: other, standInAt: other.cable.outside)
-            try await world.furnish(.garden, live + dead, through: near)
+            try await world.fill(.garden, live + dead, through: near)
             await world.production.simulator.follow(APNsScript(answerDelay: .seconds(1)))
             let message = try await first.broadcast(.garden)
             try await send(3, world)
@@ -91,10 +91,10 @@ extension Journeys {
             try one.cable.cut()
             try await alone(first)
             try other.cable.cut(.wayInLost)
-            try one.cable.mend()
+            try one.cable.repair()
             try await eventually("the first one to be back") { first.program.logged.contains("A lane can send again") }
             try await alone(second)
-            try other.cable.mend(.wayInLost)
+            try other.cable.repair(.wayInLost)
             let accepted = await world.production.simulator.summary().accepted
             try await world.production.accepted(atLeast: accepted + 2_000)
             #expect(try await first.account(message, of: .garden).state == "sending", "there is a middle left")
@@ -104,7 +104,7 @@ extension Journeys {
 
             let account = try await first.finished(message, of: .garden)
             #expect(account.addsUp)
-            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])
             #expect(try await second.account(message, of: .garden) == account)
             let receipts = try await world.production.receipts(of: live)
             #expect(receipts.withoutRepeats == .onceEach(live.count))

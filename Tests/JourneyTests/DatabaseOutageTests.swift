@@ -14,7 +14,7 @@ extension Journeys {
             try await DatabaseServer.within { server in
                 try await World.within(server: server, production: .init(streamLimit: 50)) { world in
                     let gateway = try await world.gateway()
-                    try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                    try await world.fill(.garden, Self.live + Self.dead, through: gateway)
                     await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                     let message = try await gateway.broadcast(.garden)
                     try await world.production.accepted(atLeast: 2_000)
@@ -40,7 +40,7 @@ extension Journeys {
         func privateServer() async throws {
             try await World.within(server: nil, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                try await world.fill(.garden, Self.live + Self.dead, through: gateway)
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 2_000)
@@ -68,7 +68,7 @@ extension Journeys {
         /// The process lived on and knew every answer: nothing was sent twice.
         private static func expectAll(_ account: Account, _ world: World) async throws {
             #expect(account.addsUp)
-            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])
             #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
         }
     }

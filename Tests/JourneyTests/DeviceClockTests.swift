@@ -18,7 +18,7 @@ extension Journeys {
         func hour() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.devices, through: gateway)
+                try await world.fill(.garden, Self.devices, through: gateway)
                 try await Self.move(Self.devices, to: [.tokyo, .lagos, .phoenix], gateway)
                 let due = WallInstant(secondsSince1970: (Clocks.wallNow() + Self.lead).secondsSince1970)
                 let message = try await gateway.send(
@@ -32,7 +32,7 @@ extension Journeys {
                 }
                 let sent = try await gateway.account(message, of: .garden)
                 #expect(sent.state == "sending" && sent.audience == 3 && sent.pending == 1)
-                #expect(sent.endings == ["accepted": 1, "suppressed": 1])
+                #expect(sent.terminalCounts == ["accepted": 1, "suppressed": 1])
                 #expect(sent.suppressions == ["local_time_passed": 1])
                 let arrivals = await world.production.simulator.arrivals(of: Self.devices)
                 #expect(arrivals.count == 1 && arrivals[0] >= due && arrivals[0] < due + Self.soon)
@@ -44,7 +44,7 @@ extension Journeys {
                     return account.pending == 0 ? account : nil
                 }
                 #expect(account.state == "cancelled")
-                #expect(account.endings == ["accepted": 1, "suppressed": 1, "cancelled": 1])
+                #expect(account.terminalCounts == ["accepted": 1, "suppressed": 1, "cancelled": 1])
                 #expect(try await Self.badges(gateway) == [0, 1, 0])
                 try await gateway.stopGently()
             }
@@ -54,12 +54,12 @@ extension Journeys {
         func quietHours() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.devices, through: gateway)
+                try await world.fill(.garden, Self.devices, through: gateway)
                 try await Self.move(Self.devices, to: [.dubai, .lagos, .tokyo], gateway)
                 let end = Clocks.wallNow().nextMinute(notWithin: Self.lead)
                 let hours = Place.dubai.minute(at: end + (.zero - Self.quiet)) + "-" + Place.dubai.minute(at: end)
                 let set = try await world.command(["apps", "settings", "garden", "--quiet-hours", hours], gateway)
-                #expect(set.code == 0, "\(set.said)")
+                #expect(set.code == 0, "\(set.input)")
 
                 // In Lagos it is three hours earlier, and in Tokyo five later.
                 let message = try await gateway.broadcast(.garden, ttlSeconds: 3_600)
@@ -68,7 +68,7 @@ extension Journeys {
                     let account = try await gateway.account(message, of: .garden)
                     return account.audience == 3 && account.pending == 1 ? account : nil
                 }
-                #expect(begun.endings == ["accepted": 1, "suppressed": 1])
+                #expect(begun.terminalCounts == ["accepted": 1, "suppressed": 1])
                 #expect(begun.suppressions == ["quiet_hours": 1])
                 #expect(try await Self.badges(gateway) == [0, 0, 1])
                 let shown = try await world.command(["messages", "show", message], gateway)
@@ -79,17 +79,17 @@ extension Journeys {
                     {"audience": {"installations": ["\(name)"]}, "notification": {"body": "\(World.text)"},
                      "options": {"ignore_quiet_hours": true}}
                     """)[0]
-                #expect(try await gateway.finished(urgent, of: .garden).endings == ["accepted": 1])
+                #expect(try await gateway.finished(urgent, of: .garden).terminalCounts == ["accepted": 1])
                 let unseen = try await gateway.send(
                     .garden,
                     """
                     {"audience": {"installations": ["\(name)"]}, "data": {"article": "42"},
                      "options": {"push_type": "background"}}
                     """)[0]
-                #expect(try await gateway.finished(unseen, of: .garden).endings == ["accepted": 1])
+                #expect(try await gateway.finished(unseen, of: .garden).terminalCounts == ["accepted": 1])
 
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": 2, "suppressed": 1])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": 2, "suppressed": 1])
                 let asleep = await world.production.simulator.arrivals(of: [Self.devices[0]])
                 try #require(asleep.count == 3)
                 #expect(asleep[1] < end && asleep[2] >= end && asleep[2] < end + Self.soon)
@@ -103,17 +103,17 @@ extension Journeys {
         func dailyCap() async throws {
             try await World.within { world in
                 let first = try await world.gateway()
-                try await world.furnish(.garden, Self.devices, through: first)
+                try await world.fill(.garden, Self.devices, through: first)
                 for device in Self.devices[..<2] { try await Self.change(device, #"{"user": "anna"}"#, first) }
                 let zone = Place.farFromMidnight(at: Clocks.wallNow()).zone
                 try await Self.setCap("1", ["--time-zone", zone], world, first)
-                try await Self.expectEndings(["accepted": 3], of: try await first.broadcast(.garden), first)
+                try await Self.expectTerminalCounts(["accepted": 3], of: try await first.broadcast(.garden), first)
                 first.program.kill(9)
                 #expect(try await first.program.end() == .killed(signal: 9))
 
                 let second = try await world.gateway()
                 let beyond = try await second.broadcast(.garden)
-                try await Self.expectEndings(["suppressed": 3], of: beyond, second)
+                try await Self.expectTerminalCounts(["suppressed": 3], of: beyond, second)
                 #expect(try await second.account(beyond, of: .garden).suppressions == ["daily_cap": 3])
                 let code = try await second.send(
                     .garden,
@@ -121,12 +121,12 @@ extension Journeys {
                     {"audience": {"all": true}, "notification": {"body": "\(World.text)"},
                      "options": {"ignore_daily_cap": true}}
                     """)[0]
-                try await Self.expectEndings(["accepted": 3], of: code, second)
+                try await Self.expectTerminalCounts(["accepted": 3], of: code, second)
                 #expect(try await Self.badges(second) == [1, 1, 1])
                 // What ignored the cap has used nothing up.
                 try await Self.setCap("2", [], world, second)
-                try await Self.expectEndings(["accepted": 3], of: try await second.broadcast(.garden), second)
-                try await Self.expectEndings(["suppressed": 3], of: try await second.broadcast(.garden), second)
+                try await Self.expectTerminalCounts(["accepted": 3], of: try await second.broadcast(.garden), second)
+                try await Self.expectTerminalCounts(["suppressed": 3], of: try await second.broadcast(.garden), second)
                 #expect(try await Self.badges(second) == [2, 2, 2])
                 try await second.stopGently()
             }
@@ -146,14 +146,14 @@ extension Journeys {
             _ cap: String, _ others: [String], _ world: World, _ gateway: Gateway
         ) async throws {
             let set = try await world.command(["apps", "settings", "garden", "--daily-cap", cap] + others, gateway)
-            #expect(set.code == 0, "\(set.said)")
+            #expect(set.code == 0, "\(set.input)")
         }
 
-        private static func expectEndings(
-            _ endings: [String: Int], of message: String, _ gateway: Gateway
+        private static func expectTerminalCounts(
+            _ terminalCounts: [String: Int], of message: String, _ gateway: Gateway
         ) async throws {
             let account = try await gateway.finished(message, of: .garden)
-            #expect(account.addsUp && account.endings == endings, "\(account)")
+            #expect(account.addsUp && account.terminalCounts == terminalCounts, "\(account)")
         }
 
         /// As the registry holds them.

@@ -23,7 +23,7 @@ struct Device: Sendable {
 enum Fate: String, Sendable {
     case live = "a11e0000"
     case gone = "dead0100"
-    case goneLongAgo = "dead0200"
+    case unregisteredLongAgo = "dead0200"
     case bad = "dead0400"
     /// Of the other environment, in production.
     case sandboxOnly = "dead3100"

@@ -20,9 +20,9 @@ extension Journeys {
         private func findings(
             _ world: World, settings: [String: String] = [:], code: Int32
         ) async throws -> [String: Finding] {
-            let told = try await world.doctor(["--json"], settings: settings)
-            #expect(told.code == code, "\(told.printed)")
-            let all = try JSONDecoder().decode(Findings.self, from: Data(told.printed.utf8)).items
+            let reported = try await world.doctor(["--json"], settings: settings)
+            #expect(reported.code == code, "\(reported.printed)")
+            let all = try JSONDecoder().decode(Findings.self, from: Data(reported.printed.utf8)).items
             return Dictionary(all.map { ($0.subject, $0) }) { first, _ in first }
         }
 
@@ -30,7 +30,7 @@ extension Journeys {
         func healthy() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, [Device](.live, 1), through: gateway)
+                try await world.fill(.garden, [Device](.live, 1), through: gateway)
                 let found = try await findings(world, code: 0)
                 for subject in [
                     "settings", "database", "clock", "database's log", "schema", "master key", "app garden", "APNs",
@@ -38,8 +38,8 @@ extension Journeys {
                     #expect(found[subject]?.level == "good", "\(subject): \(String(describing: found[subject]))")
                 }
                 #expect(found.values.allSatisfy { $0.level != "bad" })
-                let words = try await world.doctor()
-                #expect(words.code == 0 && words.printed.contains("Nothing keeps the gateway from working."))
+                let text = try await world.doctor()
+                #expect(text.code == 0 && text.printed.contains("Nothing keeps the gateway from working."))
                 try await gateway.stopGently()
             }
         }
@@ -48,7 +48,7 @@ extension Journeys {
         func ill() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, [Device](.live, 1), through: gateway)
+                try await world.fill(.garden, [Device](.live, 1), through: gateway)
                 let key = world.folder.appending(path: "other.key")
                 try Data((0..<32).map { UInt8(32 - $0) }).write(to: key)
                 let cases: [(String, [String: String])] = [

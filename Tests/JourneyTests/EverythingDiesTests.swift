@@ -28,7 +28,7 @@ extension Journeys {
                 ) { world in
                     var gateways: [Gateway] = []
                     for _ in 0..<3 { gateways.append(try await world.gateway()) }
-                    try await world.furnish(.garden, Self.live + Self.dead, through: gateways[0])
+                    try await world.fill(.garden, Self.live + Self.dead, through: gateways[0])
                     await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                     let message = try await gateways[2].broadcast(.garden)
 
@@ -55,7 +55,7 @@ extension Journeys {
 
                     let account = try await another.finished(message, of: .garden)
                     #expect(account.addsUp)
-                    #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                    #expect(account.terminalCounts == ["accepted": Self.live.count, "unregistered": Self.dead.count])
                     #expect(try await gateways[2].account(message, of: .garden) == account)
                     let receipts = try await world.production.receipts(of: Self.live)
                     #expect(receipts.withoutRepeats == .onceEach(Self.live.count))

@@ -98,43 +98,44 @@ private enum Detail: String {
 extension ReasonRow {
     /// About this push, whoever else's are under way. What comes again is refused the first time only.
     fileprivate static func about(_ fate: String, _ name: String, _ sequel: Sequel) -> ReasonRow {
-        let word = name.split(separator: " ").first { $0 != "FcmError" } ?? ""
+        let reason = name.split(separator: " ").first { $0 != "FcmError" } ?? ""
         return ReasonRow(
-            name: name, provider: .fcm, way: .token(beginning(fate, sequel)), reason: String(word), sequel: sequel)
+            name: name, provider: .fcm, trigger: .token(beginning(fate, sequel)), reason: String(reason), sequel: sequel
+        )
     }
 
     fileprivate static func alone(
-        _ fate: String, _ name: String, _ sequel: Sequel, beside company: Company = .healthy
+        _ fate: String, _ name: String, _ sequel: Sequel, beside neighbours: Neighbours = .healthy
     ) -> ReasonRow {
         var row = about(fate, name, sequel)
-        row.company = company
+        row.neighbours = neighbours
         return row
     }
 
     fileprivate static func odd(
-        _ fate: String, _ reason: String, _ sequel: Sequel, beside company: Company = .anybody
+        _ fate: String, _ reason: String, _ sequel: Sequel, beside neighbours: Neighbours = .anybody
     ) -> ReasonRow {
         ReasonRow(
-            name: nil, provider: .fcm, way: .token(beginning(fate, sequel)), reason: reason, sequel: sequel,
-            company: company)
+            name: nil, provider: .fcm, trigger: .token(beginning(fate, sequel)), reason: reason, sequel: sequel,
+            neighbours: neighbours)
     }
 
     fileprivate static func scripted(
-        _ status: Int, _ word: String, code: String? = nil, detail: Detail? = nil, name: String? = nil,
+        _ status: Int, _ reason: String, code: String? = nil, detail: Detail? = nil, name: String? = nil,
         retryAfter seconds: Int? = nil, _ sequel: Sequel
     ) -> ReasonRow {
         let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
         let own = code.map { #"{"@type": "\#(type)", "errorCode": "\#($0)"}"# }
         let details = [own, detail?.rawValue].compactMap { $0 }.joined(separator: ", ")
         let body = """
-            {"error": {"code": \(status), "message": "No.", "status": "\(word)", "details": [\(details)]}}
+            {"error": {"code": \(status), "message": "No.", "status": "\(reason)", "details": [\(details)]}}
             """
         let headers = seconds.map { [HeaderLine(name: "retry-after", value: "\($0)")] } ?? []
-        let answer = ScriptedAnswer(status: status, reason: code ?? word, headers: headers, body: Array(body.utf8))
-        let documented = seconds == nil ? name ?? code.map { "FcmError \($0)" } ?? word : nil
+        let answer = ScriptedAnswer(status: status, reason: code ?? reason, headers: headers, body: Array(body.utf8))
+        let documented = seconds == nil ? name ?? code.map { "FcmError \($0)" } ?? reason : nil
         return ReasonRow(
-            name: documented, provider: .fcm, way: .script(answer),
-            reason: code ?? word, sequel: sequel)
+            name: documented, provider: .fcm, trigger: .script(answer),
+            reason: code ?? reason, sequel: sequel)
     }
 
     private static func beginning(_ fate: String, _ sequel: Sequel) -> String {

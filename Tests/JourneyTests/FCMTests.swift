@@ -9,7 +9,7 @@ extension Journeys {
         func thread() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnishGarden(gateway)
+                try await world.fillApp(gateway)
                 try await gateway.registerFCM(["live-0000000000000000", "UNREGISTERED-0000000000000000"])
                 let message = try await gateway.send(.garden, audience: #"{"all": true}"#)
                 let account = try await gateway.finished(message, of: .garden)
@@ -31,7 +31,7 @@ extension Journeys {
         func staleProbe() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnishGarden(gateway)
+                try await world.fillApp(gateway)
                 // Years ago, and just now.
                 let tokens = ["live-0000000000000000", "UNREGISTERED-0000000000000000"]
                 for (number, token) in tokens.enumerated() {
@@ -59,7 +59,7 @@ extension Journeys {
         func accessTokens() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnishGarden(gateway)
+                try await world.fillApp(gateway)
                 try await gateway.registerFCM((0..<200).map { "live-\($0)-0000000000000000" })
                 let first = try await gateway.send(.garden, audience: #"{"all": true}"#)
                 #expect(try await gateway.finished(first, of: .garden).outcomes["accepted"] == 200)
@@ -76,8 +76,8 @@ extension Journeys {
 
 extension World {
     /// The app without devices, with a credential for APNs and one for FCM.
-    fileprivate func furnishGarden(_ gateway: Gateway) async throws {
-        try await furnish(.garden, [], through: gateway)
+    fileprivate func fillApp(_ gateway: Gateway) async throws {
+        try await fill(.garden, [], through: gateway)
         try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", google.credential)
     }
 }

@@ -8,7 +8,7 @@ extension Journeys {
     struct FilterTests {
         private static let phones = [Device](.live, 5)
         /// What each says of itself; the last one nothing.
-        private static let said = [
+        private static let input = [
             #""app_version": "4.9", "tags": ["news"], "attributes": {"plan": "pro", "visits": 12}"#,
             #""app_version": "4.10", "tags": ["news"], "attributes": {"plan": "pro", "visits": 3}"#,
             #""app_version": "4.10", "tags": ["news", "beta"], "attributes": {"plan": "team"}"#,
@@ -16,10 +16,10 @@ extension Journeys {
             #""user": "it's \"quoted\"""#,
         ]
 
-        private static func furnish(_ world: World, _ gateway: Gateway) async throws {
-            try await world.furnish(.garden, [], through: gateway)
-            for (phone, said) in zip(phones, said) {
-                let body = phone.registration(named: false).dropLast() + ", \(said)}"
+        private static func fill(_ world: World, _ gateway: Gateway) async throws {
+            try await world.fill(.garden, [], through: gateway)
+            for (phone, input) in zip(phones, input) {
+                let body = phone.registration(named: false).dropLast() + ", \(input)}"
                 try await gateway.api.expect(
                     201, "PUT", "/v1/apps/garden/devices/\(phone.installation)", String(body))
             }
@@ -36,7 +36,7 @@ extension Journeys {
         func reaches() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await Self.furnish(world, gateway)
+                try await Self.fill(world, gateway)
                 let filters = [
                     "app_version >= '4.10' and attributes.plan in ['pro', 'team'] and not tags has 'beta'": [1],
                     "attributes.visits > 10 or user == 'it\\\\'s \\\"quoted\\\"'": [0, 3, 4],
@@ -67,7 +67,7 @@ extension Journeys {
         func byHand() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await Self.furnish(world, gateway)
+                try await Self.fill(world, gateway)
                 let filter = "attributes.plan == 'pro' and attributes.visits >= 3"
                 let listed = try await world.command(["devices", "list", "--filter", filter, "--json"], gateway)
                 let items = try JSONReader.read(Array(listed.printed.utf8)).object?["items"]?.array ?? []
@@ -76,11 +76,11 @@ extension Journeys {
                         == Set(Self.phones[...1].map(\.installation)))
                 let sent = try await world.command(
                     ["send", "--filter", filter, "--body", World.text, "--yes"], gateway)
-                #expect(sent.code == 0, "\(sent.said)")
+                #expect(sent.code == 0, "\(sent.input)")
                 #expect(await Self.received(world) == [1, 1, 0, 0, 0])
                 let refused = try await world.command(
                     ["send", "--filter", "plan == 'pro'", "--body", World.text, "--yes"], gateway)
-                #expect(refused.code != 0 && refused.said.contains("At character 1 of the filter: plan is no field"))
+                #expect(refused.code != 0 && refused.input.contains("At character 1 of the filter: plan is no field"))
                 try await gateway.stopGently()
             }
         }

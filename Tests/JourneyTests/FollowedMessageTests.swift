@@ -63,7 +63,7 @@ extension Journeys {
             ]
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live, through: gateway)
+                try await world.fill(.garden, live, through: gateway)
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(250)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 1_000)
@@ -90,10 +90,10 @@ extension Journeys {
                     func field(_ name: String) -> String? {
                         lines.first { $0.hasPrefix(name + ": ") }.map { String($0.dropFirst(name.count + 2)) }
                     }
-                    guard let name = field("event"), let told = field("data") else { return nil }
+                    guard let name = field("event"), let reported = field("data") else { return nil }
                     return Event(
                         id: try #require(field("id").flatMap { Int64($0) }), name: name,
-                        account: try #require(try JSONReader.read(Array(told.utf8), limits: .trusted).object))
+                        account: try #require(try JSONReader.read(Array(reported.utf8), limits: .trusted).object))
                 }
             }
         }

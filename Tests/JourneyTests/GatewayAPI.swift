@@ -97,5 +97,5 @@ struct Account: Decodable, Equatable {
     }
 
     /// Those that are not zero.
-    var endings: [String: Int] { outcomes.filter { $0.value != 0 } }
+    var terminalCounts: [String: Int] { outcomes.filter { $0.value != 0 } }
 }

@@ -22,10 +22,10 @@ extension Journeys {
         }
 
         @Test("gets none of them, by whatever route its owner changed, and each message adds up")
-        func handedOn() async throws {
+        func passedOn() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, [], through: gateway)
+                try await world.fill(.garden, [], through: gateway)
                 let (api, app) = (gateway.api, "/v1/apps/garden")
                 let device = Self.phones.map { "\(app)/devices/\($0.installation)" }
                 for (place, phone) in Self.phones.enumerated() {
@@ -58,13 +58,13 @@ extension Journeys {
 
                 for (message, reason) in zip(messages, ["user_changed", "audience_changed", "audience_changed"]) {
                     let account = try await gateway.finished(message, of: .garden)
-                    #expect(account.addsUp && account.endings == ["unregistered": 4])
+                    #expect(account.addsUp && account.terminalCounts == ["unregistered": 4])
                     let reasons = (account.reasons ?? []).map { "\($0.reason) \($0.count)" }
                     #expect(reasons.sorted() == ["\(reason) 3", "device_deleted 1"].sorted())
                 }
                 // A message to everyone goes on: it is for whichever person has the phone.
                 let account = try await gateway.finished(messages[3], of: .garden)
-                #expect(account.endings == ["accepted": 3, "unregistered": 1])
+                #expect(account.terminalCounts == ["accepted": 3, "unregistered": 1])
                 #expect(await world.production.simulator.arrivals(of: Self.phones).count == 3)
                 try await gateway.stopGently()
             }

@@ -11,7 +11,7 @@ extension Journeys {
         private static let dead = [Device](.gone, 40)
         private static let residentPeakMiBMax = 150
         private static let streamLimit = 100
-        private static let shortLifeSeconds = 15
+        private static let shortLifetimeSeconds = 15
         /// From the decision to send until it is noted, on a busy machine.
         private static let onTheWay: Duration = .seconds(5)
         /// Short, so that silence is soon noticed; longer than a busy machine takes to answer.
@@ -60,7 +60,7 @@ extension Journeys {
         func neverAnswers() async throws {
             try await Self.within { world, gateway in
                 let start = Clocks.wallNow()
-                let message = try await Self.silencedMidway(world, gateway, ttlSeconds: Self.shortLifeSeconds)
+                let message = try await Self.silencedMidway(world, gateway, ttlSeconds: Self.shortLifetimeSeconds)
                 let neighbour = try await Self.neighboursPush(gateway)
                 #expect(
                     try await gateway.account(message, of: .garden).state != "finished", "the silence came too late")
@@ -70,11 +70,11 @@ extension Journeys {
                 #expect(account.audience == Self.live.count + Self.dead.count)
                 #expect(account.outcomes["gave_up", default: 0] > 0)
                 let known = Set(["accepted", "unregistered", "gave_up", "expired"])
-                #expect(known.isSuperset(of: account.endings.keys), "\(account.endings)")
+                #expect(known.isSuperset(of: account.terminalCounts.keys), "\(account.terminalCounts)")
                 let lost = account.reasons?.filter { $0.outcome == "gave_up" }.map(\.reason)
                 #expect(lost == ["answer_lost"])
                 let last = try #require(await world.production.simulator.arrivals(of: Self.live).last)
-                let overdue = last - start - .seconds(Self.shortLifeSeconds)
+                let overdue = last - start - .seconds(Self.shortLifetimeSeconds)
                 #expect(overdue < Self.onTheWay, "pushes were sent after they had expired")
                 #expect(try await gateway.isReady())
                 try Self.note(
@@ -85,8 +85,8 @@ extension Journeys {
         private static func within(_ body: (World, Gateway) async throws -> Void) async throws {
             try await World.within(settings: settings, production: .init(streamLimit: UInt32(streamLimit))) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live + dead, through: gateway)
-                try await world.furnish(.forest, [Device](.live, 1, family: 1), through: gateway)
+                try await world.fill(.garden, live + dead, through: gateway)
+                try await world.fill(.forest, [Device](.live, 1, family: 1), through: gateway)
                 try await body(world, gateway)
                 try await gateway.stopGently()
             }
@@ -112,13 +112,13 @@ extension Journeys {
             return try await clock.measure {
                 let message = try await gateway.send(.forest, audience: #"{"installations": ["live-1-0"]}"#)
                 let account = try await gateway.finished(message, of: .forest)
-                #expect(account.endings == ["accepted": 1])
+                #expect(account.terminalCounts == ["accepted": 1])
             }
         }
 
         private static func expectAll(of account: Account) {
             #expect(account.addsUp)
-            #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+            #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])
         }
 
         private static func note(

@@ -13,8 +13,8 @@ extension Journeys {
                 let bench = try Program(
                     ["bench", "latency", "--folder", own.path(percentEncoded: false)], settings: [:], logs: folder)
                 let children = try await foundEventually("the stand-ins, and a gateway that is ready") {
-                    let said = try? String(contentsOf: own.appending(path: "gateway.out"), encoding: .utf8)
-                    guard said?.contains("carillon is ready on ") == true else {
+                    let input = try? String(contentsOf: own.appending(path: "gateway.out"), encoding: .utf8)
+                    guard input?.contains("carillon is ready on ") == true else {
                         guard bench.isAlive else { throw TookTooLong(description: "it ended: \(bench.loggedLast)") }
                         return [Int32]?.none
                     }

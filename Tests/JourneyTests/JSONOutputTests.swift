@@ -7,7 +7,7 @@ extension Journeys {
     struct JSONOutputTests {
         /// A command line without its --json, in the order in which they can be said to one gateway.
         fileprivate struct Line {
-            var words: [String]
+            var arguments: [String]
             let code: Int32
             /// Whether it is a list, in the form that all lists have.
             var isList = false
@@ -18,23 +18,24 @@ extension Journeys {
             /// Faults that are a busy machine's: how long something took is for whoever measures.
             var forgiven: [String] = []
 
-            init(_ words: String..., code: Int32 = 0) {
-                self.words = words
+            init(_ arguments: String..., code: Int32 = 0) {
+                self.arguments = arguments
                 self.code = code
             }
 
-            static func list(_ words: String...) -> Line {
+            static func list(_ arguments: String...) -> Line {
                 var line = Line()
-                line.words = words
+                line.arguments = arguments
                 line.isList = true
                 return line
             }
 
             static func bench(
-                _ words: String..., in folder: String, figures: [String], claims: [String] = [], forgiven: [String] = []
+                _ arguments: String..., in folder: String, figures: [String], claims: [String] = [],
+                forgiven: [String] = []
             ) -> Line {
                 var line = Line()
-                line.words = ["bench"] + words + ["--folder", folder + "/bench"]
+                line.arguments = ["bench"] + arguments + ["--folder", folder + "/bench"]
                 line.figures = figures
                 line.claims = claims
                 line.forgiven = forgiven
@@ -154,7 +155,7 @@ extension Journeys {
                 try await Self.expectDocuments(of: lines, world, gateway)
                 let benches = Self.benches(world.folder.path(percentEncoded: false))
                 let tested =
-                    (lines + benches).map(\.words) + Self.others.map { $0.split(separator: " ").map(String.init) }
+                    (lines + benches).map(\.arguments) + Self.others.map { $0.split(separator: " ").map(String.init) }
                 for leaf in try await leaves(world, gateway) {
                     #expect(tested.contains { $0.starts(with: leaf) }, "carillon \(leaf) is not in the table")
                 }
@@ -176,25 +177,25 @@ extension Journeys {
         fileprivate static func expectDocuments(of lines: [Line], _ world: World, _ gateway: Gateway) async throws {
             var message = ""
             for line in lines {
-                let words = line.words.map { $0 == "ID" ? message : $0 } + ["--json"]
-                let told = try await world.command(words, gateway, alsoSettings: world.settings)
-                let printed = told.printed.split(separator: "\n").map { Array($0.utf8) }
-                #expect(printed.count == 1, "carillon \(words) printed \(printed.count) lines")
+                let arguments = line.arguments.map { $0 == "ID" ? message : $0 } + ["--json"]
+                let reported = try await world.command(arguments, gateway, alsoSettings: world.settings)
+                let printed = reported.printed.split(separator: "\n").map { Array($0.utf8) }
+                #expect(printed.count == 1, "carillon \(arguments) printed \(printed.count) lines")
                 let document = try? JSONReader.read(printed.first ?? []).object
-                #expect(document != nil, "carillon \(words) printed \(told.printed)")
+                #expect(document != nil, "carillon \(arguments) printed \(reported.printed)")
                 let faults = document?["faults"]?.array?.compactMap(\.string) ?? []
                 let code = faults.isEmpty ? line.code : 1
-                #expect(told.code == code, "carillon \(words): \(told.printed)\(told.said)")
-                #expect(faults.allSatisfy(line.forgiven.contains), "carillon \(words): \(faults)")
+                #expect(reported.code == code, "carillon \(arguments): \(reported.printed)\(reported.input)")
+                #expect(faults.allSatisfy(line.forgiven.contains), "carillon \(arguments): \(faults)")
                 if line.isList {
-                    #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(words)")
+                    #expect(document?["items"]?.array != nil && document?["next"] != nil, "carillon \(arguments)")
                 }
                 for name in line.figures {
                     let figure = member(name, of: document)?.number?.double ?? 0
-                    #expect(figure > 0, "carillon \(words): \(name) is \(figure)")
+                    #expect(figure > 0, "carillon \(arguments): \(name) is \(figure)")
                 }
                 for name in line.claims {
-                    #expect(member(name, of: document)?.bool == true, "carillon \(words): not \(name)")
+                    #expect(member(name, of: document)?.bool == true, "carillon \(arguments): not \(name)")
                 }
                 guard line.code == 0 else { continue }
                 message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message
@@ -239,15 +240,15 @@ extension Journeys {
                     (["apps", "list", "--url", "http://127.0.0.1:1"], 69, "unreachable"),
                     (["apps", "list", "--key-file", "/nope"], 77, "no_permission"),
                 ]
-                for (words, code, problem) in cases {
-                    let told = try await world.command(words + ["--json"], gateway)
-                    #expect(told.code == code && told.printed.isEmpty, "carillon \(words): \(told)")
-                    let said = try? JSONReader.read(Array(told.said.utf8)).object
-                    #expect(said?["code"]?.string == problem, "carillon \(words): \(told.said)")
-                    #expect(said?["detail"]?.string?.isEmpty == false, "carillon \(words): \(told.said)")
+                for (arguments, code, problem) in cases {
+                    let reported = try await world.command(arguments + ["--json"], gateway)
+                    #expect(reported.code == code && reported.printed.isEmpty, "carillon \(arguments): \(reported)")
+                    let input = try? JSONReader.read(Array(reported.input.utf8)).object
+                    #expect(input?["code"]?.string == problem, "carillon \(arguments): \(reported.input)")
+                    #expect(input?["detail"]?.string?.isEmpty == false, "carillon \(arguments): \(reported.input)")
                 }
                 let refused = try await world.command(["messages", "list", "--json"], gateway, key: "wrong")
-                #expect(refused.code == 77 && refused.printed.isEmpty && refused.said.contains(#""status":401"#))
+                #expect(refused.code == 77 && refused.printed.isEmpty && refused.input.contains(#""status":401"#))
                 try await gateway.stopGently()
             }
         }
@@ -260,9 +261,9 @@ extension Journeys {
                 let file = world.folder.appending(path: "devices.ndjson")
                 try Data((([Device](.live, 1)[0].registration()) + "\n{}\n").utf8).write(to: file)
                 let path = file.path(percentEncoded: false)
-                let told = try await world.command(["devices", "import", path, "--json"], gateway)
-                #expect(told.code == 1)
-                let lines = told.printed.split(separator: "\n").map { try? JSONReader.read(Array($0.utf8)).object }
+                let reported = try await world.command(["devices", "import", path, "--json"], gateway)
+                #expect(reported.code == 1)
+                let lines = reported.printed.split(separator: "\n").map { try? JSONReader.read(Array($0.utf8)).object }
                 #expect(!lines.contains { $0 == nil } && lines.last??["done"] == true)
                 #expect(lines.contains { $0?["line"]?.integer == 2 })
                 try await gateway.stopGently()

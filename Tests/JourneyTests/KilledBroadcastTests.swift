@@ -28,7 +28,7 @@ extension JourneysAlone {
                 settings: settings, server: nil, production: .init(streamLimit: UInt32(Self.streamLimit))
             ) { world in
                 let first = try await world.gateway()
-                try await world.furnish(.garden, Self.live + Self.dead, through: first)
+                try await world.fill(.garden, Self.live + Self.dead, through: first)
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(80)))
                 let message = try await first.broadcast(.garden)
                 try await world.production.accepted(atLeast: 30_000)
@@ -41,7 +41,7 @@ extension JourneysAlone {
                 let account = try await second.finished(message, of: .garden)
 
                 #expect(account.addsUp)
-                #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                #expect(account.terminalCounts == ["accepted": Self.live.count, "unregistered": Self.dead.count])
                 let receipts = try await world.production.receipts(of: Self.live)
                 #expect(receipts.withoutRepeats == .onceEach(Self.live.count))
                 #expect(receipts.repeats <= unsettled)

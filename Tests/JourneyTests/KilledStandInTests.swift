@@ -21,7 +21,7 @@ extension Journeys {
                 ]
                 try await World.within(settings: settings) { world in
                     let gateway = try await world.gateway()
-                    try await world.furnish(.garden, Self.live + Self.dead, through: gateway)
+                    try await world.fill(.garden, Self.live + Self.dead, through: gateway)
                     let message = try await gateway.send(
                         .garden,
                         """
@@ -42,7 +42,7 @@ extension Journeys {
 
                     let account = try await gateway.finished(message, of: .garden)
                     #expect(account.addsUp)
-                    #expect(account.endings == ["accepted": Self.live.count, "unregistered": Self.dead.count])
+                    #expect(account.terminalCounts == ["accepted": Self.live.count, "unregistered": Self.dead.count])
                     let receipts = try standIn.receipts(of: Self.live)
                     #expect(receipts.withoutRepeats == .onceEach(Self.live.count))
                     #expect(receipts.repeats <= 2 * Self.connectionsMax * Self.streamsMax)

@@ -18,7 +18,7 @@ extension Journeys {
                     gateway.program.logged.contains("no usable credential")
                 }
                 try await world.activateToken(for: .garden, through: gateway)
-                #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": live.count])
+                #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": live.count])
                 try await gateway.api.expect(404, "GET", "/v1/apps/meadow")
                 try await gateway.stopGently()
 

@@ -49,7 +49,7 @@ struct NetworkCable: Sendable {
         }
     }
 
-    func mend(_ how: Break = .pulled) throws {
+    func repair(_ how: Break = .pulled) throws {
         switch how {
         case .pulled: try Self.ip("link", "set", name, "up")
         case .wayInLost: try Self.ip("neigh", "del", inside, "dev", name)

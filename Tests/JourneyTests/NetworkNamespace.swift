@@ -8,7 +8,7 @@ struct NetworkNamespace: Sendable {
     /// Where providers and databases are, until it is cut.
     let cable: NetworkCable
     /// Where the process listens, and where whatever shall stay within its reach is.
-    let door: NetworkCable
+    let portCable: NetworkCable
 
     /// The kernel asks for an administrator, and some containers have none.
     static let isPossible = (try? NetworkNamespace())?.remove() != nil
@@ -31,7 +31,7 @@ struct NetworkNamespace: Sendable {
         do {
             self.name = name
             cable = try NetworkCable(into: name, "crl-\(mark)", net: "198.18.\(third)")
-            door = try NetworkCable(into: name, "crd-\(mark)", net: "198.19.\(third)")
+            portCable = try NetworkCable(into: name, "crd-\(mark)", net: "198.19.\(third)")
             try NetworkCable.ip("-n", name, "link", "set", "lo", "up")
         } catch {
             Self.remove(name)

@@ -4,13 +4,13 @@ import TestSupport
 
 /// A gateway as a process of its own: what it says, what it takes, and its end by our hand. Never outlives its owner.
 final class Program: Sendable {
-    private let told: Told
+    private let exitStatus: ExitStatusBox
     let processID: Int32
     private let errorLog: URL
     /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
     private let output: URL
 
-    enum Ending: Equatable {
+    enum ExitStatus: Equatable {
         case exited(Int32)
         case killed(signal: Int32)
     }
@@ -60,11 +60,11 @@ final class Program: Sendable {
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errorLog)
         process.standardInput = FileHandle.nullDevice
-        let told = Told()
-        self.told = told
+        let exitStatus = ExitStatusBox()
+        self.exitStatus = exitStatus
         process.terminationHandler = { process in
             let status = process.terminationStatus
-            told.end(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
+            exitStatus.end(process.terminationReason == .exit ? .exited(status) : .killed(signal: status))
         }
         try process.run()
         processID = process.processIdentifier
@@ -72,7 +72,7 @@ final class Program: Sendable {
 
     deinit { kill(SIGKILL) }
 
-    var isAlive: Bool { told.ending == nil }
+    var isAlive: Bool { exitStatus.terminalStatus == nil }
 
     /// Whole ones only.
     private var lines: [String] {
@@ -97,8 +97,8 @@ final class Program: Sendable {
         }
     }
 
-    func end() async throws -> Ending {
-        try await foundEventually("the gateway to end") { told.ending }
+    func end() async throws -> ExitStatus {
+        try await foundEventually("the gateway to end") { exitStatus.terminalStatus }
     }
 
     /// The most memory that it ever held.
@@ -126,9 +126,9 @@ final class Program: Sendable {
 }
 
 /// What Foundation's callback hears of a process.
-private final class Told: Sendable {
-    private let state = Mutex<Program.Ending?>(nil)
+private final class ExitStatusBox: Sendable {
+    private let state = Mutex<Program.ExitStatus?>(nil)
 
-    func end(_ ending: Program.Ending) { state.withLock { $0 = ending } }
-    var ending: Program.Ending? { state.withLock { $0 } }
+    func end(_ terminalStatus: Program.ExitStatus) { state.withLock { $0 = terminalStatus } }
+    var terminalStatus: Program.ExitStatus? { state.withLock { $0 } }
 }

@@ -18,11 +18,11 @@ extension Journeys {
                 let devices = [Device](.live, 1)
                 let gateway = try await Self.gateways(1, of: world, devices)[0]
                 let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(first.addsUp && first.endings == ["accepted": 1])
+                #expect(first.addsUp && first.terminalCounts == ["accepted": 1])
                 await world.production.simulator.follow(Self.appleIsAhead)
                 let message = try await gateway.broadcast(.garden)
                 let second = try await gateway.finished(message, of: .garden)
-                #expect(second.addsUp && second.endings == ["accepted": 1], "\(second)")
+                #expect(second.addsUp && second.terminalCounts == ["accepted": 1], "\(second)")
 
                 let pushes = await world.production.simulator.received(devices[0].deviceToken)
                 try #require(pushes.map(\.reason) == [nil, "ExpiredProviderToken", nil])
@@ -37,11 +37,11 @@ extension Journeys {
                 try await eventually("the old connection's end") {
                     await world.production.simulator.summary().connectionsOpen == 1
                 }
-                let story = try await gateway.story(of: devices[0].installation, message, .garden)
+                let pushHistory = try await gateway.pushHistory(of: devices[0].installation, message, .garden)
                 #expect(
-                    story.steps.dropFirst() == [
-                        Story.Step("goes_on", "provider_token_expired", attempts: 1),
-                        Story.Step("accepted", attempts: 2),
+                    pushHistory.steps.dropFirst() == [
+                        DeviceHistory.Step("goes_on", "provider_token_expired", attempts: 1),
+                        DeviceHistory.Step("accepted", attempts: 2),
                     ])
                 try await gateway.stopGently()
             }
@@ -92,7 +92,7 @@ extension Journeys {
         /// Gateways that have shown nothing yet, and find the old token.
         private static func gateways(_ count: Int, of world: World, _ devices: [Device]) async throws -> [Gateway] {
             let first = try await world.gateway()
-            try await world.furnish(.garden, devices, through: first)
+            try await world.fill(.garden, devices, through: first)
             try await first.stopGently()
             try await world.keepProviderToken(of: .garden, age: age)
             var gateways: [Gateway] = []
@@ -109,7 +109,7 @@ extension Journeys {
                 }
             }
             let account = try await gateways[1].finished(message, of: .garden)
-            #expect(account.addsUp && account.endings == ["accepted": 3_000], "\(account)")
+            #expect(account.addsUp && account.terminalCounts == ["accepted": 3_000], "\(account)")
         }
     }
 }

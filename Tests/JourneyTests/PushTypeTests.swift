@@ -77,7 +77,7 @@ extension Journeys {
                     let members = [JSONMember("audience", ["installations": ["phone"]])] + example.members
                     let body = String(decoding: JSONValue.object(JSONObject(members)).bytes, as: UTF8.self)
                     let account = try await gateway.finished(try await gateway.send(.garden, body)[0], of: .garden)
-                    #expect(account.addsUp && account.endings == ["accepted": 1], "\(row.type) to \(row.kind)")
+                    #expect(account.addsUp && account.terminalCounts == ["accepted": 1], "\(row.type) to \(row.kind)")
                     sent[row.kind, default: 0] += 1
                     let device = DeviceToken(bytes: Hexadecimal.decode(Self.token(of: row.kind).utf8) ?? [])
                     let received = await world.production.simulator.received(device)
@@ -98,7 +98,7 @@ extension Journeys {
             let phones = [Device](.live, 3)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, phones, through: gateway)
+                try await world.fill(.garden, phones, through: gateway)
                 try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
                 try await gateway.registerFCM(["live-0000000000000000", "UNREGISTERED-0000000000000000"])
                 let message = try await gateway.send(
@@ -107,7 +107,7 @@ extension Journeys {
                         + #""notification": {"body": "Twelve o'clock"}}"#)[0]
                 let account = try await gateway.finished(message, of: .garden)
                 #expect(account.addsUp)
-                #expect(account.endings == ["suppressed": 3, "accepted": 1, "unregistered": 1])
+                #expect(account.terminalCounts == ["suppressed": 3, "accepted": 1, "unregistered": 1])
                 #expect(await world.production.simulator.summary().requests == 0)
                 let google = await world.google.simulator.summary()
                 #expect(google.accepted == 0 && google.dryRuns == 1)

@@ -23,9 +23,9 @@ struct ReasonJourney: Sendable {
             try await world.noteWaits()
             let time = Task { try await world.letWaitsPass() }
             defer { time.cancel() }
-            try await journey.takeTogether(rows.filter { $0.company == .anybody && !$0.isScripted })
+            try await journey.takeTogether(rows.filter { $0.neighbours == .anybody && !$0.isScripted })
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for (number, row) in rows.enumerated() where row.company != .anybody && !row.isScripted {
+                for (number, row) in rows.enumerated() where row.neighbours != .anybody && !row.isScripted {
                     group.addTask { try await journey.takeAlone(row, number) }
                 }
                 try await group.waitForAll()
@@ -42,15 +42,15 @@ struct ReasonJourney: Sendable {
     private func takeTogether(_ rows: [ReasonRow]) async throws {
         // No token of a row that goes alone.
         let tokens = rows.indices.map { rows[$0].token(100 + $0) }
-        try await furnish(.garden, zip(rows, tokens).map { ($0.installation, $1) } + healthy(.garden))
+        try await fill(.garden, zip(rows, tokens).map { ($0.installation, $1) } + healthy(.garden))
         try await checkNeighbours("the first of all")
         let message = try await gateway.broadcast(.garden)
         let account = try await gateway.finished(message, of: .garden)
         #expect(account.addsUp && account.audience == rows.count + Self.healthyCount)
         var wanted: [String: Int] = [:]
-        for row in rows { if let ending = row.ending { wanted["\(ending)", default: 0] += 1 } }
-        let told = (account.reasons ?? []).filter { $0.outcome != "accepted" }
-        let counts = told.map { ("\((state: $0.outcome, reason: $0.reason))", $0.count) }
+        for row in rows { if let terminalStatus = row.terminalStatus { wanted["\(terminalStatus)", default: 0] += 1 } }
+        let reported = (account.reasons ?? []).filter { $0.outcome != "accepted" }
+        let counts = reported.map { ("\((state: $0.outcome, reason: $0.reason))", $0.count) }
         #expect(Dictionary(uniqueKeysWithValues: counts) == wanted)
         for (row, token) in zip(rows, tokens) { try await check(row, token, message, .garden) }
         for (place, device) in healthy(.garden).enumerated() {
@@ -58,7 +58,7 @@ struct ReasonJourney: Sendable {
             #expect(await requests(device.token).count { $0.status == 200 } == wanted, "\(device.installation)")
         }
         let failures = try await gateway.failures(message, of: .garden)
-        let ended = rows.filter { $0.ending != nil }.map(\.installation)
+        let ended = rows.filter { $0.terminalStatus != nil }.map(\.installation)
         #expect(failures.compactMap(\.installation).sorted() == ended.sorted())
         #expect(failures.allSatisfy { $0.attempts == 1 })
     }
@@ -67,48 +67,49 @@ struct ReasonJourney: Sendable {
     private func takeAlone(_ row: ReasonRow, _ number: Int) async throws {
         let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
         let token = row.token(number)
-        let company = row.company == .healthy ? healthy(app, family: number) : []
-        try await furnish(app, [(row.installation, token)] + company)
+        let neighbours = row.neighbours == .healthy ? healthy(app, family: number) : []
+        try await fill(app, [(row.installation, token)] + neighbours)
         let message = try await gateway.broadcast(app)
         if case .waitsForCredential(let cause, let tried, _) = row.sequel {
             try await eventually("\(row) to wait") {
-                let story = try await gateway.story(of: row.installation, message, app)
-                return story.state == "waiting" && story.reason == cause && story.attempts == (tried ? 1 : 0)
+                let pushHistory = try await gateway.pushHistory(of: row.installation, message, app)
+                return pushHistory.state == "waiting" && pushHistory.reason == cause
+                    && pushHistory.attempts == (tried ? 1 : 0)
             }
             #expect(await requests(token).count == 1, "\(row): a refused credential is not tried again and again")
             #expect(try await gateway.account(message, of: app).state != "finished", "\(row)")
             try await checkNeighbours(row.description)
             #expect(await requests(token).count == 1, "\(row): nor meanwhile")
-            try await mend(app, number)
+            try await repair(app, number)
         }
         let account = try await gateway.finished(message, of: app)
-        #expect(account.addsUp && account.endings == ["accepted": 1 + company.count], "\(row): \(account)")
+        #expect(account.addsUp && account.terminalCounts == ["accepted": 1 + neighbours.count], "\(row): \(account)")
         try await check(row, token, message, app)
-        for device in company { #expect(await requests(device.token).count { $0.status == 200 } == 1, "\(row)") }
+        for device in neighbours { #expect(await requests(device.token).count { $0.status == 200 } == 1, "\(row)") }
     }
 
     private func takeScripted(_ row: ReasonRow, _ number: Int) async throws {
-        guard case .script(let answer) = row.way else { return }
+        guard case .script(let answer) = row.trigger else { return }
         let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
         let token = row.token(number)
-        try await furnish(app, [(row.installation, token)])
+        try await fill(app, [(row.installation, token)])
         let fault = ScriptedFault(.answer(answer), at: 1, every: 1, times: 1)
         await follow(SimulatorScript(faults: [fault]))
         let message = try await gateway.broadcast(app)
         let account = try await gateway.finished(message, of: app)
-        let ending = row.ending?.state ?? "accepted"
-        #expect(account.addsUp && account.endings == [ending: 1], "\(row): \(account)")
+        let terminalStatus = row.terminalStatus?.state ?? "accepted"
+        #expect(account.addsUp && account.terminalCounts == [terminalStatus: 1], "\(row): \(account)")
         let reasons = (account.reasons ?? []).filter { $0.outcome != "accepted" }
-        #expect(reasons.map(\.reason) == (row.ending.map { [$0.reason] } ?? []), "\(row)")
+        #expect(reasons.map(\.reason) == (row.terminalStatus.map { [$0.reason] } ?? []), "\(row)")
         try await check(row, token, message, app)
     }
 
     /// The push's story, its requests, and what was concluded about its token.
     private func check(_ row: ReasonRow, _ token: String, _ message: String, _ app: App) async throws {
-        let story = try await gateway.story(of: row.installation, message, app)
-        #expect(story.steps == row.steps, "\(row)")
-        #expect(story.state == row.ending?.state ?? "accepted", "\(row)")
-        #expect(story.reason == row.ending?.reason, "\(row)")
+        let pushHistory = try await gateway.pushHistory(of: row.installation, message, app)
+        #expect(pushHistory.steps == row.steps, "\(row)")
+        #expect(pushHistory.state == row.terminalStatus?.state ?? "accepted", "\(row)")
+        #expect(pushHistory.reason == row.terminalStatus?.reason, "\(row)")
         try await checkWaits(row, message, app)
 
         let requests = await requests(token)
@@ -128,9 +129,9 @@ struct ReasonJourney: Sendable {
     private func checkWaits(_ row: ReasonRow, _ message: String, _ app: App) async throws {
         let waits = try await world.waits(of: row.installation, message, app)
         guard let wanted = row.wait else { return #expect(waits.isEmpty, "\(row): \(waits)") }
-        let told = waits.filter { $0.cause == wanted.cause }
-        #expect(!told.isEmpty && told.allSatisfy { wanted.lengths.contains($0.length) }, "\(row): \(waits)")
-        if case .comesAgain = row.sequel { #expect(told.count == 1, "\(row): \(waits)") }
+        let reported = waits.filter { $0.cause == wanted.cause }
+        #expect(!reported.isEmpty && reported.allSatisfy { wanted.lengths.contains($0.length) }, "\(row): \(waits)")
+        if case .comesAgain = row.sequel { #expect(reported.count == 1, "\(row): \(waits)") }
     }
 
     /// Others' pushes go, also while a row's lane is shut.
@@ -139,7 +140,7 @@ struct ReasonJourney: Sendable {
         let list = names.joined(separator: ", ")
         let message = try await gateway.send(.garden, audience: #"{"installations": [\#(list)]}"#)
         let account = try await gateway.finished(message, of: .garden)
-        #expect(account.addsUp && account.endings == ["accepted": Self.neighbourCount], "\(situation)")
+        #expect(account.addsUp && account.terminalCounts == ["accepted": Self.neighbourCount], "\(situation)")
     }
 }
 
@@ -154,7 +155,7 @@ extension ReasonJourney {
         }
     }
 
-    private func furnish(_ app: App, _ devices: [Installed]) async throws {
+    private func fill(_ app: App, _ devices: [Installed]) async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
         switch provider {
         // For production only: a token that is doubted there is tried nowhere else.
@@ -170,7 +171,7 @@ extension ReasonJourney {
     }
 
     /// Another key: of the same key, APNs would refuse another provider token for a while.
-    private func mend(_ app: App, _ number: Int) async throws {
+    private func repair(_ app: App, _ number: Int) async throws {
         switch provider {
         case .apns: try await world.activateToken(for: app, keyID: "NEW000\(1_000 + number)", through: gateway)
         default: try await gateway.submit(world.google.credential, to: app)
@@ -201,7 +202,7 @@ extension ReasonJourney {
 }
 
 extension ReasonRow {
-    fileprivate var isScripted: Bool { if case .script = way { true } else { false } }
+    fileprivate var isScripted: Bool { if case .script = trigger { true } else { false } }
 }
 
 extension World {
@@ -222,9 +223,9 @@ extension Gateway {
         let attempts: Int
     }
 
-    func story(of installation: String, _ message: String, _ app: App) async throws -> Story {
+    func pushHistory(of installation: String, _ message: String, _ app: App) async throws -> DeviceHistory {
         try await api.expect(200, "GET", "/v1/apps/\(app)/messages/\(message)/devices/\(installation)")
-            .decoded(Story.self)
+            .decoded(DeviceHistory.self)
     }
 
     fileprivate func failures(_ message: String, of app: App) async throws -> [Failure] {

@@ -4,7 +4,7 @@ import Simulator
 /// One answer of a provider, and what has to become of its push on the whole way.
 struct ReasonRow: Sendable, CustomStringConvertible {
     /// How the stand-in is brought to say it.
-    enum Way: Sendable {
+    enum Trigger: Sendable {
         /// By the token's own beginning: docs/simulator.md.
         case token(String)
         /// To the next request.
@@ -26,14 +26,14 @@ struct ReasonRow: Sendable, CustomStringConvertible {
     /// The row of the provider's table. nil: it stands in none, and its status speaks.
     let name: String?
     let provider: Provider
-    let way: Way
+    let trigger: Trigger
     /// The provider's word for it, as the account has it.
     let reason: String
     let sequel: Sequel
-    var company = Company.anybody
+    var neighbours = Neighbours.anybody
 
     /// Beside whom the push goes.
-    enum Company: Sendable {
+    enum Neighbours: Sendable {
         /// It says nothing about others: beside other rows' pushes, on a lane that was good a moment ago.
         case anybody
         /// It says something about the lane: in an app of its own, beside healthy devices.
@@ -42,10 +42,10 @@ struct ReasonRow: Sendable, CustomStringConvertible {
         case nobody
     }
 
-    var description: String { "\(name ?? "undocumented \(reason)") by \(wayText)" }
+    var description: String { "\(name ?? "undocumented \(reason)") by \(triggerText)" }
 
-    private var wayText: String {
-        switch way {
+    private var triggerText: String {
+        switch trigger {
         case .token(let beginning): beginning
         case .script(let answer): "\(answer.status)"
         }
@@ -59,7 +59,7 @@ struct ReasonRow: Sendable, CustomStringConvertible {
 
     /// Its token, with the zeros by which logs are searched for it.
     func token(_ number: Int) -> String {
-        let beginning = if case .token(let text) = way { text } else { Self.healthyBeginning(provider) }
+        let beginning = if case .token(let text) = trigger { text } else { Self.healthyBeginning(provider) }
         return Self.token(provider, beginning, number)
     }
 
@@ -73,7 +73,7 @@ struct ReasonRow: Sendable, CustomStringConvertible {
 }
 
 /// What `GET .../messages/{id}/devices/{installation}` tells.
-struct Story: Decodable, Equatable {
+struct DeviceHistory: Decodable, Equatable {
     struct Step: Decodable, Equatable {
         let step: String
         let reason: String?
@@ -94,13 +94,15 @@ struct Story: Decodable, Equatable {
 
 extension ReasonRow {
     /// The whole story, once it is over.
-    var steps: [Story.Step] {
-        let begins = Story.Step("message_accepted")
+    var steps: [DeviceHistory.Step] {
+        let begins = DeviceHistory.Step("message_accepted")
         switch sequel {
-        case .ends(let state, _): return [begins, Story.Step(state, reason, attempts: 1)]
+        case .ends(let state, _): return [begins, DeviceHistory.Step(state, reason, attempts: 1)]
         case .comesAgain(let cause, _), .waitsForCredential(let cause, tried: true, _):
-            return [begins, Story.Step("goes_on", cause, attempts: 1), Story.Step("accepted", attempts: 2)]
-        case .waitsForCredential(_, tried: false, _): return [begins, Story.Step("accepted", attempts: 1)]
+            return [
+                begins, DeviceHistory.Step("goes_on", cause, attempts: 1), DeviceHistory.Step("accepted", attempts: 2),
+            ]
+        case .waitsForCredential(_, tried: false, _): return [begins, DeviceHistory.Step("accepted", attempts: 1)]
         }
     }
 
@@ -118,7 +120,7 @@ extension ReasonRow {
     var requests: Int { if case .ends = sequel { 1 } else { 2 } }
 
     /// The state and reason in the message's account; nil: accepted.
-    var ending: (state: String, reason: String)? {
+    var terminalStatus: (state: String, reason: String)? {
         if case .ends(let state, _) = sequel { (state, reason) } else { nil }
     }
 

@@ -13,22 +13,22 @@ extension Journeys {
             try await World.within { world in
                 let peer = world.production.simulator
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.live, through: gateway)
-                try await world.furnish(.forest, [Device](.live, 5, family: 1), through: gateway)
+                try await world.fill(.garden, Self.live, through: gateway)
+                try await world.fill(.forest, [Device](.live, 5, family: 1), through: gateway)
                 await peer.follow(APNsScript(faults: [ScriptedFault(.refuse(.invalidProviderToken), at: 1, every: 1)]))
                 let message = try await gateway.broadcast(.garden)
                 try await eventually("the lane's block") {
                     try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") == 1 }
                 }
                 let neighbour = try await gateway.finished(try await gateway.broadcast(.forest), of: .forest)
-                #expect(neighbour.endings == ["accepted": 5])
+                #expect(neighbour.terminalCounts == ["accepted": 5])
                 let waiting = try await gateway.account(message, of: .garden)
-                #expect(waiting.state != "finished" && waiting.endings == [:])
+                #expect(waiting.state != "finished" && waiting.terminalCounts == [:])
 
                 await peer.follow(APNsScript())
                 try await world.activateToken(for: .garden, through: gateway)
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
                 #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
                 // A connection begins with one stream, and not many were open.
                 #expect(await peer.summary().refused("InvalidProviderToken") <= 64)
@@ -41,7 +41,7 @@ extension Journeys {
             try await World.within { world in
                 let peer = world.production.simulator
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.live, through: gateway)
+                try await world.fill(.garden, Self.live, through: gateway)
                 await peer.follow(APNsScript(answerDelay: .milliseconds(50)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 50)
@@ -54,7 +54,7 @@ extension Journeys {
                     }
                 }
                 let account = try await gateway.account(message, of: .garden)
-                #expect(account.state != "finished" && Set(account.endings.keys).isSubset(of: ["accepted"]))
+                #expect(account.state != "finished" && Set(account.terminalCounts.keys).isSubset(of: ["accepted"]))
                 let summary = await peer.summary()
                 #expect(summary.refusedCount == summary.refused("ExpiredProviderToken"))
                 // At most what was in flight on the connections that there were, once.
@@ -71,9 +71,9 @@ extension Journeys {
             let live = [Device](.live, 200)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live + stubborn, through: gateway)
+                try await world.fill(.garden, live + stubborn, through: gateway)
                 let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": live.count + stubborn.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count + stubborn.count])
                 let receipts = try await world.production.receipts(of: live + stubborn)
                 #expect(receipts == .onceEach(live.count + stubborn.count))
                 #expect(await world.production.simulator.summary().connectionsOpened > 1, "Shutdown asks for another")
@@ -93,11 +93,11 @@ extension Journeys {
                 let message = try await gateway.broadcast(.garden)
                 try await eventually("the log to say so") { gateway.program.logged.contains("A route's pushes wait") }
                 let waiting = try await gateway.account(message, of: .garden)
-                #expect(waiting.state != "finished" && waiting.endings == [:])
+                #expect(waiting.state != "finished" && waiting.terminalCounts == [:])
 
                 try await world.activateToken(for: .garden, through: gateway)
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count])
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 try await gateway.stopGently()
             }
@@ -108,7 +108,7 @@ extension Journeys {
             let live = [Device](.live, 3)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live, through: gateway)
+                try await world.fill(.garden, live, through: gateway)
                 let reply = try await gateway.api.expect(
                     202, "POST", "/v1/apps/garden/messages",
                     """
@@ -117,7 +117,7 @@ extension Journeys {
                     """)
                 struct Accepted: Decodable { let id: String }
                 let account = try await gateway.finished(try reply.decoded(Accepted.self).id, of: .garden)
-                #expect(account.endings == ["accepted": 3])
+                #expect(account.terminalCounts == ["accepted": 3])
                 let push = try #require(await world.production.simulator.received(live[0].deviceToken).first)
                 #expect(push.header("apns-push-type") == "background")
                 #expect(push.header("apns-priority") == "5")

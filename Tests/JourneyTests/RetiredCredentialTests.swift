@@ -14,7 +14,7 @@ extension Journeys {
             let traits = StandIn.Traits(streamLimit: 20)
             try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"], production: traits) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live, through: gateway)
+                try await world.fill(.garden, live, through: gateway)
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(50)))
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 200)
@@ -51,7 +51,7 @@ extension Journeys {
                 await world.production.simulator.follow(APNsScript())
                 try await gateway.api.expect(200, "POST", "\(path)/\(id)/activate")
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
                 #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
             }
         }

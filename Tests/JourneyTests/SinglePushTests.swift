@@ -17,7 +17,7 @@ extension Journeys {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 let device = [Device](.live, 1)
-                try await world.furnish(.garden, device, through: gateway)
+                try await world.fill(.garden, device, through: gateway)
                 let path = "/v1/apps/garden/credentials"
                 let listed = try await gateway.api.expect(200, "GET", path).decoded(Listed.self)
                 let id = try #require(listed.items.first).id
@@ -30,7 +30,7 @@ extension Journeys {
                 try await world.database { pool in try await pool.script("DELETE FROM message_contents") }
                 try await gateway.api.expect(200, "POST", "\(path)/\(id)/activate")
                 let account = try await gateway.finished(message, of: .garden)
-                #expect(account.endings == ["accepted": 1])
+                #expect(account.terminalCounts == ["accepted": 1])
                 #expect(try await world.production.receipts(of: device) == .onceEach(1))
                 try await gateway.stopGently()
             }

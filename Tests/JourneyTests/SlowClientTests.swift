@@ -11,7 +11,7 @@ extension Journeys {
             let settings = ["REQUEST_DEADLINE_SECONDS": "2", "LEASE_SECONDS": "6", "CONNECTIONS_PER_LANE": "1"]
             try await World.within(settings: settings, production: .init(streamLimit: 100)) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live, through: gateway)
+                try await world.fill(.garden, live, through: gateway)
                 await world.production.simulator.follow(.init(answerDelay: .milliseconds(100)))
                 let slow = try HalfRequest(to: gateway.api)
                 defer { slow.close() }
@@ -24,7 +24,7 @@ extension Journeys {
                 await world.production.simulator.follow(.init())
                 let next = try await world.gateway()
                 let account = try await next.finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": live.count])
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 try await next.stopGently()
             }

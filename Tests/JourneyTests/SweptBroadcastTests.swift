@@ -51,7 +51,7 @@ extension LongJourneys {
         func swept() async throws {
             try await World.within { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
-                try await world.furnish(.garden, Self.live, through: gateways[0])
+                try await world.fill(.garden, Self.live, through: gateways[0])
                 let message = try await gateways[0].send(
                     .garden,
                     """
@@ -79,7 +79,7 @@ extension LongJourneys {
                 #expect(meanwhile.state == "sending" && meanwhile.pending > 0, "all of it went beside the broadcast")
 
                 let account = try await gateways[1].finished(message, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": Self.live.count])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
                 #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
                 let arrivals = await world.production.simulator.arrivals(of: Self.live)
                 let share =

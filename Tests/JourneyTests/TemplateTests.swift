@@ -9,7 +9,7 @@ extension Journeys {
     struct TemplateTests {
         private static let phones = [Device](.live, 4)
         /// What each says of itself: a name that needs escapes, none, one that no payload has room for, and in French.
-        private static let said = [
+        private static let input = [
             #""user": "ann", "attributes": {"name": "Ann \"the\\first\" \n🔔"}"#,
             #""attributes": {"name": ["no", "text"]}"#,
             #""attributes": {"name": "\#(String(repeating: "x", count: 5_000))"}"#,
@@ -26,10 +26,10 @@ extension Journeys {
         func thread() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, [], through: gateway)
+                try await world.fill(.garden, [], through: gateway)
                 try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
-                for (phone, said) in zip(Self.phones, Self.said) {
-                    let body = phone.registration(named: false).dropLast() + ", \(said)}"
+                for (phone, input) in zip(Self.phones, Self.input) {
+                    let body = phone.registration(named: false).dropLast() + ", \(input)}"
                     try await gateway.api.expect(
                         201, "PUT", "/v1/apps/garden/devices/\(phone.installation)", String(body))
                 }
@@ -72,10 +72,10 @@ extension Journeys {
                 let gateway = try await world.gateway()
                 try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "An app"}"#)
                 for (place, phone) in Self.phones.enumerated() {
-                    let said = #", "attributes": {"name": "\#(place)"}}"#
+                    let input = #", "attributes": {"name": "\#(place)"}}"#
                     try await gateway.api.expect(
                         201, "PUT", "/v1/apps/garden/devices/\(phone.installation)",
-                        String(phone.registration(named: false).dropLast() + said))
+                        String(phone.registration(named: false).dropLast() + input))
                 }
                 var messages: [String] = []
                 // The younger registrations first, and each twice.
@@ -94,7 +94,7 @@ extension Journeys {
                 }
                 try await world.activateToken(for: .garden, through: gateway)
                 for message in messages {
-                    #expect(try await gateway.finished(message, of: .garden).endings == ["accepted": 1])
+                    #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 1])
                 }
                 for (place, phone) in Self.phones.enumerated() {
                     let pushes = await world.production.simulator.received(phone.deviceToken)
@@ -111,7 +111,7 @@ extension Journeys {
         func byHand() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, [], through: gateway)
+                try await world.fill(.garden, [], through: gateway)
                 let phone = Self.phones[0]
                 let body = phone.registration(named: false).dropLast() + #", "attributes": {"name": "Ann"}}"#
                 try await gateway.api.expect(
@@ -119,12 +119,12 @@ extension Journeys {
                 let text = "Hi {{attributes.name | default: 'you'}}"
                 let own = try await world.command(
                     ["send", "--installation", phone.installation, "--body", text, "--preview"], gateway)
-                #expect(own.code == 0 && own.printed.contains(#""body":"Hi Ann""#), "\(own.said)")
+                #expect(own.code == 0 && own.printed.contains(#""body":"Hi Ann""#), "\(own.input)")
                 let anybody = try await world.command(["send", "--all", "--body", text, "--preview"], gateway)
                 #expect(anybody.printed.contains(#""body":"Hi you""#))
                 let refused = try await world.command(
                     ["send", "--all", "--body", "Hi {{name}}", "--yes"], gateway)
-                #expect(refused.code != 0 && refused.said.contains("At character 6 of the text: name is no field"))
+                #expect(refused.code != 0 && refused.input.contains("At character 6 of the text: name is no field"))
                 try await gateway.stopGently()
             }
         }

@@ -7,15 +7,15 @@ extension Journeys {
         @Test("a 410 from before the registration retires nobody")
         func oldUnregistered() async throws {
             let live = [Device](.live, 180)
-            let reinstalled = [Device](.goneLongAgo, 20)
+            let reinstalled = [Device](.unregisteredLongAgo, 20)
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, live + reinstalled, through: gateway)
+                try await world.fill(.garden, live + reinstalled, through: gateway)
                 let message = try await gateway.broadcast(.garden)
                 let account = try await gateway.finished(message, of: .garden)
 
                 #expect(account.addsUp)
-                #expect(account.endings == ["accepted": 180, "unregistered": 20])
+                #expect(account.terminalCounts == ["accepted": 180, "unregistered": 20])
                 #expect(try await gateway.feedback(.garden) == [])
                 for device in reinstalled { #expect(try await gateway.state(of: device, .garden) == "active") }
                 // The next message reaches for them again.
@@ -33,12 +33,12 @@ extension Journeys {
             // Longer than it takes to register again; looked at every fifteen seconds.
             try await World.within(settings: ["SUSPECT_WINDOW_SECONDS": "10"]) { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, batch, through: gateway)
-                try await world.furnish(.forest, good + bad, through: gateway)
+                try await world.fill(.garden, batch, through: gateway)
+                try await world.fill(.forest, good + bad, through: gateway)
                 let mistaken = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(mistaken.addsUp && mistaken.endings == ["rejected": 200])
+                #expect(mistaken.addsUp && mistaken.terminalCounts == ["rejected": 200])
                 let usual = try await gateway.finished(try await gateway.broadcast(.forest), of: .forest)
-                #expect(usual.addsUp && usual.endings == ["accepted": 200, "rejected": 8])
+                #expect(usual.addsUp && usual.terminalCounts == ["accepted": 200, "rejected": 8])
                 for device in [batch[0], batch[199]] {
                     #expect(try await gateway.state(of: device, .garden) == "suspected")
                 }

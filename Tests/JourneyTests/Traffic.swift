@@ -18,7 +18,7 @@ final class Traffic: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        var doors: [Gateway]
+        var gateways: [Gateway]
         var isOver = false
         var steps = 0
         /// By token: the installation that has it; nil: nobody.
@@ -29,11 +29,11 @@ final class Traffic: Sendable {
         var cursor: String?
     }
 
-    init(at doors: [Gateway]) { state = Mutex(State(doors: doors)) }
+    init(at gateways: [Gateway]) { state = Mutex(State(gateways: gateways)) }
 
-    var doors: [Gateway] {
-        get { state.withLock { $0.doors } }
-        set { state.withLock { $0.doors = newValue } }
+    var gateways: [Gateway] {
+        get { state.withLock { $0.gateways } }
+        set { state.withLock { $0.gateways = newValue } }
     }
 
     /// Keeps it up while the body lasts; where either fails, both end.
@@ -75,14 +75,14 @@ final class Traffic: Sendable {
 
     /// - Parameter turn: which of the doors; the next ones, where that one doesn't take it.
     private func call(
-        _ turn: Int, _ method: String, _ path: String, _ body: String? = nil, idempotencyKey: String? = nil
+        _ number: Int, _ method: String, _ path: String, _ body: String? = nil, idempotencyKey: String? = nil
     ) async throws -> GatewayAPI.Reply {
-        var turn = turn
+        var number = number
         return try await foundEventually("\(method) \(path) to be taken at any door") {
-            let doors = doors
-            let door = doors[turn % doors.count]
-            turn += 1
-            let reply = try? await door.api.call(method, path, body, idempotencyKey: idempotencyKey)
+            let gateways = gateways
+            let gateway = gateways[number % gateways.count]
+            number += 1
+            let reply = try? await gateway.api.call(method, path, body, idempotencyKey: idempotencyKey)
             guard let reply, reply.status != 503 else { return nil }
             guard (200..<300).contains(reply.status) else {
                 throw UnexpectedAnswer(description: "\(method) \(path): \(reply.status): \(reply.text)")
@@ -113,9 +113,9 @@ extension Traffic {
         }
     }
 
-    private func register(_ turn: Int, _ installation: String, _ token: String) async throws {
+    private func register(_ number: Int, _ installation: String, _ token: String) async throws {
         _ = try await call(
-            turn, "PUT", "/v1/apps/garden/devices/\(installation)", #"{"provider": "apns", "token": "\#(token)"}"#)
+            number, "PUT", "/v1/apps/garden/devices/\(installation)", #"{"provider": "apns", "token": "\#(token)"}"#)
         state.withLock { $0.holders[token] = .some(installation) }
     }
 
@@ -162,12 +162,12 @@ extension Traffic {
 
     /// Each message once, whichever process accepted it and whichever sent it, and none twice for a repeated request.
     func expectMessages(at standIn: StandIn) async throws {
-        let gateway = try #require(doors.first)
+        let gateway = try #require(gateways.first)
         for (client, messages) in state.withLock({ $0.messages }).sorted(by: { $0.key < $1.key }) {
             #expect(Set(messages).count == messages.count)
             for message in messages {
                 let account = try await gateway.finished(message, of: .forest)
-                #expect(account.addsUp && account.endings == ["accepted": 1], "\(account)")
+                #expect(account.addsUp && account.terminalCounts == ["accepted": 1], "\(account)")
             }
             let device = Self.correspondents[client]
             let pushes = await standIn.simulator.received(device.deviceToken).filter { $0.reason == nil }
@@ -183,10 +183,10 @@ extension Traffic {
 extension Traffic {
     private func readFeed() async throws { try await repeats { try await readPage($0) } }
 
-    private func readPage(_ turn: Int) async throws {
+    private func readPage(_ number: Int) async throws {
         let cursor = state.withLock { $0.cursor }
         let after = cursor.map { "&after=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) }
-        let page = try await call(turn, "GET", "/v1/apps/garden/feedback?limit=50\(after ?? "")")
+        let page = try await call(number, "GET", "/v1/apps/garden/feedback?limit=50\(after ?? "")")
             .decoded(Gateway.FeedbackPage.self)
         state.withLock { state in
             state.feed += page.items
@@ -196,7 +196,7 @@ extension Traffic {
 
     /// Whoever followed it has all of it, in order.
     func expectFeed() async throws {
-        let gateway = try #require(doors.first)
+        let gateway = try #require(gateways.first)
         let whole = try await gateway.feedback(.garden)
         try await eventually("the reader to be at its end") {
             let before = state.withLock { $0.feed.count }
@@ -206,14 +206,14 @@ extension Traffic {
         let read = state.withLock { $0.feed }
         #expect(read.count == whole.count)
         // Thousands of entries: the first that differs tells enough.
-        let differs = zip(read, whole).first { $0.asOlderOnesTell != $1.asOlderOnesTell }
+        let differs = zip(read, whole).first { $0.asOlderOnesReport != $1.asOlderOnesReport }
         #expect(differs.map { "\($0), \($1)" } == nil)
     }
 }
 
 extension Gateway.Feedback {
     /// Some pages were the previous release's, which tells a token that was found in the other environment as accepted.
-    fileprivate var asOlderOnesTell: Gateway.Feedback {
+    fileprivate var asOlderOnesReport: Gateway.Feedback {
         guard verdict == "environment_changed" else { return self }
         return Gateway.Feedback(
             id: id, installation: installation, verdict: "cleared", reason: reason, from: nil, to: nil)

@@ -14,7 +14,7 @@ extension Journeys {
             let dead = [Device](.gone, 800)
             try await World.within(production: .init(streamLimit: 50)) { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
-                try await world.furnish(.garden, live + dead, through: gateways[0])
+                try await world.fill(.garden, live + dead, through: gateways[0])
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                 let message = try await gateways[0].broadcast(.garden)
                 try await eventually("both to own parcels of it") {
@@ -25,7 +25,7 @@ extension Journeys {
                 let account = try await gateways[1].finished(message, of: .garden)
 
                 #expect(account.addsUp)
-                #expect(account.endings == ["accepted": live.count, "unregistered": dead.count])
+                #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])
                 #expect(try await gateways[0].account(message, of: .garden) == account)
                 #expect(try await world.production.receipts(of: live) == .onceEach(live.count))
                 #expect(try await gateways[1].feedback(.garden).count == dead.count)
@@ -40,7 +40,7 @@ extension Journeys {
             let tokens = (0..<200).map { "live-\($0)-0000000000000000" }
             try await World.within(settings: settings) { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
-                try await world.furnish(.garden, [], through: gateways[0])
+                try await world.fill(.garden, [], through: gateways[0])
                 try await gateways[0].api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
                 try await gateways[0].registerFCM(tokens)
                 // One takes all of a message this small before the other has looked: each is to have one.
@@ -65,7 +65,10 @@ extension Journeys {
                     }
                 }
                 for message in messages {
-                    #expect(try await gateways[1].finished(message, of: .garden).endings == ["accepted": tokens.count])
+                    #expect(
+                        try await gateways[1].finished(message, of: .garden).terminalCounts == [
+                            "accepted": tokens.count
+                        ])
                 }
 
                 var arrivals: [WallInstant] = []

@@ -42,7 +42,7 @@ extension Journeys {
         func drained() async throws {
             try await Self.within { world in
                 let old = try await world.gateway(.previous)
-                try await Self.furnish(world, through: old)
+                try await Self.fill(world, through: old)
                 let traffic = Traffic(at: [old])
                 // Of the older one's log, while the newer one migrates under its hands.
                 let migration = Mutex(0..<0)
@@ -51,9 +51,9 @@ extension Journeys {
                     let before = old.logLines.count
                     let new = try await world.gateway()
                     migration.withLock { $0 = before..<old.logLines.count }
-                    traffic.doors = [old, new]
+                    traffic.gateways = [old, new]
                     let messages = try await Self.broadcast(world, old, new)
-                    traffic.doors = [new]
+                    traffic.gateways = [new]
                     old.program.kill(SIGTERM)
                     #expect(try await old.program.end() == .exited(0), "\(old.program.loggedLast)")
                     try await Self.expectAll(messages, world, new, repeatsMax: 0)
@@ -68,7 +68,7 @@ extension Journeys {
             try await Self.within { world in
                 try await world.migrate()
                 let old = try await world.gateway(.previous)
-                try await Self.furnish(world, through: old)
+                try await Self.fill(world, through: old)
                 let new = try await world.gateway()
                 let traffic = Traffic(at: [old, new])
                 try await traffic.flows(until: { traffic in
@@ -76,7 +76,7 @@ extension Journeys {
                     let messages = try await Self.broadcast(world, old, new)
                     let settled = try await Self.settled(world)
                     old.program.kill(SIGKILL)
-                    traffic.doors = [new]
+                    traffic.gateways = [new]
                     #expect(try await old.program.end() == .killed(signal: SIGKILL))
                     // What both had in hand then: some of it is the newer one's, which repeats nothing.
                     let unsettled = await world.acceptedCount() - settled
@@ -111,7 +111,7 @@ extension Journeys {
 
                 let new = try await world.gateway()
                 let account = try await new.finished(call, of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": 1])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": 1])
                 try await new.stopGently()
             }
         }
@@ -120,8 +120,8 @@ extension Journeys {
             try await World.within(settings: settings, production: .init(streamLimit: UInt32(streamLimit)), body)
         }
 
-        private static func furnish(_ world: World, through gateway: Gateway) async throws {
-            try await world.furnish(.garden, mixed + dead, through: gateway)
+        private static func fill(_ world: World, through gateway: Gateway) async throws {
+            try await world.fill(.garden, mixed + dead, through: gateway)
             let sandbox = App(slug: "garden", environment: "sandbox", keyID: "GARDENDEV1")
             try await world.activateToken(for: sandbox, through: gateway)
             try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
@@ -131,7 +131,7 @@ extension Journeys {
             try await gateway.api.expect(
                 200, "POST", "/v1/apps/garden/devices/import", lines.joined(separator: "\n") + "\n",
                 contentType: "application/x-ndjson")
-            try await world.furnish(.forest, Traffic.correspondents, through: gateway)
+            try await world.fill(.forest, Traffic.correspondents, through: gateway)
         }
 
         /// One from each, and time until both have parcels of them in their hands and much is still to do.
@@ -169,7 +169,9 @@ extension Journeys {
                 let account = try await gateway.finished(message, of: .garden)
                 #expect(account.addsUp, "\(account)")
                 #expect(account.outcomes["accepted"] ?? 0 >= 2 * liveCount, "\(account)")
-                #expect(Set(account.endings.keys).isSubset(of: ["accepted", "unregistered", "rejected"]), "\(account)")
+                #expect(
+                    Set(account.terminalCounts.keys).isSubset(of: ["accepted", "unregistered", "rejected"]),
+                    "\(account)")
                 #expect(account.outcomes["rejected"] ?? 0 <= misplacedCount, "\(account)")
             }
             let receipts = [
@@ -199,7 +201,7 @@ extension Journeys {
             let names = misplaced.map { #""\#($0.installation)""# }.joined(separator: ", ")
             let message = try await gateway.send(.garden, audience: #"{"installations": [\#(names)]}"#)
             let account = try await gateway.finished(message, of: .garden)
-            #expect(account.addsUp && account.endings == ["accepted": misplacedCount], "\(account)")
+            #expect(account.addsUp && account.terminalCounts == ["accepted": misplacedCount], "\(account)")
         }
 
         /// After all is over: what went on at the doors, and what the older one thought of it.
@@ -208,7 +210,7 @@ extension Journeys {
         private static func expect(
             _ traffic: Traffic, _ old: Gateway, _ world: World, migration: Range<Int> = 0..<0
         ) async throws {
-            let gateway = try #require(traffic.doors.first)
+            let gateway = try #require(traffic.gateways.first)
             try await traffic.expectRegistrations()
             try await traffic.expectMessages(at: world.sandbox)
             try await traffic.expectFeed()

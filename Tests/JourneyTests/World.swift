@@ -50,7 +50,7 @@ final class World: Sendable {
             await world.stopGatewaysServer()
             defer { RunEvidence.keep(logsBelow: folder.path(percentEncoded: false)) }
             try outcome.get()
-            let secrets = try world.toldSecrets()
+            let secrets = try world.leakedSecrets()
             #expect(secrets == [], "the gateways' logs tell nobody's secrets")
         }
     }
@@ -112,7 +112,7 @@ final class World: Sendable {
     func command(
         _ arguments: [String], tool: String = "carillon", _ gateway: Gateway, key: String? = nil,
         alsoSettings others: [String: String] = [:]
-    ) async throws -> (code: Int32, printed: String, said: String) {
+    ) async throws -> (code: Int32, printed: String, input: String) {
         let own = ["URL": gateway.api.base.absoluteString, "KEY": key ?? adminKey, "APP": "garden"]
         let settings = others.merging(own) { _, own in own }
         let program = try Program(arguments, tool: tool, settings: settings, logs: folder)
@@ -151,7 +151,7 @@ final class World: Sendable {
     ) async throws -> Gateway {
         let program =
             try network.map { network in
-                var own = ["LISTEN": network.door.inside + ":0"]
+                var own = ["LISTEN": network.portCable.inside + ":0"]
                 if case .on(let server, let name) = database { own["DATABASE_URL"] = server.farURL(name) }
                 if let address { own["APNS_PRODUCTION_URL"] = production.url(at: address) }
                 let settings = settings.merging(own) { _, new in new }
@@ -181,15 +181,15 @@ final class World: Sendable {
     }
 
     /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log. Empty.
-    private func toldSecrets() throws -> [String] {
+    private func leakedSecrets() throws -> [String] {
         let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         return try files.flatMap { file in
             // What a command prints of a message is what it was asked for.
-            let told = file.pathExtension == "out" ? secrets.filter { $0 != "Twelve o'clock" } : secrets
+            let reported = file.pathExtension == "out" ? secrets.filter { $0 != "Twelve o'clock" } : secrets
             guard ["log", "out"].contains(file.pathExtension) else { return [String]() }
             let text = try String(contentsOf: file, encoding: .utf8)
-            return told.filter { text.contains($0) }
+            return reported.filter { text.contains($0) }
         }
     }
 
@@ -213,7 +213,7 @@ final class World: Sendable {
     }
 
     /// An app with a signing key and its devices.
-    func furnish(_ app: App, _ devices: [Device], through gateway: Gateway) async throws {
+    func fill(_ app: App, _ devices: [Device], through gateway: Gateway) async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
         try await activateToken(for: app, through: gateway)
         try await gateway.register(devices, of: app)

@@ -5,7 +5,7 @@ import Testing
 extension Journeys {
     @Suite("Devices that were registered in the wrong environment")
     struct WrongEnvironmentTests {
-        private static let atHome = [Device](.live, 40)
+        private static let atOrigin = [Device](.live, 40)
         private static let inSandbox = [Device](.sandboxOnly, 300)
         private static let nowhere = [Device](.bad, 4)
 
@@ -13,12 +13,12 @@ extension Journeys {
         func found() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.atHome + Self.inSandbox + Self.nowhere, through: gateway)
+                try await world.fill(.garden, Self.atOrigin + Self.inSandbox + Self.nowhere, through: gateway)
                 try await world.activateToken(for: .gardenInSandbox, through: gateway)
                 let first = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(first.addsUp && first.endings == ["accepted": 340, "rejected": 4])
+                #expect(first.addsUp && first.terminalCounts == ["accepted": 340, "rejected": 4])
                 #expect(try await world.sandbox.receipts(of: Self.inSandbox) == .onceEach(300))
-                #expect(try await world.production.receipts(of: Self.atHome) == .onceEach(40))
+                #expect(try await world.production.receipts(of: Self.atOrigin) == .onceEach(40))
                 // One request in each environment, under one id.
                 for device in [Self.inSandbox[0], Self.inSandbox[299], Self.nowhere[0]] {
                     let there = try #require(await world.sandbox.simulator.received(device.deviceToken).first)
@@ -26,7 +26,7 @@ extension Journeys {
                     #expect(here.map(\.reason) == ["BadDeviceToken"] && here.map(\.apnsID) == [there.apnsID])
                     #expect(try here.map { try $0.badge() } == [there.badge()])
                 }
-                try await Self.checkStories(first.id, gateway)
+                try await Self.checkHistories(first.id, gateway)
                 let feed = try await gateway.feedback(.garden)
                 try Self.checkFeed(feed)
 
@@ -38,7 +38,7 @@ extension Journeys {
                 let refused = await world.production.simulator.summary().refused("BadDeviceToken")
                 #expect(refused == 304)
                 let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(second.addsUp && second.endings == ["accepted": 340, "rejected": 4])
+                #expect(second.addsUp && second.terminalCounts == ["accepted": 340, "rejected": 4])
                 #expect(await world.production.simulator.summary().refused("BadDeviceToken") == refused + 4)
                 #expect(await world.sandbox.simulator.summary().refused("BadDeviceToken") == 4)
                 #expect(await world.sandbox.simulator.received(Self.inSandbox[299].deviceToken).count == 2)
@@ -55,13 +55,13 @@ extension Journeys {
             let found = feed.filter { $0.verdict == "environment_changed" }
             #expect(found.allSatisfy { $0.from == "production" && $0.to == "sandbox" && $0.reason == "accepted" })
             #expect(found.map(\.installation).sorted() == inSandbox.map(\.installation).sorted())
-            let doubted = feed.filter { $0.verdict == "suspected" }
-            #expect(doubted.map(\.installation).sorted() == nowhere.map(\.installation).sorted())
-            #expect(feed.count == found.count + doubted.count)
+            let suspected = feed.filter { $0.verdict == "suspected" }
+            #expect(suspected.map(\.installation).sorted() == nowhere.map(\.installation).sorted())
+            #expect(feed.count == found.count + suspected.count)
         }
 
-        private static func checkStories(_ message: String, _ gateway: Gateway) async throws {
-            struct Story: Decodable {
+        private static func checkHistories(_ message: String, _ gateway: Gateway) async throws {
+            struct DeviceHistory: Decodable {
                 struct Step: Decodable, Equatable {
                     let step: String
                     var reason: String?
@@ -72,19 +72,19 @@ extension Journeys {
             }
             struct Seen: Decodable { let environment: String }
             let (lost, found) = (nowhere[0].installation, inSandbox[7].installation)
-            let stories = "/v1/apps/garden/messages/\(message)/devices/"
-            let elsewhere = Story.Step(
+            let histories = "/v1/apps/garden/messages/\(message)/devices/"
+            let elsewhere = DeviceHistory.Step(
                 step: "goes_on", reason: "other_environment", environment: "production", attempts: 1)
-            let reached = try await gateway.api.expect(200, "GET", stories + found).decoded(Story.self)
+            let reached = try await gateway.api.expect(200, "GET", histories + found).decoded(DeviceHistory.self)
             #expect(
                 reached.steps.dropFirst() == [
-                    elsewhere, Story.Step(step: "accepted", environment: "sandbox", attempts: 2),
+                    elsewhere, DeviceHistory.Step(step: "accepted", environment: "sandbox", attempts: 2),
                 ])
-            let refused = try await gateway.api.expect(200, "GET", stories + lost).decoded(Story.self)
+            let refused = try await gateway.api.expect(200, "GET", histories + lost).decoded(DeviceHistory.self)
             #expect(
                 refused.steps.dropFirst() == [
                     elsewhere,
-                    Story.Step(step: "rejected", reason: "BadDeviceToken", environment: "sandbox", attempts: 2),
+                    DeviceHistory.Step(step: "rejected", reason: "BadDeviceToken", environment: "sandbox", attempts: 2),
                 ])
             for (installation, environment) in [(found, "sandbox"), (lost, "production")] {
                 let seen = try await gateway.api.expect(200, "GET", "/v1/apps/garden/devices/\(installation)")
@@ -97,7 +97,7 @@ extension Journeys {
         func blocked() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
-                try await world.furnish(.garden, Self.atHome + Self.inSandbox, through: gateway)
+                try await world.fill(.garden, Self.atOrigin + Self.inSandbox, through: gateway)
                 try await world.activateToken(for: .gardenInSandbox, through: gateway)
                 try await world.database { pool in
                     try await pool.script(
@@ -107,7 +107,7 @@ extension Journeys {
                         """)
                 }
                 let account = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-                #expect(account.addsUp && account.endings == ["accepted": 40, "rejected": 300])
+                #expect(account.addsUp && account.terminalCounts == ["accepted": 40, "rejected": 300])
                 #expect(await world.sandbox.simulator.received(Self.inSandbox[0].deviceToken).isEmpty)
                 try await gateway.stopGently()
             }

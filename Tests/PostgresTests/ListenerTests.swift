@@ -4,7 +4,7 @@ import Reactor
 import TestSupport
 import Testing
 
-private func say(_ pool: PostgresPool, _ channel: String, _ payload: String) async throws {
+private func write(_ pool: PostgresPool, _ channel: String, _ payload: String) async throws {
     _ = try await pool.run(
         query("SELECT pg_notify($1, $2)") {
             $0.text(channel)
@@ -32,29 +32,29 @@ private func withListener(
 }
 
 extension ListenerEvent {
-    fileprivate var said: PostgresNotification? {
-        if case .notification(let said) = self { said } else { nil }
+    fileprivate var input: PostgresNotification? {
+        if case .notification(let input) = self { input } else { nil }
     }
 }
 
 @Suite("A listener")
 struct ListenerTests {
     @Test("says when it listens, and hears its channels, whatever they are called")
-    func hears() async throws {
+    func receives() async throws {
         try await withPool { pool in
             let channel = uniqueName("Parcels \"due\"")
             try await withListener(try await SharedServer.settings(), [channel, "other"]) { events in
                 #expect(await events.next() == .listening)
-                try await say(pool, "nobody_hears", "x")
-                try await say(pool, channel, "app 7, route 3")
-                try await say(pool, channel, "")
-                let first = try #require(await events.next()?.said)
+                try await write(pool, "nobody_hears", "x")
+                try await write(pool, channel, "app 7, route 3")
+                try await write(pool, channel, "")
+                let first = try #require(await events.next()?.input)
                 #expect((first.channel, first.payload) == (channel, "app 7, route 3"))
-                #expect(try #require(await events.next()?.said).payload == "")
+                #expect(try #require(await events.next()?.input).payload == "")
                 #expect(await pool.owns(first.sender), "it said it")
                 try await withPool { other in
-                    try await say(other, channel, "from elsewhere")
-                    let second = try #require(await events.next()?.said)
+                    try await write(other, channel, "from elsewhere")
+                    let second = try #require(await events.next()?.input)
                     #expect(await other.owns(second.sender))
                     #expect(await !pool.owns(second.sender), "another one said it")
                 }
@@ -71,8 +71,8 @@ struct ListenerTests {
                     await server.stop()
                     _ = try await server.start()
                     #expect(await events.next() == .listening)
-                    try await say(pool, "news", "after")
-                    #expect(try #require(await events.next()?.said).payload == "after")
+                    try await write(pool, "news", "after")
+                    #expect(try #require(await events.next()?.input).payload == "after")
                 }
             }
         }
@@ -91,16 +91,16 @@ struct ListenerTests {
                             $0.int32(Int32(hundred * 100))
                         })
                 }
-                var heard = 0
-                var wasTold = false
-                while !wasTold || heard == 0 {
+                var received = 0
+                var wasReported = false
+                while !wasReported || received == 0 {
                     switch await events.next() {
-                    case .listening: wasTold = true
-                    case .notification: heard += 1
+                    case .listening: wasReported = true
+                    case .notification: received += 1
                     case nil: return
                     }
                 }
-                #expect(wasTold && heard < 3_000)
+                #expect(wasReported && received < 3_000)
             }
         }
     }

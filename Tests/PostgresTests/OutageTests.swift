@@ -35,7 +35,7 @@ struct OutageTests {
     }
 
     @Test("lets callers who may wait through a restart pass without an error")
-    func patience() async throws {
+    func timeout() async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
                 _ = try await pool.run(query("SELECT 1"))
@@ -230,8 +230,8 @@ struct StrangePeerTests {
             nil, "", "HTTP/1.1 400 Bad Request\r\n\r\n", "S", "N", "R\u{0}\u{0}\u{0}\u{8}\u{0}\u{0}\u{0}\u{0}nonsense",
             "E\u{0}\u{0}\u{0}\u{9}", "\u{0}\u{0}\u{0}\u{0}", "Z\u{0}\u{0}\u{0}\u{5}I",
         ] as [String?])
-    func garbage(words: String?) async throws {
-        let peer = try StrangePeer(words.map { Array($0.utf8) })
+    func garbage(text: String?) async throws {
+        let peer = try StrangePeer(text.map { Array($0.utf8) })
         defer { peer.stop() }
         var settings = try PostgresSettings(parsing: "postgres://somebody:hunter2@localhost:\(peer.port)/nothing")
         settings.connectTimeout = .milliseconds(300)
@@ -267,7 +267,7 @@ private final class StrangePeer: Sendable {
     let port: UInt16
     private let listening: Int32
 
-    init(_ words: [UInt8]?) throws {
+    init(_ text: [UInt8]?) throws {
         let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -282,7 +282,7 @@ private final class StrangePeer: Sendable {
         try #require(isBound)
         port = UInt16(bigEndian: address.sin_port)
         self.listening = listening
-        Thread.detach { StrangePeer.serve(listening, words) }
+        Thread.detach { StrangePeer.serve(listening, text) }
     }
 
     func stop() {
@@ -290,13 +290,13 @@ private final class StrangePeer: Sendable {
         close(listening)
     }
 
-    private static func serve(_ listening: Int32, _ words: [UInt8]?) {
+    private static func serve(_ listening: Int32, _ text: [UInt8]?) {
         var taken: [Int32] = []
         while true {
             let connection = accept(listening, nil, nil)
             if connection < 0 { break }
             taken.append(connection)
-            if let words { _ = unsafe send(connection, words, words.count, Int32(MSG_NOSIGNAL)) }
+            if let text { _ = unsafe send(connection, text, text.count, Int32(MSG_NOSIGNAL)) }
         }
         for connection in taken { close(connection) }
     }

@@ -71,9 +71,9 @@ struct BusyPoolTests {
 
     @Test("closes after its conversations, and turns away who comes later")
     func closes() async throws {
-        try await withPool { keeper in
+        try await withPool { service in
             try await withPool { pool in
-                let (slow, closing) = try await whileLocked(keeper) { lock in
+                let (slow, closing) = try await whileLocked(service) { lock in
                     let slow = Task { try await pool.run(takeLock(lock)).rowCount }
                     try await eventually("lent") { await pool.census().busy == 1 }
                     let closing = Task { await pool.close() }
@@ -182,23 +182,23 @@ struct DeadlineTests {
 }
 
 @Suite("The pool's decisions")
-struct PoolBookTests {
+struct PoolMachineTests {
     private let start = MonotonicInstant(nanoseconds: 0)
 
     @Test("dial for each caller up to the bound, and lend in the order of arrival")
     func lend() {
-        var book = PoolBook(small(2, waiters: 9))
-        let first = book.wait(start)
-        let second = book.wait(start)
-        let third = book.wait(start)
+        var machine = PoolMachine(small(2, waiters: 9))
+        let first = machine.wait(start)
+        let second = machine.wait(start)
+        let third = machine.wait(start)
         #expect(first.actions == [.dial(2)] && second.actions == [.dial(4)] && third.actions == [])
-        #expect(book.opened(4, start) == [.lend(4, to: first.waiter)])
-        #expect(book.returned(4, isReusable: true, start) == [.lend(4, to: second.waiter)])
-        #expect(book.returned(4, isReusable: false, start) == [.close(4)])
-        #expect(book.opened(2, start) == [.lend(2, to: third.waiter)])
-        #expect(book.returned(2, isReusable: true, start) == [])
-        #expect(book.takeIdle() == 2)
-        #expect(book.takeIdle() == nil)
+        #expect(machine.opened(4, start) == [.lend(4, to: first.waiter)])
+        #expect(machine.returned(4, isReusable: true, start) == [.lend(4, to: second.waiter)])
+        #expect(machine.returned(4, isReusable: false, start) == [.close(4)])
+        #expect(machine.opened(2, start) == [.lend(2, to: third.waiter)])
+        #expect(machine.returned(2, isReusable: true, start) == [])
+        #expect(machine.takeIdle() == 2)
+        #expect(machine.takeIdle() == nil)
     }
 
     @Test("dial with one connection only while the server is gone, twice as late each time up to the ceiling")
@@ -206,23 +206,23 @@ struct PoolBookTests {
         var settings = small(8, waiters: 9)
         settings.backoffFloor = .milliseconds(100)
         settings.backoffCeiling = .milliseconds(400)
-        var book = PoolBook(settings)
+        var machine = PoolMachine(settings)
         var now = start
-        var dial = book.wait(now).actions
+        var dial = machine.wait(now).actions
         var waits: [Duration] = []
         for _ in 0..<4 {
             guard case .dial(let number) = dial.first else {
                 Issue.record("no dial: \(dial)")
                 return
             }
-            let actions = book.dialFailed(number, .unreachable, chance: 1, now)
+            let actions = machine.dialFailed(number, .unreachable, chance: 1, now)
             guard case .wake(let at) = actions.first else {
                 Issue.record("no wake-up: \(actions)")
                 return
             }
             waits.append(at - now)
             now = at
-            dial = book.wake(now)
+            dial = machine.wake(now)
             #expect(dial.count == 1)
         }
         #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(400)])
@@ -230,23 +230,23 @@ struct PoolBookTests {
 
     @Test("turn callers away at once where waiting would not help")
     func wrongPassword() {
-        var book = PoolBook(small(2))
-        let caller = book.wait(start)
-        let reason = UnavailableReason.turnedAway(.invalidPassword)
+        var machine = PoolMachine(small(2))
+        let caller = machine.wait(start)
+        let reason = UnavailableReason.rejected(.invalidPassword)
         #expect(
-            book.dialFailed(2, reason, chance: 0, start) == [.refuse(caller.waiter, .unavailable(reason))])
+            machine.dialFailed(2, reason, chance: 0, start) == [.refuse(caller.waiter, .unavailable(reason))])
     }
 
     @Test("replace a connection that has grown old")
     func age() {
         var settings = small(1)
         settings.ageMax = .seconds(10)
-        var book = PoolBook(settings)
-        _ = book.wait(start)
-        _ = book.opened(2, start)
-        #expect(book.returned(2, isReusable: true, start + .seconds(9)) == [])
-        #expect(book.takeIdle() == 2)
-        #expect(book.returned(2, isReusable: true, start + .seconds(11)) == [.close(2)])
-        #expect(book.isEmpty)
+        var machine = PoolMachine(settings)
+        _ = machine.wait(start)
+        _ = machine.opened(2, start)
+        #expect(machine.returned(2, isReusable: true, start + .seconds(9)) == [])
+        #expect(machine.takeIdle() == 2)
+        #expect(machine.returned(2, isReusable: true, start + .seconds(11)) == [.close(2)])
+        #expect(machine.isEmpty)
     }
 }

@@ -77,14 +77,14 @@ struct PrivateServerTests {
     @Test("is started again by its keeper when it dies", .timeLimit(.minutes(5)))
     func kept() async throws {
         try await withOwnServer { server, settings, _ in
-            let news = Mutex<[PrivateServer.News]>([])
-            let keeper = Task { await server.keepRunning { one in news.withLock { $0.append(one) } } }
+            let news = Mutex<[PrivateServer.Event]>([])
+            let service = Task { await server.keepRunning { one in news.withLock { $0.append(one) } } }
             let process = try #require(await server.processID)
             kill(process, SIGKILL)
             try await eventually("started again") { await server.processID != process }
             try await withPool(settings) { pool in _ = try await pool.run(query("SELECT 1")) }
             await server.stop()
-            await keeper.value
+            await service.value
             #expect(news.withLock { $0 } == [.ended, .runsAgain])
         }
     }

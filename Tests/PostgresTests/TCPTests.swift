@@ -35,13 +35,13 @@ private func outcome(_ url: String) async throws -> PostgresError? {
 /// Both ends of a connection that a cable has cut find out by themselves, in seconds.
 private func expectVigilance(_ url: String) async throws {
     try await withPool(try PostgresSettings(parsing: url)) { pool in
-        let told = try await pool.run(
+        let reported = try await pool.run(
             query(
                 """
                 SELECT concat_ws(' ', current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'),
                     current_setting('tcp_keepalives_count'), current_setting('tcp_user_timeout'))
                 """))
-        #expect(try told.text(0, 0) == "10 5 3 25000")
+        #expect(try reported.text(0, 0) == "10 5 3 25000")
     }
 }
 
@@ -66,13 +66,13 @@ struct TCPTests {
             #expect(try await outcome("postgres://anna:hunter2@no-such-host.invalid,\(place)/carillon") == nil)
             #expect(
                 try await outcome("postgres://anna:hunter3@\(place)/carillon")
-                    == .unavailable(.turnedAway(.invalidPassword)))
+                    == .unavailable(.rejected(.invalidPassword)))
             #expect(
                 try await outcome("postgres://anna:hunter2@\(place)/nothing")
-                    == .unavailable(.turnedAway(.databaseMissing)))
+                    == .unavailable(.rejected(.databaseMissing)))
             #expect(
                 try await outcome("postgres://bert:hunter2@\(place)/carillon")
-                    == .unavailable(.turnedAway(.invalidAuthorization)))
+                    == .unavailable(.rejected(.invalidAuthorization)))
             try await expectVigilance("postgres://anna:hunter2@\(place)/carillon")
         }
     }

@@ -8,7 +8,7 @@ struct MessageProgressTests {
     private func progress(
         _ state: MessageState = .sending, audience: Int64? = 1_000, parts: [ProviderProgress], waits: [PushWait] = [],
         lastDue: WallInstant? = nil, rate: Int32? = nil, found: [ProviderAccount] = [], nameless: Int64 = 0,
-        walked: Double? = nil
+        scanned: Double? = nil
     ) -> MessageProgress {
         let ended = found.reduce(nameless) { $0 + $1.members - $1.pending }
         let account = MessageAccount(
@@ -16,7 +16,7 @@ struct MessageProgressTests {
             finishedAt: nil, audience: audience, outcomes: [ended], pending: found.reduce(0) { $0 + $1.pending },
             reasons: [], providers: found, ratePerSecond: rate)
         return MessageProgress(
-            account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue, walked: walked)
+            account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue, scanned: scanned)
     }
 
     private func found(_ provider: Provider = .apns, ended: Int64, pending: Int64) -> ProviderAccount {
@@ -49,11 +49,11 @@ struct MessageProgressTests {
         // A tenth of the way: 3,000 of one provider and 1,000 of the other are found, 27,000 and 9,000 are to come.
         let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
         let accounts = [found(ended: 500, pending: 2_500), found(.fcm, ended: 500, pending: 500)]
-        let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, walked: 0.1)
+        let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, scanned: 0.1)
         #expect(early.estimatedAudience == 40_007, "whoever is unknown was counted whole at the beginning")
         #expect(early.estimatedEnd == Self.noon + .seconds(380))
-        let paced = progress(.planning, audience: nil, parts: parts, rate: 10, found: accounts, walked: 0.1)
-        #expect(paced.estimatedEnd == Self.noon + .seconds(3_900))
+        let rateLimited = progress(.planning, audience: nil, parts: parts, rate: 10, found: accounts, scanned: 0.1)
+        #expect(rateLimited.estimatedEnd == Self.noon + .seconds(3_900))
         let known = progress(audience: 4_007, parts: parts, found: accounts)
         #expect(known.estimatedAudience == 4_007 && known.estimatedEnd == Self.noon + .seconds(25))
     }
@@ -63,18 +63,19 @@ struct MessageProgressTests {
         let accounts = [found(ended: 500, pending: 500), found(.fcm, ended: 100, pending: 0)]
         let slow = part(ready: 500, answered: 1_000)
         let one = progress(
-            .planning, audience: nil, parts: [slow, part(.fcm, answered: nil)], found: accounts, walked: 0.5)
+            .planning, audience: nil, parts: [slow, part(.fcm, answered: nil)], found: accounts, scanned: 0.5)
         #expect(one.estimatedEnd == Self.noon + .seconds(15))
         let all = progress(
-            .planning, audience: nil, parts: [part(answered: nil)], found: [found(ended: 100, pending: 0)], walked: 0.5)
+            .planning, audience: nil, parts: [part(answered: nil)], found: [found(ended: 100, pending: 0)], scanned: 0.5
+        )
         #expect(all.estimatedAudience == 200 && all.estimatedEnd == nil)
     }
 
     @Test("concludes nothing from a fiftieth of the way, from nobody, or where there is no way")
     func littleWalked() {
-        func sees(_ walked: Double?, _ accounts: [ProviderAccount]) -> Bool {
+        func sees(_ scanned: Double?, _ accounts: [ProviderAccount]) -> Bool {
             let parts = accounts.map { part($0.provider, ready: $0.pending, answered: 1_000) }
-            let early = progress(.planning, audience: nil, parts: parts, found: accounts, walked: walked)
+            let early = progress(.planning, audience: nil, parts: parts, found: accounts, scanned: scanned)
             #expect((early.estimatedEnd != nil) == (early.estimatedAudience != nil))
             return early.estimatedAudience != nil
         }
@@ -89,7 +90,7 @@ struct MessageProgressTests {
         #expect(progress(parts: parts).estimatedEnd != nil)
         #expect(progress(.planning, audience: nil, parts: parts).estimatedEnd == nil)
         #expect(progress(.paused, parts: parts).estimatedEnd == nil)
-        for cause in [PushWait.Cause.held, .credential, .credentialRefused, .unreachable, .throttled] {
+        for cause in [PushWait.Cause.onHold, .credential, .credentialRefused, .unreachable, .throttled] {
             #expect(progress(parts: parts, waits: [wait(cause)]).estimatedEnd == nil)
         }
         #expect(progress(parts: [part(ready: 100, answered: 0)]).estimatedEnd == nil)
@@ -157,8 +158,8 @@ struct MessageProgressTests {
     @Test("is no news, and a count is")
     func news() {
         let before = progress(parts: [part(ready: 100, answered: 1_000)])
-        #expect(before.tellsTheSame(as: progress(parts: [part(ready: 100, answered: 900)])))
-        #expect(!before.tellsTheSame(as: progress(parts: [part(ready: 99, answered: 1_000)])))
-        #expect(!before.tellsTheSame(as: progress(.paused, parts: [part(ready: 100, answered: 1_000)])))
+        #expect(before.isSame(as: progress(parts: [part(ready: 100, answered: 900)])))
+        #expect(!before.isSame(as: progress(parts: [part(ready: 99, answered: 1_000)])))
+        #expect(!before.isSame(as: progress(.paused, parts: [part(ready: 100, answered: 1_000)])))
     }
 }

@@ -16,9 +16,9 @@ private actor Pinned: PinnedActor {
 }
 
 /// Notes what a loop tells it. Lives on the loop.
-private final class Notebook: TimerHandler, TurnHandler, ReadinessHandler {
+private final class EventRecorder: TimerHandler, TickHandler, ReadinessHandler {
     var tags: [UInt64] = []
-    var turns = 0
+    var ticks = 0
     var readiness: [Readiness] = []
     var onTimer: (UInt64) -> Void = { _ in }
     var onReady: (Int32) -> Void = { _ in }
@@ -27,7 +27,7 @@ private final class Notebook: TimerHandler, TurnHandler, ReadinessHandler {
         tags.append(tag)
         onTimer(tag)
     }
-    func turnEnds() { turns += 1 }
+    func tickEnds() { ticks += 1 }
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
         self.readiness.append(readiness)
         onReady(descriptor)
@@ -91,16 +91,16 @@ struct ReactorLoopTests {
         defer { loop.stop() }
         let tags: [UInt64] = try await withCheckedThrowingContinuation { continuation in
             loop.perform {
-                let notebook = Notebook()
+                let recorder = EventRecorder()
                 let start = loop.now
-                _ = loop.schedule(at: start + .milliseconds(20), tag: 3, notebook)
-                _ = loop.schedule(at: start + .milliseconds(5), tag: 1, notebook)
-                _ = loop.schedule(at: start + .milliseconds(5), tag: 2, notebook)
-                let cancelled = loop.schedule(at: start + .milliseconds(6), tag: 99, notebook)
+                _ = loop.schedule(at: start + .milliseconds(20), tag: 3, recorder)
+                _ = loop.schedule(at: start + .milliseconds(5), tag: 1, recorder)
+                _ = loop.schedule(at: start + .milliseconds(5), tag: 2, recorder)
+                let cancelled = loop.schedule(at: start + .milliseconds(6), tag: 99, recorder)
                 loop.cancel(cancelled)
                 loop.cancel(cancelled)
-                notebook.onTimer = { [unowned notebook] in
-                    if $0 == 3 { continuation.resume(returning: notebook.tags) }
+                recorder.onTimer = { [unowned recorder] in
+                    if $0 == 3 { continuation.resume(returning: recorder.tags) }
                 }
             }
         }
@@ -113,10 +113,10 @@ struct ReactorLoopTests {
         defer { loop.stop() }
         let late: Duration = try await withCheckedThrowingContinuation { continuation in
             loop.perform {
-                let notebook = Notebook()
+                let recorder = EventRecorder()
                 let deadline = Clocks.monotonicNow() + .microseconds(2_300)
-                _ = loop.schedule(at: deadline, tag: 1, notebook)
-                notebook.onTimer = { _ in continuation.resume(returning: Clocks.monotonicNow() - deadline) }
+                _ = loop.schedule(at: deadline, tag: 1, recorder)
+                recorder.onTimer = { _ in continuation.resume(returning: Clocks.monotonicNow() - deadline) }
             }
         }
         #expect(late >= .zero)
@@ -126,14 +126,14 @@ struct ReactorLoopTests {
     func turnEnd() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
-        let notebook = try await onLoop(loop) { () -> UnsafeBox<Notebook> in
-            let notebook = Notebook()
-            loop.atEndOfTurn(notebook)
-            #expect(notebook.turns == 0)
-            return UnsafeBox(notebook)
+        let recorder = try await onLoop(loop) { () -> UnsafeBox<EventRecorder> in
+            let recorder = EventRecorder()
+            loop.atEndOfTick(recorder)
+            #expect(recorder.ticks == 0)
+            return UnsafeBox(recorder)
         }
-        try await onLoop(loop) { #expect(notebook.value.turns == 1) }
-        try await onLoop(loop) { #expect(notebook.value.turns == 1) }
+        try await onLoop(loop) { #expect(recorder.value.ticks == 1) }
+        try await onLoop(loop) { #expect(recorder.value.ticks == 1) }
     }
 
     @Test("runs what was handed over before it was stopped")
@@ -161,7 +161,7 @@ struct TimerHeapTests {
         defer { loop.stop() }
         let (fired, expected): ([UInt64], [UInt64]) = try await withCheckedThrowingContinuation { continuation in
             loop.perform {
-                let notebook = Notebook()
+                let recorder = EventRecorder()
                 var state = seed
                 func chance(_ bound: UInt64) -> UInt64 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -171,7 +171,7 @@ struct TimerHeapTests {
                 let base = loop.now.nanoseconds - 1_000_000
                 for tag in 0..<2_000 as Range<UInt64> {
                     let deadline = base + Int64(chance(500))
-                    let id = loop.schedule(at: MonotonicInstant(nanoseconds: deadline), tag: tag, notebook)
+                    let id = loop.schedule(at: MonotonicInstant(nanoseconds: deadline), tag: tag, recorder)
                     alive.append((id, deadline, tag))
                     if chance(3) == 0 {
                         let victim = alive.remove(at: Int(chance(UInt64(alive.count))))
@@ -179,9 +179,9 @@ struct TimerHeapTests {
                     }
                 }
                 let expected = alive.sorted { ($0.deadline, $0.tag) < ($1.deadline, $1.tag) }.map(\.tag)
-                notebook.onTimer = { [unowned notebook] _ in
-                    if notebook.tags.count == expected.count {
-                        continuation.resume(returning: (notebook.tags, expected))
+                recorder.onTimer = { [unowned recorder] _ in
+                    if recorder.tags.count == expected.count {
+                        continuation.resume(returning: (recorder.tags, expected))
                     }
                 }
             }

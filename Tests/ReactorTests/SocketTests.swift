@@ -44,7 +44,7 @@ private final class Collector: ReadinessHandler {
 private final class Sender: ReadinessHandler {
     let loop: ReactorLoop
     let socket: StreamSocket
-    var rest: ArraySlice<UInt8>
+    var remaining: ArraySlice<UInt8>
     var failure: ReactorError?
     let finish: (ReactorError?) -> Void
 
@@ -53,7 +53,7 @@ private final class Sender: ReadinessHandler {
     ) throws {
         self.loop = loop
         self.finish = finish
-        rest = bytes[...]
+        remaining = bytes[...]
         socket = try StreamSocket.connect(to: address)
         try loop.watch(socket.descriptor, .write, self)
     }
@@ -61,10 +61,10 @@ private final class Sender: ReadinessHandler {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
         do throws(ReactorError) {
             try socket.connectResult()
-            while !rest.isEmpty {
-                let count = try socket.write(rest.span)
+            while !remaining.isEmpty {
+                let count = try socket.write(remaining.span)
                 if count == 0 { return }
-                rest = rest.dropFirst(count)
+                remaining = remaining.dropFirst(count)
             }
         } catch {
             failure = error
@@ -172,13 +172,13 @@ struct StaleReadinessTests {
     final class Pair: ReadinessHandler {
         let loop: ReactorLoop
         let sockets: [StreamSocket]
-        var told: [Int32] = []
+        var reported: [Int32] = []
         init(_ loop: ReactorLoop, _ sockets: [StreamSocket]) {
             self.loop = loop
             self.sockets = sockets
         }
         func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
-            told.append(descriptor)
+            reported.append(descriptor)
             for socket in sockets { loop.unwatch(socket.descriptor) }
         }
     }
@@ -196,8 +196,8 @@ struct StaleReadinessTests {
             return UnsafeBox(pair)
         }
         try await onLoop(loop) {}
-        let told = try await onLoop(loop) { pair.value.told.count }
-        #expect(told == 1)
+        let reported = try await onLoop(loop) { pair.value.reported.count }
+        #expect(reported == 1)
     }
 }
 

@@ -7,7 +7,7 @@ import Store
 extension ConformanceRun {
     mutating func lease(together order: LeaseOrder) async throws -> String? {
         let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
-        story.append("  together, at most \(size.parcelsMax) with \(size.membersMax) members")
+        pushHistory.append("  together, at most \(size.parcelsMax) with \(size.membersMax) members")
         let real = try await stores.parcels.leaseGroup(order, size, now: now)
         simulated.hasFoundRated = false
         let parcels = simulated.leaseGroup(
@@ -16,8 +16,8 @@ extension ConformanceRun {
         for parcel in parcels { take(parcel, order.owner) }
         if let difference = differ("group", real.parcels, parcels) { return difference }
         if let difference = differ("again", real.again, simulated.hasFoundRated ? .zero : nil) { return difference }
-        guard parcels.count > 1, parcels.contains(where: { !$0.holds.isEmpty }) else { return nil }
-        groupsHeldBack += 1
+        guard parcels.count > 1, parcels.contains(where: { !$0.deferrals.isEmpty }) else { return nil }
+        groupsDeferred += 1
         // Before anything else is settled of them.
         return random.happens(perMille: 500) ? try await settleTogether() : nil
     }
@@ -36,14 +36,14 @@ extension ConformanceRun {
         for place in runs.indices
         where overtaken.isEmpty ? random.happens(perMille: 700) : overtaken.contains(place) {
             for position in 0..<runs[place].run.parcel.members.count {
-                runs[place].run.record(drawEnding(), for: position, now: mono)
+                runs[place].run.record(drawTerminalStatus(), for: position, now: mono)
             }
             guard let pending = runs[place].run.takeSettlement() else { continue }
             if let difference = try await applyVerdicts(pending.verdicts) { return difference }
             pastSettlements.append(pending.settlement)
             // Of two of one parcel, which are answered at once, the fenced one may hear of the other or not.
             let isAnother = !settlements.contains { $0.parcel == pending.settlement.parcel }
-            if pending.settlement.goesTogether, isAnother {
+            if pending.settlement.isGroupable, isAnother {
                 settlements.append(pending.settlement)
                 continue
             }
@@ -53,10 +53,10 @@ extension ConformanceRun {
             if let difference = differ("settle", real, reply) { return difference }
         }
         let past = pastSettlements.filter { past in
-            past.goesTogether && !settlements.contains { $0.parcel == past.parcel }
+            past.isGroupable && !settlements.contains { $0.parcel == past.parcel }
         }
         if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
-        story.append("settle together \(settlements.map(\.parcel.value))")
+        pushHistory.append("settle together \(settlements.map(\.parcel.value))")
         let real = await stores.parcels.settleGroup(settlements, now: now)
         let replies = settlements.map { simulated.settle($0, now: now) }
         let leftSome = zip(settlements, replies).contains { settlement, reply in
@@ -73,7 +73,7 @@ extension ConformanceRun {
 
     mutating func plan(together ids: Int, _ members: Int, _ formats: [Int16]) async throws -> String? {
         let limit = random.pick([1, 2, 64])
-        story.append("  together, at most \(limit)")
+        pushHistory.append("  together, at most \(limit)")
         let real = try await stores.messages.planGroup(
             atMost: limit, idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         var planned: [PlannedSlice] = []
@@ -87,9 +87,9 @@ extension ConformanceRun {
         return nil
     }
 
-    private mutating func drawEnding() -> Outcome {
+    private mutating func drawTerminalStatus() -> Outcome {
         random.pick([
-            .accepted, .accepted, .accepted, .withheld(reason: EndingReason.dryRun),
+            .accepted, .accepted, .accepted, .withheld(reason: TerminalReason.dryRun),
             .rejected(Rejection(fault: .message, reason: "PayloadTooLarge")),
             .rejected(Rejection(fault: .tokenUnregistered, reason: "ExpiredToken")),
         ])

@@ -19,7 +19,7 @@ extension ConformanceRun {
                 ? nil : QuietHours(from: from, to: (from + random.within(1...8)) % 1_440)
         }
         if random.happens(perMille: 700) { row.dailyCap = random.pick([nil, 1, 1, 2]) }
-        story.append("limits of app \(app.value): \(row)")
+        pushHistory.append("limits of app \(app.value): \(row)")
         simulated.setLimits(row, now: now)
         var change = AppChange()
         change.timeZone = row.timeZone

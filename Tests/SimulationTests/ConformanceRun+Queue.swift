@@ -11,24 +11,26 @@ extension ConformanceRun {
 
     mutating func lease() async throws -> String? {
         guard !simulated.routes.isEmpty else { return nil }
-        let paced = simulated.parcels.filter { $0.isPaced && $0.dueAt <= now }
-        if !paced.isEmpty, random.happens(perMille: 500) { return try await leaseShare(random.pick(paced)) }
+        let rateLimited = simulated.parcels.filter { $0.isRateLimited && $0.dueAt <= now }
+        if !rateLimited.isEmpty, random.happens(perMille: 500) {
+            return try await leaseQuantum(random.pick(rateLimited))
+        }
         let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
         // Mostly for what is there: what nobody gets says little. Whose message was stopped is rare, and tells most.
         let stopped = due.filter { simulated.isStopped($0.message) }
-        let limited = due.filter { isLimitedInCompany($0, due) }
-        let telling = !stopped.isEmpty ? stopped : limited.isEmpty || random.happens(perMille: 300) ? due : limited
-        let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(telling)
+        let limited = due.filter { isLimitedInGroup($0, due) }
+        let reporting = !stopped.isEmpty ? stopped : limited.isEmpty || random.happens(perMille: 300) ? due : limited
+        let wanted = due.isEmpty || random.happens(perMille: 150) ? nil : random.pick(reporting)
         let route = wanted?.route ?? random.pick(simulated.routes.map(\.id))
         let owner = random.pick(Self.owners)
         let usual: LeaseScope =
             wanted?.urgency == .transactional && random.happens(perMille: 500) ? .urgent : .ordinary
-        let fitting: LeaseScope = wanted?.travelsAlone == true ? .lapsed : usual
+        let fitting: LeaseScope = wanted?.isQuarantined == true ? .lapsed : usual
         let scope = random.happens(perMille: 800) ? fitting : random.pick([.ordinary, .urgent, .lapsed, .expired])
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
         let own = wanted?.service ?? .app
         let service = random.happens(perMille: 900) ? own : random.pick(TopicService.allCases)
-        story.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
+        pushHistory.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
         let order = LeaseOrder(
             route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
         if scope.mayBringSeveral, random.happens(perMille: 600) { return try await lease(together: order) }
@@ -41,7 +43,7 @@ extension ConformanceRun {
     }
 
     /// Whose limits are judged, beside others that may be leased with it.
-    private func isLimitedInCompany(_ parcel: ParcelRow, _ due: [ParcelRow]) -> Bool {
+    private func isLimitedInGroup(_ parcel: ParcelRow, _ due: [ParcelRow]) -> Bool {
         let limits = simulated.limits(of: parcel.app)
         guard parcel.urgency == .transactional, limits.quietHours != nil || limits.dailyCap != nil else { return false }
         return due.contains {
@@ -50,19 +52,19 @@ extension ConformanceRun {
         }
     }
 
-    private mutating func leaseShare(_ wanted: ParcelRow) async throws -> String? {
+    private mutating func leaseQuantum(_ wanted: ParcelRow) async throws -> String? {
         let owner = random.pick(Self.owners)
         let formats: [Int16] = random.happens(perMille: 200) ? [1] : [1, 2]
         let service = wanted.service
         let passing = random.happens(perMille: 100) ? [wanted.message] : []
         if random.happens(perMille: 50) { try await postpone(wanted.message) }
-        story.append(
+        pushHistory.append(
             "lease a share on route \(wanted.route.value) \(service), formats \(formats), without \(passing.count)")
         let order = LeaseOrder(
             route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
-            scope: .paced)
-        let real = try await stores.parcels.leasePaced(order, passing: passing, now: now)
-        let share = simulated.leasePaced(
+            scope: .rateLimited)
+        let real = try await stores.parcels.leaseRateLimited(order, passing: passing, now: now)
+        let share = simulated.leaseRateLimited(
             route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
             passing: passing, now: now)
         if let parcel = share.parcel {
@@ -85,7 +87,7 @@ extension ConformanceRun {
             runs[place].run.record(drawOutcome(), for: position, now: mono)
         }
         guard let pending = runs[place].run.takeSettlement() else { return nil }
-        story.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
+        pushHistory.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
         let difference = try await applyVerdicts(pending.verdicts)
         if let difference { return difference }
         let real = try await stores.parcels.settle(pending.settlement, now: now)
@@ -98,8 +100,8 @@ extension ConformanceRun {
     /// Whose parcel somebody else has leased since. Rare, and what fences are for.
     var overtaken: [Int] {
         runs.indices.filter { place in
-            let mine = runs[place].run.parcel
-            return runs.contains { $0.run.parcel.id == mine.id && $0.run.parcel.epoch > mine.epoch }
+            let own = runs[place].run.parcel
+            return runs.contains { $0.run.parcel.id == own.id && $0.run.parcel.epoch > own.epoch }
         }
     }
 
@@ -121,26 +123,26 @@ extension ConformanceRun {
     mutating func settleAgain() async throws -> String? {
         guard !pastSettlements.isEmpty else { return nil }
         let settlement = random.pick(pastSettlements)
-        story.append("settle again parcel \(settlement.parcel.value)")
+        pushHistory.append("settle again parcel \(settlement.parcel.value)")
         let real = try await stores.parcels.settle(settlement, now: now)
         return differ("settle again", real, simulated.settle(settlement, now: now))
     }
 
     mutating func renew() async throws -> String? {
         guard !runs.isEmpty else { return nil }
-        let held = random.pick(runs)
-        let epoch = held.run.parcel.epoch + (random.happens(perMille: 100) ? 1 : 0)
-        let owner = random.happens(perMille: 100) ? random.pick(Self.owners) : held.owner
-        story.append("renew parcel \(held.run.parcel.id.value)")
+        let suspectRoutes = random.pick(runs)
+        let epoch = suspectRoutes.run.parcel.epoch + (random.happens(perMille: 100) ? 1 : 0)
+        let owner = random.happens(perMille: 100) ? random.pick(Self.owners) : suspectRoutes.owner
+        pushHistory.append("renew parcel \(suspectRoutes.run.parcel.id.value)")
         let real = try await stores.parcels.renew(
-            held.run.parcel.id, epoch: epoch, owner: owner, for: Self.leaseFor, now: now)
+            suspectRoutes.run.parcel.id, epoch: epoch, owner: owner, for: Self.leaseFor, now: now)
         let renewed = simulated.renew(
-            held.run.parcel.id, epoch: epoch, owner: owner, leaseFor: Self.leaseFor, now: now)
+            suspectRoutes.run.parcel.id, epoch: epoch, owner: owner, leaseFor: Self.leaseFor, now: now)
         return differ("renew", real, renewed)
     }
 
     mutating func rescue() async throws -> String? {
-        story.append("rescue at \(now.microseconds)")
+        pushHistory.append("rescue at \(now.microseconds)")
         let real = try await stores.parcels.rescue(now: now)
         return differ("rescue", real, simulated.rescue(now: now))
     }
@@ -155,25 +157,25 @@ extension ConformanceRun {
             let verdict: TokenVerdict = random.pick([
                 .unregistered(since: asOf, reason: "Unregistered"), .unregistered(since: nil, reason: "ExpiredToken"),
                 .suspected(reason: "BadDeviceToken"), .suspected(reason: "BadDeviceToken"), .cleared,
-                .suspectedInBoth(reason: "BadDeviceToken"), .found(on: twin(of: row.stored.route)),
+                .suspectedInBoth(reason: "BadDeviceToken"), .found(on: duplicate(of: row.stored.route)),
             ])
             verdicts.append(
                 GuardedVerdict(
                     registration: row.id, generation: TokenGeneration(generation), route: row.stored.route,
                     verdict: verdict, asOf: asOf))
         }
-        story.append("judge \(verdicts.count)")
+        pushHistory.append("judge \(verdicts.count)")
         return try await applyVerdicts(verdicts)
     }
 
     /// Itself where it has none.
-    private func twin(of id: RouteID) -> RouteID {
+    private func duplicate(of id: RouteID) -> RouteID {
         guard let own = simulated.route(id) else { return id }
-        let twin = simulated.routes.first {
+        let duplicate = simulated.routes.first {
             $0.app == own.app && $0.provider == own.provider && $0.topic == own.topic
                 && $0.environment != own.environment
         }
-        return twin?.id ?? id
+        return duplicate?.id ?? id
     }
 
     /// An app gets a credential for one environment, for all or for calls alone, loses it, or the provider refuses it for
@@ -187,7 +189,7 @@ extension ConformanceRun {
             $0.app == app && $0.environment == environment && $0.service == service
         }
         guard let known, let credential = credentials[name] else {
-            story.append("credential for app \(app.value), \(environment), \(service.map { "\($0)" } ?? "all")")
+            pushHistory.append("credential for app \(app.value), \(environment), \(service.map { "\($0)" } ?? "all")")
             let new = NewCredential(
                 id: try await stores.credentials.nextIDs(1)[0], app: app, provider: .apns, environment: environment,
                 kind: .token, topics: service == nil ? [] : ["com.example.app.voip"], facts: Array("{}".utf8),
@@ -198,12 +200,12 @@ extension ConformanceRun {
             return nil
         }
         guard random.happens(perMille: 700) else {
-            story.append("no credential for app \(app.value), \(environment)")
+            pushHistory.append("no credential for app \(app.value), \(environment)")
             _ = try await stores.credentials.retire(credential, app: app)
             simulated.senders.remove(at: known)
             return nil
         }
-        story.append("refused credential of app \(app.value), \(environment)")
+        pushHistory.append("refused credential of app \(app.value), \(environment)")
         try await stores.credentials.block(credential, reason: "Forbidden", for: .seconds(30), now: now)
         let until = simulated.senders[known].blockedUntil ?? now
         simulated.senders[known].blockedUntil = max(until, now + .seconds(30))
@@ -215,11 +217,11 @@ extension ConformanceRun {
         let report = simulated.applyVerdicts(verdicts, under: Self.rule, now: now)
         return differ("retired", real.retired, report.retired) ?? differ("suspected", real.suspected, report.suspected)
             ?? differ("cleared", real.cleared, report.cleared)
-            ?? differ("held", real.held.map(\.route).sorted(), report.held)
+            ?? differ("held", real.suspectRoutes.map(\.route).sorted(), report.suspectRoutes)
     }
 
     mutating func confirm() async throws -> String? {
-        story.append("confirm at \(now.microseconds)")
+        pushHistory.append("confirm at \(now.microseconds)")
         let real = try await stores.parcels.confirmSuspicions(Self.rule, now: now)
         let expected = simulated.confirmSuspicions(Self.rule, now: now)
         return differ("confirm", real, SuspicionReport(judged: expected.judged, retired: expected.retired))

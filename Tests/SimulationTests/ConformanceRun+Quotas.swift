@@ -12,10 +12,10 @@ extension ConformanceRun {
             let project = random.pick(["bells", "bells", "chimes"])
             // Some are overtaken.
             let number = now.microseconds + Int64(random.within(-3...3))
-            let ask = QuotaAsk(
+            let ask = QuotaRequest(
                 number: number, wants: QuotaPart(millionths: random.pick([10_000, 300_001, 1_000_000])),
                 holds: QuotaPart(millionths: random.pick([0, 0, 400_000])))
-            story.append("process \(process.value.low) asks for its part of \(project): \(ask)")
+            pushHistory.append("process \(process.value.low) asks for its part of \(project): \(ask)")
             let real = try await stores.credentials.answer(ask, of: process, project: project, now: now)
             let expected = simulated.answer(ask, of: process, project: project, now: now)
             if let difference = differ("quota", real, expected) { return difference }

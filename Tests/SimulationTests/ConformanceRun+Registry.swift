@@ -13,7 +13,7 @@ extension ConformanceRun {
 
     mutating func register() async throws -> String? {
         let app = random.pick(apps)
-        let said = DeviceRegistration(
+        let registration = DeviceRegistration(
             installation: random.pick(Self.installations), kind: random.pick([.alert, .alert, .alert, .voip]),
             provider: random.pick([.apns, .apns, .fcm]),
             environment: random.pick([.production, .production, .sandbox]),
@@ -23,12 +23,14 @@ extension ConformanceRun {
             tags: random.pick([.keep, .keep, .clear, .set(some(of: Self.tags)), .set(some(of: Self.tags))]),
             badge: random.pick([nil, 3]),
             asOf: random.pick([nil, nil, now, now + .seconds(-60), now + .seconds(-1_800)]))
-        story.append("register \(said.installation) \(said.kind) \(said.environment) at \(now.microseconds)")
-        let real = try await stores.registry.register([said], app: app, now: now)[0].get()
-        let change = simulated.register(said, app: app, now: now)
+        pushHistory.append(
+            "register \(registration.installation) \(registration.kind) \(registration.environment) at \(now.microseconds)"
+        )
+        let real = try await stores.registry.register([registration], app: app, now: now)[0].get()
+        let change = simulated.register(registration, app: app, now: now)
         let place =
-            simulated.placeOfDevice(app: app, installation: said.installation, kind: said.kind)
-            ?? simulated.placeOfHolder(app: app, of: said)
+            simulated.placeOfDevice(app: app, installation: registration.installation, kind: registration.kind)
+            ?? simulated.placeOfHolder(app: app, of: registration)
         let row = place.map { simulated.registrations[$0] }
         return differ("register", real.change, change) ?? differ(
             "register", real.record.id, row?.id ?? RegistrationID(0))
@@ -38,7 +40,7 @@ extension ConformanceRun {
 
     mutating func remove() async throws -> String? {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
-        story.append("remove \(installation)")
+        pushHistory.append("remove \(installation)")
         let real = try await stores.registry.removeDevice(app: app, installation: installation)
         return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
     }
@@ -50,7 +52,7 @@ extension ConformanceRun {
         let id = random.pick(retired.isEmpty || random.happens(perMille: 200) ? known : retired)
         let own = simulated.feedback.first { $0.id == id }?.app ?? apps[0]
         let app = random.happens(perMille: 900) ? own : random.pick(apps)
-        story.append("undo \(id)")
+        pushHistory.append("undo \(id)")
         let real = try await stores.registry.undo(feedback: id, app: app, now: now)
         let expected = simulated.undo(feedback: id, app: app, now: now)
         return differ("undo", Self.text(real), Self.text(expected))
@@ -66,7 +68,7 @@ extension ConformanceRun {
     private static func text(_ undo: SimulatedUndo) -> String {
         switch undo {
         case .unknownFeedback, .unknownDevice: "\(undo)"
-        case .decided(.revived, let state), .decided(.standing, let state): "live \(state)"
+        case .decided(.revived, let state), .decided(.inEffect, let state): "live \(state)"
         case .decided(let refusal, _): "\(refusal)"
         }
     }
@@ -74,7 +76,7 @@ extension ConformanceRun {
     mutating func changeBadge() async throws -> String? {
         let (app, installation) = (random.pick(apps), random.pick(Self.installations))
         let badge = Int32(random.below(9))
-        story.append("badge of \(installation)")
+        pushHistory.append("badge of \(installation)")
         if random.happens(perMille: 500) {
             let real = try await stores.registry.setBadge(badge, app: app, installation: installation)
             return differ("set badge", real, simulated.setBadge(badge, app: app, installation: installation))
@@ -107,7 +109,7 @@ extension ConformanceRun {
         let selection = random.pick([
             Audience.Selection.all, .all, .installations(some(of: Self.installations + ["nobody"])),
             .users(some(of: ["ann", "bob", "cid", "nobody"])), .tags(tags), .tokens(drawTargets()),
-            .stale([SilentSince(provider: random.pick([.apns, .fcm]), instant: now + .seconds(-900))]),
+            .stale([StaleCutoffs(provider: random.pick([.apns, .fcm]), instant: now + .seconds(-900))]),
         ])
         return Audience(selection, providers: random.pick([nil, nil, nil, [.apns], [.fcm], [.apns, .fcm]]))
     }
@@ -157,7 +159,7 @@ extension ConformanceRun {
         var message = drawn
         message.ignored = random.pick([[], [], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
         let local = message.localSending
-        story.append(
+        pushHistory.append(
             "accept \(message.audience) \(message.badge) format \(message.format) \(message.service), \(local.debugDescription)"
         )
         messages.append(message.id)
@@ -184,7 +186,7 @@ extension ConformanceRun {
 
     mutating func plan() async throws -> String? {
         let (ids, members) = (random.within(1...6), random.within(1...4))
-        story.append("plan \(ids) ids, \(members) a parcel")
+        pushHistory.append("plan \(ids) ids, \(members) a parcel")
         let formats: [Int16] = random.happens(perMille: 300) ? [1] : [1, 2]
         if random.happens(perMille: 500) { return try await plan(together: ids, members, formats) }
         let real = try await stores.messages.planSlice(
@@ -194,15 +196,15 @@ extension ConformanceRun {
         return differ("plan", SimulatedSlice(planned), slice)
     }
 
-    mutating func look() async throws -> String? {
+    mutating func compare() async throws -> String? {
         let place = random.below(apps.count)
         for formats: [Int16] in [[1], [1, 2]] {
             let ready = try await stores.parcels.readyRoutes(knownFormats: formats, now: now).routes
             let expected = simulated.readyRoutes(knownFormats: formats, now: now)
             if let difference = differ("ready routes for \(formats)", ready, expected) { return difference }
-            let paced = try await stores.parcels.pacedRoutes(knownFormats: formats, limit: 100, now: now)
-            let waiting = simulated.pacedRoutes(knownFormats: formats, now: now)
-            if let difference = differ("paced routes for \(formats)", paced, waiting) { return difference }
+            let rateLimited = try await stores.parcels.rateLimitedRoutes(knownFormats: formats, limit: 100, now: now)
+            let waiting = simulated.rateLimitedRoutes(knownFormats: formats, now: now)
+            if let difference = differ("paced routes for \(formats)", rateLimited, waiting) { return difference }
         }
         if let id = messages.last {
             let app = simulated.message(id)?.app ?? apps[0]

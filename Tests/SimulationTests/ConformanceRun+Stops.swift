@@ -6,19 +6,19 @@ import Store
 extension ConformanceRun {
     static let rates: [Int32] = [1, 3, 10, 25, 1_000]
 
-    mutating func wish() async throws -> String? {
+    mutating func control() async throws -> String? {
         guard !messages.isEmpty else { return nil }
         // Mostly one that has something to stop.
         let waiting = simulated.parcels.filter(\.isReady)
         let id = waiting.isEmpty || random.happens(perMille: 300) ? random.pick(messages) : random.pick(waiting).message
-        let wish = random.pick([
-            LifeWish.pause, .pause, .resume, .resume, .cancel, .rate(random.pick(Self.rates)),
+        let control = random.pick([
+            ControlRequest.pause, .pause, .resume, .resume, .cancel, .rate(random.pick(Self.rates)),
             .rate(random.pick(Self.rates)), .rate(nil),
         ])
-        story.append("\(wish) \(id.text)")
+        pushHistory.append("\(control) \(id.text)")
         let app = simulated.message(id)?.app ?? apps[0]
-        let real = try await stores.messages.wish(wish, app: app, id: id, now: now)
-        let difference = differ("wish", real, simulated.wish(wish, id, now: now))
+        let real = try await stores.messages.control(control, app: app, id: id, now: now)
+        let difference = differ("wish", real, simulated.control(control, id, now: now))
         if let difference { return difference }
         let stopped = try await stores.messages.stopped(among: messages)
         let rated = try await stores.messages.rates(among: messages)
@@ -33,7 +33,7 @@ extension ConformanceRun {
     mutating func postpone(_ id: MessageID) async throws {
         guard let place = simulated.rates.firstIndex(where: { $0.message == id }) else { return }
         let pause: Duration = .seconds(random.pick([1, 59, 60, 3_600]))
-        story.append("the next share of \(id.text) is \(pause) later")
+        pushHistory.append("the next share of \(id.text) is \(pause) later")
         simulated.rates[place].nextAt = simulated.rates[place].nextAt + pause
         try await pool.script(
             """
@@ -43,9 +43,9 @@ extension ConformanceRun {
     }
 
     mutating func fallDue() async throws -> String? {
-        story.append("fall due at \(now.microseconds)")
+        pushHistory.append("fall due at \(now.microseconds)")
         let real = try await stores.messages.fallDue(now: now)
-        return differ("fall due", real, simulated.keepUp(.fallDue, now: now))
+        return differ("fall due", real, simulated.maintain(.fallDue, now: now))
     }
 
     mutating func carryOut() async throws -> String? {
@@ -53,10 +53,10 @@ extension ConformanceRun {
         let limits = random.pick([
             UpkeepLimits(), UpkeepLimits(movedMax: 1, endedMax: 1), UpkeepLimits(movedMax: 2, endedMax: 3),
         ])
-        story.append("carry out what was said, \(limits.movedMax) at a time, at \(now.microseconds)")
+        pushHistory.append("carry out what was said, \(limits.movedMax) at a time, at \(now.microseconds)")
         let stops = StopStore(
-            pool: pool, bell: stores.bell, movedMax: Int64(limits.movedMax), endedMax: Int64(limits.endedMax))
+            pool: pool, notifier: stores.notifier, movedMax: Int64(limits.movedMax), endedMax: Int64(limits.endedMax))
         let real = try await stops.carryOut(now: now)
-        return differ("carry out", real, simulated.keepUp(.stops, limits, now: now))
+        return differ("carry out", real, simulated.maintain(.stops, limits, now: now))
     }
 }

@@ -19,14 +19,14 @@ struct ConformanceRun {
     var runs: [HeldRun] = []
     var pastSettlements: [Settlement] = []
     /// Leases of several parcels of whose members limits held some back.
-    var groupsHeldBack = 0
+    var groupsDeferred = 0
     /// Settles of several parcels of which one left members behind.
     var groupsLeavingSome = 0
     /// Active ones; looked up, never walked.
     var credentials: [SenderName: CredentialID] = [:]
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
     /// What was done, for the report.
-    var story: [String] = []
+    var pushHistory: [String] = []
 
     struct HeldRun: Sendable {
         var run: ParcelRun
@@ -76,7 +76,7 @@ struct ConformanceRun {
     }
 
     private func report(_ step: Int, _ difference: String) -> String {
-        (["seed \(seed), step \(step): \(difference)"] + story.suffix(12)).joined(separator: "\n")
+        (["seed \(seed), step \(step): \(difference)"] + pushHistory.suffix(12)).joined(separator: "\n")
     }
 
     private mutating func step() async throws -> String? {
@@ -99,10 +99,10 @@ struct ConformanceRun {
         case 85..<90: try await rescue()
         case 90..<93: try await judge()
         case 93..<95: try await confirm()
-        case 95..<97: try await wish()
+        case 95..<97: try await control()
         case 97..<98: try await carryOut()
         case 98..<99: try await fallDue()
-        default: try await look()
+        default: try await compare()
         }
     }
 

@@ -6,14 +6,14 @@ import Testing
 struct ConformanceTests {
     /// More of them: `CARILLON_SEQUENCES=1000 swift test --filter ConformanceTests`.
     private static let sequences: UInt64 = {
-        guard let said = ProcessInfo.processInfo.environment["CARILLON_SEQUENCES"] else { return 20 }
-        return UInt64(said) ?? 20
+        guard let registration = ProcessInfo.processInfo.environment["CARILLON_SEQUENCES"] else { return 20 }
+        return UInt64(registration) ?? 20
     }()
 
     /// `scripts/soak` tries others than the suite's.
     private static let first: UInt64 = {
-        guard let said = ProcessInfo.processInfo.environment["CARILLON_FIRST_SEQUENCE"] else { return 1 }
-        return max(1, UInt64(said) ?? 1)
+        guard let registration = ProcessInfo.processInfo.environment["CARILLON_FIRST_SEQUENCE"] else { return 1 }
+        return max(1, UInt64(registration) ?? 1)
     }()
 
     @Test("answer the same and store the same after every operation of a random sequence")
@@ -26,7 +26,7 @@ struct ConformanceTests {
                     Issue.record("\(difference)")
                     return
                 }
-                heldBack += run.groupsHeldBack
+                heldBack += run.groupsDeferred
                 leavingSome += run.groupsLeavingSome
             }
             // Fewer may not come to it.

@@ -13,7 +13,7 @@ struct EnvironmentTests {
         #expect(!mistaken.isEmpty)
         #expect(world.run() == nil)
         for pair in world.ledger.pairs {
-            #expect(world.providers.seen(pair).count { $0.answer.word.isAccepted } == 1)
+            #expect(world.providers.seen(pair).count { $0.answer.kind.isAccepted } == 1)
         }
         let accounts = world.store.messages.compactMap { world.store.account($0.id) }
         #expect(accounts.allSatisfy { $0.audience == $0.count(.accepted) })
@@ -22,9 +22,9 @@ struct EnvironmentTests {
             #expect(world.store.route(row.stored.route)?.environment == token.environment)
         }
         // Each of them once, whatever its app goes on naming.
-        let told = world.store.feedback.filter { $0.verdict == .environmentChanged }
-        #expect(told.count == world.store.feedback.count && told.count == world.incidents.found)
-        #expect(!told.isEmpty && told.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
+        let reported = world.store.feedback.filter { $0.verdict == .environmentChanged }
+        #expect(reported.count == world.store.feedback.count && reported.count == world.incidents.found)
+        #expect(!reported.isEmpty && reported.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
     }
 
     @Test(
@@ -42,9 +42,9 @@ struct EnvironmentTests {
         #expect(world.run() == nil)
         // They got their pushes all the same.
         for pair in world.ledger.pairs {
-            #expect(world.providers.seen(pair).count { $0.answer.word.isAccepted } == 1)
+            #expect(world.providers.seen(pair).count { $0.answer.kind.isAccepted } == 1)
         }
-        #expect(world.incidents.held > 30)
+        #expect(world.incidents.suspectRoutes > 30)
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
         let moved = zip(before, world.store.registrations).count { $0 != $1.stored.route }
         // One of five answers of that minute, of which few are from before.

@@ -44,7 +44,8 @@ struct KindTests {
         let account = world.store.account(world.messages[0].id)
         #expect(account?.audience == 40)
         #expect(account?.count(.accepted) == Int64(known))
-        let none = account?.reasons.first { $0.ending.reason == EndingReason.noRegistrationOfKind }?.count ?? 0
+        let none =
+            account?.reasons.first { $0.terminalStatus.reason == TerminalReason.noRegistrationOfKind }?.count ?? 0
         #expect(none == Int64(40 - known))
     }
 

@@ -7,20 +7,20 @@ import Testing
 @Suite("A world whose engine records what did not happen")
 struct PlantedLieTests {
     static let lies: [PlantedLie] = [
-        PlantedLie(.accepted, as: Ending(.rejected, "PayloadTooLarge")),
-        PlantedLie(.accepted, as: Ending(.expired, EndingReason.expired)),
-        PlantedLie(.rejected, as: Ending(.accepted)),
-        PlantedLie(.rejected, as: Ending(.rejected, "BadDeviceToken")),
-        PlantedLie(.rejected, as: Ending(.unregistered, EndingReason.retired)),
-        PlantedLie(.rejected, as: Ending(.unregistered, EndingReason.deviceDeleted)),
-        PlantedLie(.rejected, as: Ending(.unregistered, "Unregistered")),
-        PlantedLie(.rejected, as: Ending(.expired, EndingReason.expired)),
-        PlantedLie(.rejected, as: Ending(.cancelled, EndingReason.cancelled)),
-        PlantedLie(.rejected, as: Ending(.suppressed, EndingReason.dailyCap)),
-        PlantedLie(.rejected, as: Ending(.suppressed, EndingReason.quietHours)),
-        PlantedLie(.rejected, as: Ending(.gaveUp, EndingReason.answerLost)),
-        PlantedLie(.rejected, as: Ending(.gaveUp, EndingReason.retriesExhausted)),
-        PlantedLie(.rejected, as: Ending(.gaveUp, EndingReason.poison)),
+        PlantedLie(.accepted, as: TerminalStatus(.rejected, "PayloadTooLarge")),
+        PlantedLie(.accepted, as: TerminalStatus(.expired, TerminalReason.expired)),
+        PlantedLie(.rejected, as: TerminalStatus(.accepted)),
+        PlantedLie(.rejected, as: TerminalStatus(.rejected, "BadDeviceToken")),
+        PlantedLie(.rejected, as: TerminalStatus(.unregistered, TerminalReason.retired)),
+        PlantedLie(.rejected, as: TerminalStatus(.unregistered, TerminalReason.deviceDeleted)),
+        PlantedLie(.rejected, as: TerminalStatus(.unregistered, "Unregistered")),
+        PlantedLie(.rejected, as: TerminalStatus(.expired, TerminalReason.expired)),
+        PlantedLie(.rejected, as: TerminalStatus(.cancelled, TerminalReason.cancelled)),
+        PlantedLie(.rejected, as: TerminalStatus(.suppressed, TerminalReason.dailyCap)),
+        PlantedLie(.rejected, as: TerminalStatus(.suppressed, TerminalReason.quietHours)),
+        PlantedLie(.rejected, as: TerminalStatus(.gaveUp, TerminalReason.answerLost)),
+        PlantedLie(.rejected, as: TerminalStatus(.gaveUp, TerminalReason.retriesExhausted)),
+        PlantedLie(.rejected, as: TerminalStatus(.gaveUp, TerminalReason.poison)),
     ]
 
     @Test("is caught at the settle that says so", arguments: lies)

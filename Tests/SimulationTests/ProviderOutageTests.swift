@@ -6,14 +6,14 @@ import Testing
 /// Worlds with devices of both providers in which one of them is in trouble all along.
 @Suite("A world in which one provider is in trouble")
 struct ProviderOutageTests {
-    private static let words = AnswerWord.allCases.filter { !$0.isAccepted && !$0.saysDead }
+    private static let kinds = AnswerKind.allCases.filter { !$0.isAccepted && !$0.reportsUnregistered }
 
-    @Test("keeps the other's pushes as fast as ever, and retires nobody for it", arguments: words, [UInt64(1), 2, 3])
-    func answers(word: AnswerWord, seed: UInt64) {
+    @Test("keeps the other's pushes as fast as ever, and retires nobody for it", arguments: kinds, [UInt64(1), 2, 3])
+    func answers(kind: AnswerKind, seed: UInt64) {
         var world = Self.world(seed)
-        world.weather.onlyAnswer = word
-        expectIsolation(&world, from: word.provider)
-        #expect(world.providers.log.contains { $0.answer.word == word })
+        world.weather.onlyAnswer = kind
+        expectIsolation(&world, from: kind.provider)
+        #expect(world.providers.log.contains { $0.answer.kind == kind })
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
     }
 
@@ -45,7 +45,7 @@ struct ProviderOutageTests {
 
     /// Where a lane has room for one parcel only, that may wait for an answer of its own provider, which takes up to ten
     /// seconds. What waits for the troubled one waits for minutes.
-    private static let patience: Duration = .seconds(12)
+    private static let timeout: Duration = .seconds(12)
 
     /// Half of the devices are FCM's. Some processes have hardly room for more than one parcel a lane.
     private static func plan(_ seed: UInt64) -> WorldPlan {
@@ -75,7 +75,7 @@ struct ProviderOutageTests {
         for seen in world.providers.log where seen.push.provider != troubled {
             guard let message = world.store.message(seen.push.message) else { continue }
             let taken = SimulatedWorld.wall(at: seen.push.openedAt) - message.acceptedAt
-            #expect(taken < Self.patience)
+            #expect(taken < Self.timeout)
             others += 1
         }
         #expect(others > 20)

@@ -10,7 +10,7 @@ struct SimulatedStoreTests {
     func wave() {
         var store = SimulatedStore()
         for number in 1...40 { store.register(.sample(number), app: AppID(1), now: Self.dawn) }
-        let victims = store.registrations.map { doubt(of: $0) }
+        let victims = store.registrations.map { suspicion(of: $0) }
         let wave = AnswerSample(answered: 40, suspected: 40)
         store.count(wave, on: RouteID(1), Self.dawn + .seconds(5))
         _ = store.applyVerdicts(victims, now: Self.dawn + .seconds(5))
@@ -27,7 +27,7 @@ struct SimulatedStoreTests {
         var store = SimulatedStore()
         store.register(.sample(1), app: AppID(1), now: Self.dawn)
         store.count(AnswerSample(answered: 50, suspected: 1), on: RouteID(1), Self.dawn)
-        _ = store.applyVerdicts(store.registrations.map { doubt(of: $0) }, now: Self.dawn)
+        _ = store.applyVerdicts(store.registrations.map { suspicion(of: $0) }, now: Self.dawn)
         let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.2, sampleMin: 20)
         #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_599)).retired == 0)
         #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_600)).retired == 1)
@@ -48,11 +48,11 @@ struct SimulatedStoreTests {
             verdict: .unregistered(since: nil, reason: "Unregistered"), asOf: Self.dawn)
         _ = store.applyVerdicts([gone], now: Self.dawn)
         let first = try #require(lease(&store, at: Self.dawn))
-        #expect(first.members.map(\.standing) == [.retired])
+        #expect(first.members.map(\.status) == [.retired])
         store.register(.sample(1), app: AppID(1), now: Self.dawn + .seconds(30))
         store.rescue(now: Self.dawn + .seconds(61))
         let second = try #require(lease(&store, at: Self.dawn + .seconds(62)))
-        #expect(second.members.map(\.standing) == [.present])
+        #expect(second.members.map(\.status) == [.present])
         #expect(second.members.map(\.badge) == [1])
     }
 
@@ -64,7 +64,7 @@ struct SimulatedStoreTests {
             knownFormats: [1], now: now)
     }
 
-    private func doubt(of row: RegistrationRow) -> GuardedVerdict {
+    private func suspicion(of row: RegistrationRow) -> GuardedVerdict {
         GuardedVerdict(
             registration: row.id, generation: row.stored.generation, route: row.stored.route,
             verdict: .suspected(reason: "BadDeviceToken"), asOf: row.registeredAt)

@@ -108,7 +108,9 @@ enum StateText {
 
     static func lines(of store: SimulatedStore) -> [String] {
         let reasons = store.messages.sorted { $0.id < $1.id }.flatMap { message in
-            message.reasons.map { ["reason", message.id.text, $0.ending.state.rawValue, $0.ending.reason, $0.count] }
+            message.reasons.map {
+                ["reason", message.id.text, $0.terminalStatus.state.rawValue, $0.terminalStatus.reason, $0.count]
+            }
         }
         let minutes = store.minutes.sorted {
             $0.route == $1.route ? $0.minute < $1.minute : $0.route < $1.route
@@ -138,12 +140,13 @@ extension StateText {
     fileprivate static func providerReasons(of store: SimulatedStore) -> [[Any]] {
         var counts: [String: (cells: [Any], count: Int)] = [:]
         for row in store.history {
-            guard case .ended(let ending) = row.entry.event, ending != Ending(.accepted),
+            guard case .ended(let terminalStatus) = row.entry.event, terminalStatus != TerminalStatus(.accepted),
                 let provider = store.route(row.route)?.provider
             else { continue }
-            let key = "\(row.message.text)\(provider.rawValue)\(ending.state.rawValue)\(ending.reason)"
+            let key = "\(row.message.text)\(provider.rawValue)\(terminalStatus.state.rawValue)\(terminalStatus.reason)"
             let cells: [Any] = [
-                "provider reason", row.message.text, provider.rawValue, ending.state.rawValue, ending.reason,
+                "provider reason", row.message.text, provider.rawValue, terminalStatus.state.rawValue,
+                terminalStatus.reason,
             ]
             counts[key, default: (cells, 0)].count += row.entry.members.count
         }
@@ -162,11 +165,11 @@ extension Optional<WallInstant> {
 
 extension QuotaRow {
     fileprivate var cells: [Any] {
-        func list(_ cell: (QuotaBook.Entry) -> Any) -> String {
-            book.entries.map { "\(cell($0))" }.joined(separator: ",")
+        func list(_ cell: (QuotaLedger.Entry) -> Any) -> String {
+            quotaLedger.entries.map { "\(cell($0))" }.joined(separator: ",")
         }
         return [
-            "quota", project, book.rampSince.cell, book.askedAt.cell, list { $0.process.value.text },
+            "quota", project, quotaLedger.rampSince.cell, quotaLedger.askedAt.cell, list { $0.process.value.text },
             list { $0.number }, list { $0.wants.millionths }, list { $0.part.millionths },
             list { $0.askedAt.microseconds },
         ]
@@ -185,7 +188,7 @@ extension RegistrationRow {
             "registration", id.value, app.value, stored.route.value, stored.provider.rawValue, stored.kind.rawValue,
             stored.state.rawValue, stored.generation.value, stored.installation, Hexadecimal.text(stored.token.bytes),
             stored.user ?? "-", stored.tags.isEmpty ? "-" : stored.tags.joined(separator: ","), badge,
-            registeredAt.microseconds, asOf.cell, mayBeElsewhere ? 0 : 1, stored.mistakenRoute?.value ?? -1,
+            registeredAt.microseconds, asOf.cell, mayBeInSibling ? 0 : 1, stored.mistakenRoute?.value ?? -1,
         ]
     }
 }
@@ -225,17 +228,17 @@ extension ParcelRow {
     fileprivate var cells: [Any] {
         let facts: [Any] = [
             "parcel", id.value, message.text, app.value, route.value, format, service.rawValue,
-            urgency.rawValue, lease != nil ? 2 : isHeld ? 3 : isPaced ? 4 : 1,
+            urgency.rawValue, lease != nil ? 2 : isOnHold ? 3 : isRateLimited ? 4 : 1,
             epoch, settles, attempt, lapses, retrySpent.wholeNanoseconds / 1_000, isBadgeMarked ? 1 : 0,
             answerLost ? 1 : 0, dueAt.microseconds, expiresAt.microseconds, lease?.owner.value.text ?? "-",
             (lease?.until).cell, Hexadecimal.text(MemberList.encode(members.map(\.value))),
             bitmap.isEmpty ? "-" : Hexadecimal.text(bitmap), members.count, pending, handedOver,
         ]
-        let away: [Any] = [
-            home?.route.value ?? -1, home?.generation.value ?? -1, home?.reason ?? "-", (home?.until).cell,
-            (home?.asOf).cell,
+        let crossEnvironment: [Any] = [
+            origin?.route.value ?? -1, origin?.generation.value ?? -1, origin?.reason ?? "-", (origin?.until).cell,
+            (origin?.asOf).cell,
         ]
-        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-", uncountedBits] + away
+        return facts + counts.map { $0 as Any } + [waitsFor?.rawValue ?? "-", uncountedBits] + crossEnvironment
     }
 }
 
@@ -258,7 +261,7 @@ extension HistoryRow {
     fileprivate var cells: [Any] {
         let (state, reason): (Int16, String) =
             switch entry.event {
-            case .ended(let ending): (ending.state.rawValue, ending.reason)
+            case .ended(let terminalStatus): (terminalStatus.state.rawValue, terminalStatus.reason)
             case .goesOn(let cause): (0, cause.rawValue)
             }
         let ids = entry.members.map(\.value)
@@ -273,7 +276,7 @@ extension SuspicionRow {
     fileprivate var cells: [Any] {
         [
             "suspicion", registration.value, route.value, generation.value, reason, suspectedAt.microseconds,
-            doubtedAt.cell, lookAt.microseconds,
+            repeatedAt.cell, checkAt.microseconds,
         ]
     }
 }

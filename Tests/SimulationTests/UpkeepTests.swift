@@ -22,7 +22,7 @@ struct UpkeepTests {
     }
 
     @Test("and to whom nothing is told: the next look finds it")
-    func untold() {
+    func unreported() {
         for seed in UInt64(21)...30 {
             var plan = Self.plan(seed)
             plan.notificationLost = 1_000

@@ -4,7 +4,8 @@ import Foundation
 /// Which seeds a test run tries. The same in every run, so that red means changed code.
 enum WorldSeeds {
     static let count: UInt64 = {
-        guard let said = ProcessInfo.processInfo.environment["CARILLON_SEEDS"], let count = UInt64(said) else {
+        guard let registration = ProcessInfo.processInfo.environment["CARILLON_SEEDS"], let count = UInt64(registration)
+        else {
             return 300
         }
         return max(1, count)
@@ -16,7 +17,7 @@ enum WorldSeeds {
     }
 
     /// Each batch is run once, whoever asks for it; all of them begin with the first that is asked for.
-    private static let harvests = batches.map { batch in Task.detached { WorldHarvest(batch) } }
+    private static let harvests = batches.map { batch in Task.detached { WorldTotals(batch) } }
 
     /// The census of all batches together.
     static func census() async -> WorldCensus {
@@ -25,8 +26,8 @@ enum WorldSeeds {
         return census
     }
 
-    static func harvest(of batch: Range<UInt64>) async -> WorldHarvest {
-        guard let place = batches.firstIndex(of: batch) else { return WorldHarvest(batch) }
+    static func harvest(of batch: Range<UInt64>) async -> WorldTotals {
+        guard let place = batches.firstIndex(of: batch) else { return WorldTotals(batch) }
         return await harvests[place].value
     }
 }

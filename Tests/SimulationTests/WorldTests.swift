@@ -21,7 +21,7 @@ struct WorldTests {
     }
 
     @Test("is told from its first event to its last, and how each message ended")
-    func told() {
+    func reported() {
         let short = WorldReport(seed: 11)
         let whole = WorldReport(seed: 11, events: .max)
         #expect(short.trace == whole.trace.suffix(60))
@@ -38,7 +38,7 @@ struct WorldTests {
     func checkersAreArmed() async {
         let census = await WorldSeeds.census()
         let idle = WorldChecker.allCases.filter { census.worlds(judgedBy: $0) == 0 }
-        #expect(Set(idle).isSubset(of: WorldCensusTests.rare.keys), "\(idle.map(\.words))")
+        #expect(Set(idle).isSubset(of: WorldCensusTests.rare.keys), "\(idle.map(\.text))")
     }
 }
 
@@ -57,7 +57,7 @@ struct WorldCensusTests {
         let census = await WorldSeeds.census()
         let least = Self.rare[checker] ?? Self.worldsMin
         let judged = census.worlds(judgedBy: checker)
-        #expect(judged * 2_000 >= least * census.worlds, "\(judged) worlds: \(checker.words)")
+        #expect(judged * 2_000 >= least * census.worlds, "\(judged) worlds: \(checker.text)")
     }
 
     /// In two thousand.

@@ -82,7 +82,7 @@ struct DeadlineTests {
         let isAnswered = try (0..<Self.attempts).contains { _ in
             let provider = try standIn.connect()
             guard !provider.isClosed, provider.session.mayOpen else { return false }
-            return try provider.ask(push).ending == .complete
+            return try provider.ask(push).conclusion == .complete
         }
         #expect(isAnswered)
     }

@@ -9,18 +9,18 @@ struct FCMFateTests {
     struct Expected: Sendable {
         let name: String
         let status: Int
-        let word: String
+        let rpcStatus: String
         let code: String?
         var field = ""
         var quotaSubject: String?
 
         init(
-            _ name: String, _ status: Int, _ word: String, _ code: String?, field: String = "",
+            _ name: String, _ status: Int, _ rpcStatus: String, _ code: String?, field: String = "",
             quotaSubject: String? = nil
         ) {
             self.name = name
             self.status = status
-            self.word = word
+            self.rpcStatus = rpcStatus
             self.code = code
             self.field = field
             self.quotaSubject = quotaSubject
@@ -71,7 +71,7 @@ struct FCMFateTests {
             #expect(answer.status == expected.status, "\(expected.name)")
             #expect(answer.retryAfter == "", "\(expected.name)")
             let error = try FCMError(answer.body)
-            #expect(error.status == expected.word, "\(expected.name)")
+            #expect(error.status == expected.rpcStatus, "\(expected.name)")
             #expect(error.code == expected.code, "\(expected.name)")
             #expect(error.field == expected.field, "\(expected.name)")
             #expect(error.quotaSubject == expected.quotaSubject, "\(expected.name)")
@@ -129,15 +129,15 @@ struct FCMFateTests {
     @Test("loses the request or the answer, processed or not")
     func lost() async throws {
         let (standIn, client, authorization) = try await open { $0.slowAnswer = .milliseconds(50) }
-        let endings = try ["RESET-1", "REFUSED_STREAM-1", "RESET_AFTERWARDS-1"].map {
-            try client.send(Self.message($0), authorization: authorization).ending
+        let terminalCounts = try ["RESET-1", "REFUSED_STREAM-1", "RESET_AFTERWARDS-1"].map {
+            try client.send(Self.message($0), authorization: authorization).conclusion
         }
-        #expect(endings == [.reset(.internalError), .refused, .reset(.internalError)])
+        #expect(terminalCounts == [.reset(.internalError), .refused, .reset(.internalError)])
         let before = ContinuousClock.now
         #expect(try client.send(Self.message("SLOW-1"), authorization: authorization).status == 200)
         #expect(ContinuousClock.now - before >= .milliseconds(50))
         #expect(
-            try client.send(Self.message("DROP_AFTERWARDS-1"), authorization: authorization).ending
+            try client.send(Self.message("DROP_AFTERWARDS-1"), authorization: authorization).conclusion
                 == .lost(wasSent: true))
         for (token, count) in [
             ("RESET-1", 0), ("REFUSED_STREAM-1", 0), ("RESET_AFTERWARDS-1", 1), ("DROP_AFTERWARDS-1", 1),
@@ -164,7 +164,7 @@ struct FCMFateTests {
             let body = Self.message(token)
             let head =
                 "POST \(GoogleStandIn.sendPath) HTTP/1.1\r\nHost: localhost\r\nAuthorization: \(authorization)\r\n"
-            try client.say(head + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            try client.write(head + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
             try await standIn.wait { $0.unanswered == (token == "SILENT-1" ? 3 : 4) }
         }
         #expect(await standIn.simulator.received("SILENT-1").isEmpty)
@@ -175,9 +175,9 @@ struct FCMFateTests {
 
 extension GoogleStandIn {
     func wait(until isReached: (SimulatorSummary) -> Bool) async throws {
-        let deadline = Clocks.monotonicNow() + Provider.patience
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         while !isReached(await simulator.summary()) {
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
         }
     }
 }

@@ -186,7 +186,7 @@ struct FCMSendTests {
         let wrongScope = try standIn.authorization(client, scope: "https://www.googleapis.com/auth/firebase")
         let message = #"{"message":{"token":"phone"}}"#
         let number = standIn.account.projectNumber
-        let cases: [(authorization: String, project: String, status: Int, word: String)] = [
+        let cases: [(authorization: String, project: String, status: Int, rpcStatus: String)] = [
             (authorization, "carillon-demo", 200, ""), (authorization, number, 200, ""),
             (String("bEARER" + authorization.dropFirst(6)), "carillon-demo", 200, ""),
             ("", "carillon-demo", 401, "UNAUTHENTICATED"),
@@ -202,7 +202,7 @@ struct FCMSendTests {
             #expect(answer.status == expected.status, "\(expected)")
             if expected.status == 200 { continue }
             let error = try FCMError(answer.body)
-            #expect(error.status == expected.word)
+            #expect(error.status == expected.rpcStatus)
             #expect(error.code == nil, "no FcmError: the token is not to blame")
         }
         await standIn.simulator.revokeAccessTokens()

@@ -68,10 +68,10 @@ struct FateTests {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
-        let endings = try ["20", "21", "25"].map {
-            try provider.ask(Push(token: "dead\($0)00aabb", authorization: authorization)).ending
+        let terminalCounts = try ["20", "21", "25"].map {
+            try provider.ask(Push(token: "dead\($0)00aabb", authorization: authorization)).conclusion
         }
-        #expect(endings == [.reset(.internalError), .refused, .reset(.internalError)])
+        #expect(terminalCounts == [.reset(.internalError), .refused, .reset(.internalError)])
         #expect(await standIn.simulator.received(StandIn.token("dead2000aabb")).isEmpty)
         #expect(await standIn.simulator.received(StandIn.token("dead2500aabb")).count == 1)
     }
@@ -98,7 +98,7 @@ struct FateTests {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
         let answer = try provider.ask(Push(token: "dead2600aabb", authorization: try standIn.authorization()))
-        #expect(answer.ending == .lost(wasSent: true))
+        #expect(answer.conclusion == .lost(wasSent: true))
         #expect(await standIn.simulator.received(StandIn.token("dead2600aabb")).count == 1)
     }
 

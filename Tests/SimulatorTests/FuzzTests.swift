@@ -14,7 +14,7 @@ struct FuzzTests {
 
     /// What may be answered. A stream that HTTP's own rules forbid is reset.
     private func expectAnswer(_ answer: Provider.Answer, _ statuses: Set<Int>, seed: UInt64, round: Int) {
-        switch answer.ending {
+        switch answer.conclusion {
         case .complete where statuses.contains(answer.status): break
         case .reset: break
         default: Issue.record("\(answer) at seed \(seed), round \(round)")

@@ -11,7 +11,7 @@ final class HTTP1Client {
     private let standIn: any Actor
     private(set) var isClosed = false
     /// Plaintext that no answer has used up.
-    private var heard: [UInt8] = []
+    private var received: [UInt8] = []
 
     struct Answer: Equatable {
         var status = 0
@@ -28,12 +28,12 @@ final class HTTP1Client {
         let context = try TLSContext.client(trust: .only(pem: trust), alpn: alpn)
         tls = try TLSSession(context, serverName: serverName)
         try tls.advance()
-        try turn(until: { self.tls.state == .open })
+        try pump(until: { self.tls.state == .open })
     }
 
-    func say(_ text: String) throws { try say(Array(text.utf8)) }
+    func write(_ text: String) throws { try write(Array(text.utf8)) }
 
-    func say(_ bytes: [UInt8]) throws {
+    func write(_ bytes: [UInt8]) throws {
         guard !isClosed, tls.state == .open else { return }
         try tls.write(bytes.span)
         writeOut()
@@ -41,45 +41,45 @@ final class HTTP1Client {
 
     func ask(_ method: String, _ path: String, _ fields: [String] = [], body: [UInt8] = []) throws -> Answer {
         let head = ["\(method) \(path) HTTP/1.1", "Host: localhost", "Content-Length: \(body.count)"] + fields
-        try say(Array(head.joined(separator: "\r\n").utf8) + Array("\r\n\r\n".utf8) + body)
+        try write(Array(head.joined(separator: "\r\n").utf8) + Array("\r\n\r\n".utf8) + body)
         return try answer()
     }
 
     /// The next one. Status 0: the connection ended first.
     func answer() throws -> Answer {
         var answer: Answer?
-        try turn(until: {
+        try pump(until: {
             answer = self.takeAnswer()
             return answer != nil || self.isClosed
         })
         return answer ?? Answer()
     }
 
-    func waitForClose() throws { try turn(until: { self.isClosed }) }
+    func waitForClose() throws { try pump(until: { self.isClosed }) }
 
     private func takeAnswer() -> Answer? {
         let end = Array("\r\n\r\n".utf8)
-        guard let range = heard.firstRange(of: end) else { return nil }
-        let lines = String(decoding: heard[..<range.lowerBound], as: UTF8.self).split(separator: "\r\n").map(
+        guard let range = received.firstRange(of: end) else { return nil }
+        let lines = String(decoding: received[..<range.lowerBound], as: UTF8.self).split(separator: "\r\n").map(
             String.init)
         let parts = lines.first?.split(separator: " ") ?? []
         var answer = Answer()
         answer.status = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
         answer.fields = Array(lines.dropFirst())
         let length = answer.fields.first { $0.hasPrefix("content-length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0
-        guard heard.count - range.upperBound >= length else { return nil }
-        answer.body = String(decoding: heard[range.upperBound..<(range.upperBound + length)], as: UTF8.self)
-        heard.removeFirst(range.upperBound + length)
+        guard received.count - range.upperBound >= length else { return nil }
+        answer.body = String(decoding: received[range.upperBound..<(range.upperBound + length)], as: UTF8.self)
+        received.removeFirst(range.upperBound + length)
         return answer
     }
 
-    private func turn(until isDone: () -> Bool) throws {
-        let deadline = Clocks.monotonicNow() + Provider.patience
+    private func pump(until isDone: () -> Bool) throws {
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             writeOut()
             if isDone() || isClosed { return }
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
             var event = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&event, 1, 100) > 0 else { continue }
             do {
@@ -88,7 +88,7 @@ final class HTTP1Client {
                     continue
                 }
                 try tls.feed(buffer.span.extracting(0..<count))
-                while case .bytes(let count) = try tls.read(into: &buffer) { heard += buffer[..<count] }
+                while case .bytes(let count) = try tls.read(into: &buffer) { received += buffer[..<count] }
                 if tls.state == .ended { isClosed = true }
             } catch { isClosed = true }
         }

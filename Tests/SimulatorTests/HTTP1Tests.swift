@@ -43,11 +43,13 @@ struct HTTP1Tests {
             String(half, radix: 16) + ";x=y\r\n" + body.prefix(half) + "\r\n"
             + String(body.utf8.count - half, radix: 16).uppercased() + "\r\n" + body.dropFirst(half)
             + "\r\n0\r\nx-trailer: 1\r\n\r\n"
-        for piece in Self.head(authorization, ["Transfer-Encoding: chunked"]) + chunks { try client.say(String(piece)) }
+        for piece in Self.head(authorization, ["Transfer-Encoding: chunked"]) + chunks {
+            try client.write(String(piece))
+        }
         #expect(try client.answer().status == 200)
-        try client.say(Self.head(authorization, ["content-length: \(body.utf8.count)", "expect: 100-continue"]))
+        try client.write(Self.head(authorization, ["content-length: \(body.utf8.count)", "expect: 100-continue"]))
         #expect(try client.answer().status == 100)
-        try client.say(body)
+        try client.write(body)
         #expect(try client.answer().status == 200)
         let received = await standIn.simulator.received("phone").map { String(decoding: $0.body, as: UTF8.self) }
         #expect(received == [body, body])
@@ -61,7 +63,7 @@ struct HTTP1Tests {
             let body = #"{"message":{"token":"\#(token)"}}"#
             return Self.head(authorization, ["content-length: \(body.utf8.count)"]) + body
         }
-        try client.say(requests.joined())
+        try client.write(requests.joined())
         #expect(try tokens.map { _ in try client.answer().status } == [200, 404, 500, 200])
     }
 
@@ -108,11 +110,11 @@ struct HTTP1Tests {
             settings.requestTimeout = .milliseconds(50)
         }
         let first = try standIn.connectByHTTP1()
-        try first.say("GET /simulator/summary HTT")
+        try first.write("GET /simulator/summary HTT")
         try first.waitForClose()
         let later = try standIn.connectByHTTP1()
         #expect(try later.ask("GET", "/simulator/summary").status == 200)
-        try later.say(Self.head(authorization, ["content-length: 100"]) + "{")
+        try later.write(Self.head(authorization, ["content-length: 100"]) + "{")
         try later.waitForClose()
         #expect(try standIn.connectByHTTP1().ask("GET", "/simulator/summary").body.contains(#""requests":0"#))
     }
@@ -122,7 +124,7 @@ struct HTTP1Tests {
         let standIn = try await GoogleStandIn()
         for (request, status) in Self.refused {
             let client = try standIn.connectByHTTP1()
-            try client.say(request)
+            try client.write(request)
             #expect(try client.answer().status == status, "\(request.prefix(150))")
             try client.waitForClose()
         }
@@ -147,7 +149,7 @@ struct HTTP1Tests {
         for (place, kind) in kinds.enumerated() {
             await standIn.simulator.follow(SimulatorScript(faults: [ScriptedFault(kind, at: 1, times: 1)]))
             let client = try standIn.connectByHTTP1()
-            try client.say(Self.head(authorization, ["content-length: \(Self.message.utf8.count)"]) + Self.message)
+            try client.write(Self.head(authorization, ["content-length: \(Self.message.utf8.count)"]) + Self.message)
             // The other half never comes, whoever waits.
             if place == 5 {
                 try await standIn.wait { $0.faults == kinds.count }
@@ -186,7 +188,7 @@ struct HTTP1Tests {
                 }
             }
             let client = try standIn.connectByHTTP1()
-            try client.say(bytes + Array("\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n".utf8))
+            try client.write(bytes + Array("\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n".utf8))
             statuses.insert(try client.answer().status)
         }
         #expect(

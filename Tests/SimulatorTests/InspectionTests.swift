@@ -94,8 +94,8 @@ struct InspectionTests {
         #expect(
             try client.send(#"{"message":{"topic":"news"}}"#, authorization: authorization).status == 200)
         #expect(try client.send("{}", authorization: authorization).status == 400)
-        let mine = try list(client, "?token=cAbC%3AAPA91b-1_2")
-        let first = try #require(mine["requests"]?.array?.first?.object)
+        let own = try list(client, "?token=cAbC%3AAPA91b-1_2")
+        let first = try #require(own["requests"]?.array?.first?.object)
         #expect(first["body"] == .string(body))
         #expect(first["dry_run"] == true)
         #expect(first["answer"]?.object?["id"] == "projects/carillon-demo/messages/fake_message_id")

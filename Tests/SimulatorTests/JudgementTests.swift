@@ -140,7 +140,7 @@ struct JudgementTests {
         push.set("apns-id", "123e4567-e89b-12d3-a456-4266554400a0")
         found.edit(&push)
         let answer = try provider.ask(push)
-        #expect(answer.ending == .complete)
+        #expect(answer.conclusion == .complete)
         #expect(answer.status == found.status)
         #expect(answer.body == (found.reason.isEmpty ? "" : #"{"reason":"\#(found.reason)"}"#))
         let ownID = push.fields.first { $0.name == "apns-id" }?.value

@@ -34,7 +34,7 @@ struct LeniencyTests {
         let provider = try standIn.connect()
         let answer = try provider.ask(Push(token: "dead0100aa", authorization: standIn.authorization()))
         #expect(answer.status == 410)
-        let bodies = Self.frames(provider.heard).filter { $0.kind == 0 }.map {
+        let bodies = Self.frames(provider.received).filter { $0.kind == 0 }.map {
             String(decoding: $0.payload, as: UTF8.self)
         }
         #expect(bodies == [answer.body])

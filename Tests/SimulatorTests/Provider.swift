@@ -20,10 +20,10 @@ final class Provider {
     private(set) var streamLimits: [Int] = []
     private var nextTag: UInt64 = 1
     /// All plaintext from the stand-in.
-    private(set) var heard: [UInt8] = []
+    private(set) var received: [UInt8] = []
 
     struct Answer: Equatable {
-        let ending: HTTP2Answer.Ending
+        let conclusion: HTTP2Answer.Conclusion
         let status: Int
         let apnsID: String
         let body: String
@@ -31,7 +31,7 @@ final class Provider {
     }
 
     /// Generous: a failing test ends all the same.
-    static let patience: Duration = .seconds(20)
+    static let timeout: Duration = .seconds(20)
 
     init(
         _ standIn: any Actor, port: UInt16, trust: [UInt8], identity: TLSIdentity? = nil, alpn: [String] = ["h2"],
@@ -46,7 +46,7 @@ final class Provider {
         settings.streamLimitAtStart = limitAtStart
         session = try HTTP2ClientSession(settings)
         try tls.advance()
-        try turn(until: { self.tls.state == .open && !self.streamLimits.isEmpty })
+        try pump(until: { self.tls.state == .open && !self.streamLimits.isEmpty })
     }
 
     /// Sends and does not wait; the tag is for `answer(to:)`.
@@ -57,38 +57,38 @@ final class Provider {
     func send(_ headers: HeaderList, body: [UInt8]) throws -> UInt64 {
         let tag = nextTag
         nextTag += 1
-        try turn(until: { self.session.mayOpen })
+        try pump(until: { self.session.mayOpen })
         try session.submitRequest(headers, body: body.span, tag: tag)
         try writeOut()
         return tag
     }
 
     func answer(to tag: UInt64) throws -> Answer {
-        try turn(until: { self.answers[tag] != nil })
-        return answers[tag] ?? Answer(ending: .unsent, status: 0, apnsID: "", body: "", retryAfter: "")
+        try pump(until: { self.answers[tag] != nil })
+        return answers[tag] ?? Answer(conclusion: .unsent, status: 0, apnsID: "", body: "", retryAfter: "")
     }
 
     func ask(_ push: Push) throws -> Answer { try answer(to: send(push)) }
 
     func get(_ path: String) throws -> Answer { try ask(Push(method: "GET", path: path)) }
 
-    func waitForGoAway() throws { try turn(until: { !self.goAways.isEmpty || self.isClosed }) }
-    func waitForClose() throws { try turn(until: { self.isClosed }) }
-    func waitForLimit(_ limit: Int) throws { try turn(until: { self.streamLimits.last == limit }) }
+    func waitForGoAway() throws { try pump(until: { !self.goAways.isEmpty || self.isClosed }) }
+    func waitForClose() throws { try pump(until: { self.isClosed }) }
+    func waitForLimit(_ limit: Int) throws { try pump(until: { self.streamLimits.last == limit }) }
 
     /// Raw bytes, past TLS.
     func writeRaw(_ bytes: [UInt8]) { _ = try? socket.write(bytes.span) }
 
     /// Reads and writes until the condition holds, the connection ends, or patience does.
-    private func turn(until isDone: () -> Bool) throws {
-        let deadline = Clocks.monotonicNow() + Provider.patience
+    private func pump(until isDone: () -> Bool) throws {
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             try writeOut()
             // What the peer said was no HTTP/2: nothing more will come of it.
             if session.isFinished && session.openStreams > 0 { end() }
             if isDone() || isClosed { return }
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
             var event = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&event, 1, 100) > 0 else { continue }
             do {
@@ -98,7 +98,7 @@ final class Provider {
                 }
                 try tls.feed(buffer.span.extracting(0..<count))
                 while case .bytes(let count) = try tls.read(into: &buffer) {
-                    heard += buffer[..<count]
+                    received += buffer[..<count]
                     try session.receive(buffer.span.extracting(0..<count))
                     drain()
                 }
@@ -135,7 +135,7 @@ final class Provider {
             switch event {
             case .ended(let found):
                 answers[found.tag] = Answer(
-                    ending: found.ending, status: Int(found.status), apnsID: text(found.apnsID),
+                    conclusion: found.conclusion, status: Int(found.status), apnsID: text(found.apnsID),
                     body: text(found.body), retryAfter: text(found.retryAfter))
             case .goAway(let last, _, let debug): goAways.append((last, text(debug)))
             case .settingsChanged(let limit): streamLimits.append(limit)
@@ -147,7 +147,7 @@ final class Provider {
     private func text(_ place: ByteRange) -> String { String(decoding: session.bytes(place), as: UTF8.self) }
 }
 
-struct OutOfPatience: Error {}
+struct TimedOut: Error {}
 
 /// A push, right unless told otherwise.
 struct Push {

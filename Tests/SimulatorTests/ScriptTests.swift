@@ -18,17 +18,19 @@ struct ScriptTests {
         return (standIn, provider, authorization)
     }
 
-    private func endings(_ provider: Provider, _ authorization: String, _ count: Int) throws -> [HTTP2Answer.Ending] {
+    private func terminalCounts(_ provider: Provider, _ authorization: String, _ count: Int) throws -> [HTTP2Answer
+        .Conclusion]
+    {
         let tags = try (0..<count).map { _ in try provider.send(Push(authorization: authorization)) }
-        return try tags.map { try provider.answer(to: $0).ending }
+        return try tags.map { try provider.answer(to: $0).conclusion }
     }
 
     @Test("answers late")
     func late() async throws {
         let (_, provider, authorization) = try await open(delay: .milliseconds(30))
         let before = ContinuousClock.now
-        let endings = try endings(provider, authorization, 50)
-        #expect(endings.allSatisfy { $0 == .complete })
+        let terminalCounts = try terminalCounts(provider, authorization, 50)
+        #expect(terminalCounts.allSatisfy { $0 == .complete })
         #expect(ContinuousClock.now - before >= .milliseconds(30))
     }
 
@@ -37,8 +39,8 @@ struct ScriptTests {
         let (standIn, provider, authorization) = try await open([
             ScriptedFault(.goAway(ScriptedGoAway(reason: "Shutdown")), at: 4)
         ])
-        let endings = try endings(provider, authorization, 6)
-        #expect(endings == [.complete, .complete, .complete, .refused, .refused, .refused])
+        let terminalCounts = try terminalCounts(provider, authorization, 6)
+        #expect(terminalCounts == [.complete, .complete, .complete, .refused, .refused, .refused])
         #expect(provider.goAways.map(\.reason) == [#"{"reason":"Shutdown"}"#])
         try provider.waitForClose()
         #expect(await standIn.simulator.summary().accepted == 4)
@@ -51,8 +53,8 @@ struct ScriptTests {
         let fault = ScriptedFault(.goAway(goAway), at: 1)
         // An idle client hears no second goodbye: its session has ended with the first.
         let (_, provider, authorization) = try await open([fault], delay: .milliseconds(100))
-        let endings = try endings(provider, authorization, 1)
-        #expect(endings == [.complete])
+        let terminalCounts = try terminalCounts(provider, authorization, 1)
+        #expect(terminalCounts == [.complete])
         try provider.waitForClose()
         #expect(provider.goAways.map(\.last).first == .max)
         #expect(provider.goAways.map(\.last) == [.max, 3])
@@ -63,7 +65,7 @@ struct ScriptTests {
         let (_, provider, authorization) = try await open([
             ScriptedFault(.goAway(ScriptedGoAway(closing: .never)), at: 1)
         ])
-        #expect(try endings(provider, authorization, 1) == [.refused])
+        #expect(try terminalCounts(provider, authorization, 1) == [.refused])
         #expect(provider.session.isFinished)
         #expect(!provider.isClosed)
         let (standIn, other, token) = try await open(delay: .seconds(60))
@@ -71,17 +73,17 @@ struct ScriptTests {
         try await standIn.waitForRequests(2)
         await standIn.simulator.follow(
             APNsScript(faults: [ScriptedFault(.goAway(ScriptedGoAway(closing: .atOnce)), at: 1)]))
-        #expect(try endings(other, token, 1) == [.refused])
-        #expect(try other.answer(to: pending).ending == .lost(wasSent: true))
+        #expect(try terminalCounts(other, token, 1) == [.refused])
+        #expect(try other.answer(to: pending).conclusion == .lost(wasSent: true))
     }
 
     @Test("resets every third request")
     func resets() async throws {
         let (_, provider, authorization) = try await open([ScriptedFault(.reset(.internalError), at: 3, every: 3)])
-        let endings = try endings(provider, authorization, 9)
-        #expect(endings.filter { $0 == .reset(.internalError) }.count == 3)
-        #expect(endings.filter { $0 == .complete }.count == 6)
-        #expect(endings[2] == .reset(.internalError))
+        let terminalCounts = try terminalCounts(provider, authorization, 9)
+        #expect(terminalCounts.filter { $0 == .reset(.internalError) }.count == 3)
+        #expect(terminalCounts.filter { $0 == .complete }.count == 6)
+        #expect(terminalCounts[2] == .reset(.internalError))
     }
 
     @Test("changes its stream limit in the middle")
@@ -113,7 +115,7 @@ struct ScriptTests {
         #expect(await standIn.simulator.summary().connectionsOpen == 1)
         #expect(provider.answers[tags[1]] == nil)
         await standIn.simulator.dropConnections()
-        #expect(try provider.answer(to: tags[1]).ending == .lost(wasSent: true))
+        #expect(try provider.answer(to: tags[1]).conclusion == .lost(wasSent: true))
     }
 
     @Test("closes, drops, or talks nonsense", arguments: [0, 1, 2, 3, 4])
@@ -126,7 +128,7 @@ struct ScriptTests {
             try await standIn.waitForRequests(3)
             await standIn.simulator.dropConnections()
         }
-        #expect(try provider.answer(to: tag).ending != .complete)
+        #expect(try provider.answer(to: tag).conclusion != .complete)
         #expect(try standIn.connect().ask(Push(authorization: authorization)).status == 200)
     }
 

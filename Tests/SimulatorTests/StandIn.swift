@@ -75,9 +75,9 @@ struct StandIn {
     func waitForEmptiness() async throws { try await wait { $0.connectionsOpen == 0 } }
 
     private func wait(until isReached: (SimulatorSummary) -> Bool) async throws {
-        let deadline = Clocks.monotonicNow() + Provider.patience
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         while !isReached(await simulator.summary()) {
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
         }
     }
 

@@ -17,9 +17,9 @@ final class Stranger {
     init(_ standIn: StandIn, outside: [UInt8] = [], inside: [UInt8]? = nil) throws {
         self.standIn = standIn.simulator
         socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: standIn.port))
-        let deadline = Clocks.monotonicNow() + Provider.patience
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         while (try? socket.connectResult()) == nil {
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
         }
         _ = try? socket.write(outside.span)
         guard let inside else {
@@ -31,7 +31,7 @@ final class Stranger {
         tls = session
         try session.advance()
         writeOut(session)
-        try turn(until: { session.state == .open || self.isClosed })
+        try pump(until: { session.state == .open || self.isClosed })
         if session.state == .open { try session.write(inside.span) }
         writeOut(session)
     }
@@ -47,15 +47,15 @@ final class Stranger {
 
     /// Then closes too: whoever said goodbye waits for that.
     func waitForClose() throws {
-        try turn(until: { self.isClosed })
+        try pump(until: { self.isClosed })
         socket.close()
     }
 
-    private func turn(until isDone: () -> Bool) throws {
-        let deadline = Clocks.monotonicNow() + Provider.patience
+    private func pump(until isDone: () -> Bool) throws {
+        let deadline = Clocks.monotonicNow() + Provider.timeout
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while !isDone() {
-            guard Clocks.monotonicNow() < deadline else { throw OutOfPatience() }
+            guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
             var event = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&event, 1, 100) > 0 else { continue }
             guard case .bytes(let count) = try? socket.read(into: &buffer) else {

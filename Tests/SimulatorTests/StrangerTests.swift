@@ -46,9 +46,9 @@ struct StrangerTests {
         let provider = try standIn.connect(limitAtStart: 100)
         let authorization = try standIn.authorization()
         let tags = try (0..<50).map { _ in try provider.send(Push(authorization: authorization)) }
-        let endings = try tags.map { try provider.answer(to: $0).ending }
-        #expect(endings.allSatisfy { $0 == .complete || $0 == .refused })
-        #expect(endings.contains(.complete))
+        let terminalCounts = try tags.map { try provider.answer(to: $0).conclusion }
+        #expect(terminalCounts.allSatisfy { $0 == .complete || $0 == .refused })
+        #expect(terminalCounts.contains(.complete))
     }
 
     @Test("who comes by IPv6 is served where that was asked for")

@@ -46,9 +46,9 @@ struct TopicCallTests {
         let authorization = try standIn.authorization(client)
         let registrations = "/v1/projects/\(GoogleStandIn.project)/registrations/"
         func call(
-            _ method: String, _ rest: String, by bearer: String = authorization, in folder: String = registrations
+            _ method: String, _ remaining: String, by bearer: String = authorization, in folder: String = registrations
         ) throws -> Provider.Answer {
-            try client.post(folder + rest, method: method, [("authorization", bearer)], body: Array("{}".utf8))
+            try client.post(folder + remaining, method: method, [("authorization", bearer)], body: Array("{}".utf8))
         }
         let joined = try call("POST", "phone%3A1/topicSubscriptions?topic_name=news")
         #expect(joined.status == 200)
@@ -61,28 +61,28 @@ struct TopicCallTests {
             ("TOO_MANY_TOPICS-1", 429, "RESOURCE_EXHAUSTED"), ("DEADLINE_EXCEEDED-1", 504, "DEADLINE_EXCEEDED"),
             ("UNAVAILABLE:1-1", 503, "UNAVAILABLE"), ("UNKNOWN-1", 500, "UNKNOWN"),
         ]
-        for (token, status, word) in refused {
+        for (token, status, name) in refused {
             let answer = try call("POST", "\(token)/topicSubscriptions?topic_name=news")
-            #expect(answer.status == status && answer.body.contains(#""\#(word)""#), "\(token): \(answer)")
+            #expect(answer.status == status && answer.body.contains(#""\#(name)""#), "\(token): \(answer)")
         }
         #expect(try call("POST", "UNAVAILABLE:1-1/topicSubscriptions?topic_name=news").status == 200)
         let news = await standIn.simulator.received("/topics/news")
         #expect(news.map(\.status) == [200, 200] + refused.map(\.1) + [200])
         #expect(await standIn.simulator.summary().topicCalls == 9)
 
-        for (method, rest) in [
+        for (method, remaining) in [
             ("POST", "phone/topicSubscriptions"), ("POST", "phone/topicSubscriptions?topic_name="),
             ("POST", "phone/topicSubscriptions?topic_name=a%20b"), ("DELETE", "phone/topicSubscriptions/"),
             ("POST", "/topicSubscriptions?topic_name=news"),
         ] {
-            #expect(try call(method, rest).status == 400, "\(method) \(rest)")
+            #expect(try call(method, remaining).status == 400, "\(method) \(remaining)")
         }
         #expect(try call("POST", "phone/topicSubscriptions?topic_name=news", by: "Bearer x").status == 401)
         let elsewhere = try call(
             "POST", "phone/topicSubscriptions?topic_name=news", in: "/v1/projects/nobody/registrations/")
         #expect(elsewhere.status == 404 && elsewhere.body.contains("NOT_FOUND"))
-        for (method, rest) in [("GET", "phone/topicSubscriptions"), ("DELETE", "phone/topicSubscriptions")] {
-            #expect(try call(method, rest).status == 404, "nobody asks for these")
+        for (method, remaining) in [("GET", "phone/topicSubscriptions"), ("DELETE", "phone/topicSubscriptions")] {
+            #expect(try call(method, remaining).status == 404, "nobody asks for these")
         }
     }
 

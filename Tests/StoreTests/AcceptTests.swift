@@ -47,8 +47,8 @@ struct AcceptTests {
             let first = try await world.stores.messages.list(app: world.app, limit: 2)
             #expect(first.items.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
             #expect(first.next == StoreWorld.message(4))
-            let rest = try await world.stores.messages.list(app: world.app, before: first.next, limit: 10)
-            #expect(rest.items.map(\.id) == [3, 2, 1].map(StoreWorld.message) && rest.next == nil)
+            let remaining = try await world.stores.messages.list(app: world.app, before: first.next, limit: 10)
+            #expect(remaining.items.map(\.id) == [3, 2, 1].map(StoreWorld.message) && remaining.next == nil)
             #expect(try await world.stores.messages.list(app: AppID(99), limit: 10).items.isEmpty)
             #expect(try await world.stores.messages.account(app: AppID(99), id: StoreWorld.message(1)) == nil)
         }
@@ -80,13 +80,13 @@ struct AcceptTests {
 
     /// Every page, and how many there were.
     private func pages(
-        _ world: StoreWorld, _ state: MessageState?, limit: Int, walkMax: Int, parcelsMax: Int
+        _ world: StoreWorld, _ state: MessageState?, limit: Int, scanMax: Int, parcelsMax: Int
     ) async throws -> (ids: [MessageID], count: Int) {
         var (ids, count): ([MessageID], Int) = ([], 0)
         var before: MessageID?
         repeat {
             let page = try await world.stores.messages.list(
-                app: world.app, before: before, limit: limit, state: state, walkMax: walkMax, parcelsMax: parcelsMax)
+                app: world.app, before: before, limit: limit, state: state, scanMax: scanMax, parcelsMax: parcelsMax)
             #expect(page.items.count <= limit)
             ids += page.items.map(\.id)
             before = page.next
@@ -96,7 +96,7 @@ struct AcceptTests {
     }
 
     @Test("is listed with the finished ones, however many that wait for their hour come before it", arguments: 1...8)
-    func behindOthers(walkMax: Int) async throws {
+    func behindOthers(scanMax: Int) async throws {
         try await withStores { world in
             let finished: [UInt64] = [5, 2, 1]
             // Nobody is there: each ends when it is planned.
@@ -108,9 +108,9 @@ struct AcceptTests {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
             for limit in 1...4 {
-                let (ids, count) = try await pages(world, .finished, limit: limit, walkMax: walkMax, parcelsMax: 9)
+                let (ids, count) = try await pages(world, .finished, limit: limit, scanMax: scanMax, parcelsMax: 9)
                 #expect(ids == finished.map(StoreWorld.message))
-                #expect(count >= (7 + walkMax - 1) / walkMax, "no page passes more than it may")
+                #expect(count >= (7 + scanMax - 1) / scanMax, "no page passes more than it may")
             }
         }
     }
@@ -123,7 +123,7 @@ struct AcceptTests {
                 try await world.send(world.newMessage(number), parcelMembersMax: 1)
             }
             for (parcelsMax, pagesMin) in [(1, 40), (49, 2), (1_000, 1)] {
-                let (ids, count) = try await pages(world, nil, limit: 100, walkMax: 9, parcelsMax: parcelsMax)
+                let (ids, count) = try await pages(world, nil, limit: 100, scanMax: 9, parcelsMax: parcelsMax)
                 #expect(ids == (1...40).reversed().map { StoreWorld.message(UInt64($0)) })
                 #expect(count == pagesMin)
             }
@@ -170,7 +170,7 @@ struct AcceptTests {
             let one = world.newMessage(6, urgency: .transactional, audience: .installations(["i1"]))
             _ = try await world.stores.messages.accept(one, now: dawn)
             func open(_ urgency: MessageUrgency, countingTo limit: Int = 100) async throws -> Int {
-                try await world.stores.messages.standing(of: world.app, urgency, countingTo: limit).openMessages
+                try await world.stores.messages.status(of: world.app, urgency, countingTo: limit).openMessages
             }
             #expect(try await open(.bulk) == 5)
             #expect(try await open(.bulk, countingTo: 3) == 3)
@@ -234,9 +234,9 @@ struct IdempotencyTests {
         try await withStores { world in
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
             _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
-            var twin = world.newMessage(2, idempotency: claim())
-            twin.app = other
-            #expect(try await world.stores.messages.accept(twin) == .accepted)
+            var duplicate = world.newMessage(2, idempotency: claim())
+            duplicate.app = other
+            #expect(try await world.stores.messages.accept(duplicate) == .accepted)
         }
     }
 
@@ -246,20 +246,20 @@ struct IdempotencyTests {
             _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
             let keys = "SELECT count(*) FROM idempotency_keys"
             try await world.pool.script("UPDATE idempotency_keys SET created_at = '2026-11-01T00:00:00Z'")
-            let born = WallInstant(secondsSince1970: 1_793_491_200)
-            _ = try await world.stores.sweeper.sweep(now: born + Sweeper.idempotencyKept)
+            let created = WallInstant(secondsSince1970: 1_793_491_200)
+            _ = try await world.stores.sweeper.sweep(now: created + Sweeper.idempotencyKept)
             #expect(try await world.number(keys) == 1)
-            let gone = try await world.stores.sweeper.sweep(now: born + Sweeper.idempotencyKept + .seconds(1))
+            let gone = try await world.stores.sweeper.sweep(now: created + Sweeper.idempotencyKept + .seconds(1))
             #expect(gone == 1)
             #expect(try await world.number(keys) == 0)
         }
     }
 
     @Test("is held against those providers for which its app has registrations' routes, or an active credential")
-    func standing() async throws {
+    func status() async throws {
         try await withStores { world in
             func providers() async throws -> [Provider] {
-                try await world.stores.messages.standing(of: world.app, .bulk, countingTo: 1).providers
+                try await world.stores.messages.status(of: world.app, .bulk, countingTo: 1).providers
             }
             #expect(try await providers() == [])
             let key = try await world.stores.credentials.nextIDs(1)[0]

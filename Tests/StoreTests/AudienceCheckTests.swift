@@ -16,9 +16,9 @@ private enum Change: CaseIterable {
     func happen(_ world: StoreWorld, at now: WallInstant = dawn) async throws {
         switch self {
         case .anotherUser:
-            var said = StoreWorld.registration("i1", token: 1)
-            said.user = .set("eve")
-            try await world.register(said, at: now)
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.user = .set("eve")
+            try await world.register(registration, at: now)
         case .nobodySignedIn: try await patch(world) { $0.user = .clear }
         case .tagTaken: try await patch(world) { $0.tagsRemoved = ["vip"] }
         case .attributeChanged: try await patch(world) { $0.attributes = .set(Array(#"{"city":"Paris"}"#.utf8)) }
@@ -44,18 +44,18 @@ extension StoreWorld {
     /// i1 and i2 are ada's, i3 is bob's.
     fileprivate func registerOwners() async throws {
         for (place, user) in ["ada", "ada", "bob"].enumerated() {
-            var said = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            said.user = .set(user)
-            said.tags = .set(user == "ada" ? ["vip"] : ["guest"])
-            said.attributes = .set(Array((user == "ada" ? #"{"city":"Berlin"}"# : #"{"city":"Rome"}"#).utf8))
-            try await register(said)
+            var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
+            registration.user = .set(user)
+            registration.tags = .set(user == "ada" ? ["vip"] : ["guest"])
+            registration.attributes = .set(Array((user == "ada" ? #"{"city":"Berlin"}"# : #"{"city":"Rome"}"#).utf8))
+            try await register(registration)
         }
     }
 
     fileprivate var ada: Audience { Audience(.users(["ada"])) }
 
-    fileprivate func wish(_ wish: LifeWish, at now: WallInstant) async throws {
-        #expect(try await stores.messages.wish(wish, app: app, id: StoreWorld.message(1), now: now) == .stands)
+    fileprivate func control(_ control: ControlRequest, at now: WallInstant) async throws {
+        #expect(try await stores.messages.control(control, app: app, id: StoreWorld.message(1), now: now) == .done)
         try await stores.stops.carryOut(now: now)
     }
 
@@ -92,7 +92,7 @@ struct AudienceCheckTests {
             #expect(try await world.deliverAll() == [2])
             let account = try await world.account()
             #expect(account.audience == 2 && account.pending == 0 && account.count(.accepted) == 1)
-            #expect(account.reasons == [EndingTotal(ending: Ending(.unregistered, reason), count: 1)])
+            #expect(account.reasons == [TerminalTotal(terminalStatus: TerminalStatus(.unregistered, reason), count: 1)])
             #expect(try await world.badges() == [0, 1, 0], "the next owner's badge counts nothing of it")
         }
     }
@@ -149,7 +149,7 @@ struct AudienceCheckTests {
                 _ = try await world.stores.messages.fallDue(now: dawn)
                 try await world.plan(at: dawn)
             }
-            if hold == .pause { try await world.wish(.pause, at: dawn) }
+            if hold == .pause { try await world.control(.pause, at: dawn) }
             if hold == .retry {
                 let parcel = try #require(try await world.lease())
                 let settlement = parcel.settling([], remainders: [parcel.remainder(0..<2, after: hour)])
@@ -157,15 +157,16 @@ struct AudienceCheckTests {
             }
             try await chosen.change.happen(world)
             let later = dawn + hour + hour
-            if hold == .pause { try await world.wish(.resume, at: later) }
+            if hold == .pause { try await world.control(.resume, at: later) }
             if hold == .rate {
                 #expect(try await world.lease(at: later) == nil)
                 let order = LeaseOrder(
                     route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
-                    scope: .paced)
+                    scope: .rateLimited)
                 var sent: [Int64] = []
                 for second in 0..<4 {
-                    let lease = try await world.stores.parcels.leasePaced(order, now: later + .seconds(Int64(second)))
+                    let lease = try await world.stores.parcels.leaseRateLimited(
+                        order, now: later + .seconds(Int64(second)))
                     if let parcel = lease.parcel { sent += try await world.deliver(parcel).map(\.value) }
                 }
                 #expect(sent == [2])
@@ -174,7 +175,7 @@ struct AudienceCheckTests {
             }
             #expect(
                 try await world.account().reasons
-                    == [EndingTotal(ending: Ending(.unregistered, chosen.reason), count: 1)])
+                    == [TerminalTotal(terminalStatus: TerminalStatus(.unregistered, chosen.reason), count: 1)])
         }
     }
 
@@ -196,10 +197,10 @@ struct AudienceCheckTests {
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
             let parcels = try await world.stores.parcels.leaseGroup(order, now: dawn).parcels
             #expect(
-                parcels.map { $0.members.map(\.standing) } == [
+                parcels.map { $0.members.map(\.status) } == [
                     [.excluded(.user), .present], [.present], [.excluded(.condition), .present],
                 ])
-            #expect(parcels.map { $0.holds.filter { $0 == .dailyCap }.count } == [0, 0, 1])
+            #expect(parcels.map { $0.deferrals.filter { $0 == .dailyCap }.count } == [0, 0, 1])
             #expect(try await world.badges() == [1, 1, 0])
         }
     }
@@ -209,9 +210,9 @@ struct AudienceCheckTests {
         try await withStores { world in
             try await world.registerOwners()
             try await world.accept(world.newMessage(audience: world.ada))
-            var said = StoreWorld.registration("i1", token: 1, environment: .sandbox)
-            said.user = .set("eve")
-            try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 1, environment: .sandbox)
+            registration.user = .set("eve")
+            try await world.register(registration)
             #expect(try await world.deliverAll() == [2])
             #expect(try await world.account().count(.unregistered) == 1)
         }
@@ -223,15 +224,15 @@ struct AudienceCheckTests {
             try await world.registerOwners()
             try await world.accept(world.newMessage(badge: .increment, audience: world.ada))
             try await Change.nobodySignedIn.happen(world)
-            #expect(try await world.lease()?.members.map(\.standing) == [.excluded(.user), .present])
+            #expect(try await world.lease()?.members.map(\.status) == [.excluded(.user), .present])
             // The owner of the lease dies before it settles.
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
-            var said = StoreWorld.registration("i1", token: 1)
-            said.user = .set("ada")
-            try await world.register(said, at: later)
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.user = .set("ada")
+            try await world.register(registration, at: later)
             let parcel = try #require(try await world.lease(at: later))
-            #expect(parcel.members.map(\.standing) == [.present, .present])
+            #expect(parcel.members.map(\.status) == [.present, .present])
             #expect(parcel.members.map(\.badge) == [1, 1])
         }
     }

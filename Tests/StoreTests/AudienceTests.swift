@@ -14,11 +14,11 @@ private struct Crowd {
     mutating func add(
         user: String? = nil, tags: [String] = [], provider: Provider = .apns, kind: TokenKind = .alert
     ) async throws {
-        var said = StoreWorld.registration("i\(ids.count)", token: ids.count, kind: kind)
-        said.provider = provider
-        if let user { said.user = .set(user) }
-        said.tags = .set(tags)
-        ids.append(try await world.register(said).record.id)
+        var registration = StoreWorld.registration("i\(ids.count)", token: ids.count, kind: kind)
+        registration.provider = provider
+        if let user { registration.user = .set(user) }
+        registration.tags = .set(tags)
+        ids.append(try await world.register(registration).record.id)
     }
 
     func retire(_ place: Int) async throws {
@@ -26,10 +26,10 @@ private struct Crowd {
     }
 
     func change(_ place: Int, user: String? = nil, tags: [String]? = nil) async throws {
-        var said = StoreWorld.registration("i\(place)", token: place)
-        if let user { said.user = .set(user) }
-        if let tags { said.tags = .set(tags) }
-        try await world.register(said)
+        var registration = StoreWorld.registration("i\(place)", token: place)
+        if let user { registration.user = .set(user) }
+        if let tags { registration.tags = .set(tags) }
+        try await world.register(registration)
     }
 
     /// Plans a message for an audience to its end and tells whom it reached, by their places here.
@@ -86,9 +86,9 @@ struct UserAudienceTests {
             #expect(account.audience == 4)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "no_registration_of_kind"), count: 1),
-                    EndingTotal(ending: Ending(.rejected, "unknown_user"), count: 1),
-                    EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "no_registration_of_kind"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "unknown_user"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.unregistered, "retired"), count: 1),
                 ])
         }
     }
@@ -129,7 +129,7 @@ struct UserAudienceTests {
             try await crowd.add(user: "bob")
             while try await world.plan(idsMax: 10) != nil {}
             #expect(try await world.members(of: StoreWorld.message(1)) == [crowd.ids[0].value])
-            #expect(try await world.account().reasons.map(\.ending.reason) == ["unknown_user"])
+            #expect(try await world.account().reasons.map(\.terminalStatus.reason) == ["unknown_user"])
         }
     }
 }
@@ -173,9 +173,9 @@ struct TagAudienceTests {
     func rarest() async throws {
         try await withStores { world in
             let batch = (1...4_100).map { number in
-                var said = StoreWorld.registration("i\(number)", token: number)
-                said.tags = .set(number.isMultiple(of: 2) ? ["all", "rare"] : ["all"])
-                return said
+                var registration = StoreWorld.registration("i\(number)", token: number)
+                registration.tags = .set(number.isMultiple(of: 2) ? ["all", "rare"] : ["all"])
+                return registration
             }
             _ = await world.stores.registry.register(batch, app: world.app, now: dawn)
             let both = world.newMessage(audience: .tags(TagExpression(all: ["all", "rare"])))
@@ -190,9 +190,9 @@ struct TagAudienceTests {
         try await withCrowd { crowd in
             try await crowd.add(tags: ["news"])
             let other = try await crowd.world.stores.registry.createApp(slug: "other", name: "Other").id
-            var said = StoreWorld.registration("x", token: 900)
-            said.tags = .set(["news"])
-            try await crowd.world.register(said, app: other)
+            var registration = StoreWorld.registration("x", token: 900)
+            registration.tags = .set(["news"])
+            try await crowd.world.register(registration, app: other)
             #expect(try await crowd.reached(1, .tags(TagExpression(any: ["news"]))) == [0])
             #expect(try await crowd.reached(2, .tags(TagExpression(none: ["sport"]))) == [0])
         }
@@ -253,7 +253,7 @@ struct StaleAudienceTests {
                 WHERE registration_id IN (\([0, 2, 3].map { "\(crowd.ids[$0].value)" }.joined(separator: ", ")))
                 """)
             let year = WallInstant(secondsSince1970: 1_609_459_200)
-            let both = [Provider.apns, .fcm].map { SilentSince(provider: $0, instant: year) }
+            let both = [Provider.apns, .fcm].map { StaleCutoffs(provider: $0, instant: year) }
             #expect(try await crowd.reached(1, Audience(.stale(both)), idsMax: idsMax) == [0, 2])
             #expect(try await crowd.reached(2, Audience(.stale([both[1]])), idsMax: idsMax) == [2])
             #expect(try await crowd.reached(3, Audience(.stale(both), providers: [.apns]), idsMax: idsMax) == [0])

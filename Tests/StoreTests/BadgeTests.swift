@@ -44,7 +44,7 @@ struct BadgeTests {
             #expect(other?.installation == "a2" && other?.badge == 3)
             #expect(try await registry.setBadge(9, app: world.app, ofToken: [(.apns, StoreWorld.token(1))]) == nil)
             let claim = IdempotencyClaim(operation: "badges", key: "k", bodySHA256: [UInt8](repeating: 1, count: 32))
-            func consume(_ claim: IdempotencyClaim?) async throws -> OnceReply {
+            func consume(_ claim: IdempotencyClaim?) async throws -> IdempotentReply {
                 try await registry.consumeBadge(2, app: world.app, ofToken: two, idempotency: claim) {
                     [UInt8($0?.badge ?? 99)]
                 }
@@ -75,7 +75,7 @@ struct BadgeTests {
             _ = try await registry.setBadge(10, app: world.app, installation: "i1")
             let claim = IdempotencyClaim(
                 operation: "POST badge/consume", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
-            let replies = try await withThrowingTaskGroup(of: OnceReply.self) { group in
+            let replies = try await withThrowingTaskGroup(of: IdempotentReply.self) { group in
                 for _ in 0..<8 {
                     group.addTask {
                         try await registry.consumeBadge(

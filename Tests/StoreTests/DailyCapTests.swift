@@ -23,7 +23,9 @@ struct DailyCapTests {
                 #expect(try await world.deliverAll() == (number < 3 ? [1, 2, 3, 4, 5] : []))
             }
             #expect(
-                try await world.suppressed(3) == [EndingTotal(ending: Ending(.suppressed, "daily_cap"), count: 5)])
+                try await world.suppressed(3) == [
+                    TerminalTotal(terminalStatus: TerminalStatus(.suppressed, "daily_cap"), count: 5)
+                ])
             #expect(try await world.badges() == [2, 2, 2, 2, 2])
             #expect(try await world.number("SELECT count(*) FROM user_days") == 4)
         }
@@ -69,18 +71,18 @@ struct DailyCapTests {
             // Its token moves to somebody else's device.
             try await world.register(StoreWorld.registration("other", token: 1))
             let lost = try #require(try await world.lease())
-            #expect(lost.members.map(\.standing) == [.retired])
-            var said = StoreWorld.registration("i1", token: 2)
-            said.user = .set("ann")
-            try await world.register(said)
+            #expect(lost.members.map(\.status) == [.retired])
+            var registration = StoreWorld.registration("i1", token: 2)
+            registration.user = .set("ann")
+            try await world.register(registration)
             let second = world.newMessage(2, audience: .installations(["i1"]), lifetime: hour)
             try await world.send(second)
             #expect(try await world.deliverAll() == [1])
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             let again = try #require(try await world.lease(at: later))
-            #expect(again.id == lost.id && again.members.map(\.standing) == [.present])
-            #expect(again.holds == [.dailyCap])
+            #expect(again.id == lost.id && again.members.map(\.status) == [.present])
+            #expect(again.deferrals == [.dailyCap])
             #expect(try await world.badges() == [0, 0])
         }
     }
@@ -106,7 +108,7 @@ struct DailyCapTests {
                 return lease
             }
             let parcel = try #require(try await lease.value)
-            #expect(parcel.members.map(\.standing) == [.present, .retired])
+            #expect(parcel.members.map(\.status) == [.present, .retired])
             #expect(parcel.members.map(\.badge) == [1, 0])
             #expect(try await world.number("SELECT count(*) FROM user_days") == 1)
         }
@@ -122,11 +124,11 @@ struct DailyCapTests {
             let late = dawn + hour * 12 + .seconds(-1)
             try await world.send(world.newMessage(2, badge: .increment, lifetime: hour * 48), at: late)
             let first = try #require(try await world.lease(at: late))
-            #expect(first.holds == [.dailyCap, .none])
+            #expect(first.deferrals == [.dailyCap, .none])
             #expect(try await world.stores.parcels.rescue(now: late + .seconds(61)) == 1)
             // It is tomorrow: ann may have it now, bob has it on yesterday's account.
             let second = try #require(try await world.lease(at: late + .seconds(61)))
-            #expect(second.holds.isEmpty && second.members.map(\.badge) == [1, 1])
+            #expect(second.deferrals.isEmpty && second.members.map(\.badge) == [1, 1])
             let days = "SELECT count(*) FROM user_days WHERE who = "
             #expect(try await world.number(days + "'user:ann'") == 2)
             #expect(try await world.number(days + "'user:bob'") == 1)
@@ -149,7 +151,8 @@ struct DailyCapTests {
                         let order = LeaseOrder(route: route, owner: owner, leaseFor: hour, knownFormats: [1])
                         var free = 0
                         while let parcel = try await world.stores.parcels.lease(order, now: dawn) {
-                            free += parcel.holds.isEmpty ? parcel.members.count : parcel.holds.count { $0 == .none }
+                            free +=
+                                parcel.deferrals.isEmpty ? parcel.members.count : parcel.deferrals.count { $0 == .none }
                         }
                         return free
                     }

@@ -68,9 +68,9 @@ struct DeletedAppTests {
 
     private func fill(_ world: StoreWorld, _ app: AppID, message: UInt64) async throws {
         let tagged = (1...40).map { number in
-            var said = StoreWorld.registration("i\(number)", token: number)
-            said.tags = .set(["all"])
-            return said
+            var registration = StoreWorld.registration("i\(number)", token: number)
+            registration.tags = .set(["all"])
+            return registration
         }
         for answer in await world.stores.registry.register(tagged, app: app, now: dawn) { _ = try answer.get() }
         for number in [message, message + 1] {

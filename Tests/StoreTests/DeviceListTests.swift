@@ -31,14 +31,14 @@ struct DeviceListTests {
     private func populate(_ world: StoreWorld) async throws {
         let neighbour = try await world.stores.registry.createApp(slug: "neighbour", name: "Neighbour").id
         for number in 1...9 {
-            var said = StoreWorld.registration("i\(number)", token: number)
-            said.user = .set(number % 2 == 0 ? "even" : "odd")
-            said.tags = .set(number % 3 == 0 ? ["three", "all"] : ["all"])
+            var registration = StoreWorld.registration("i\(number)", token: number)
+            registration.user = .set(number % 2 == 0 ? "even" : "odd")
+            registration.tags = .set(number % 3 == 0 ? ["three", "all"] : ["all"])
             if number % 4 == 0 {
-                (said.provider, said.topic) = (.fcm, "")
+                (registration.provider, registration.topic) = (.fcm, "")
             }
-            try await world.register(said, at: dawn + .seconds(Int64(number)))
-            try await world.register(said, app: neighbour, at: dawn)
+            try await world.register(registration, at: dawn + .seconds(Int64(number)))
+            try await world.register(registration, app: neighbour, at: dawn)
         }
         try await world.register(StoreWorld.registration("i5", token: 15, kind: .voip), at: dawn)
         try await world.pool.script("UPDATE registrations SET state = 3 WHERE installation IN ('i3', 'i4', 'i7')")
@@ -78,15 +78,15 @@ struct DeviceListTests {
             let day = Duration.seconds(86_400)
             #expect(policy[.fcm] == 270 && policy[.apns] == nil)
             let late = dawn + .seconds(8) + day * 270
-            #expect(try await Self.list(world) { $0.silentSince = policy.silentSince(now: late) } == [])
-            let later = policy.silentSince(now: late + .microseconds(1))
-            #expect(try await Self.list(world) { $0.silentSince = later } == ["i8"])
+            #expect(try await Self.list(world) { $0.staleCutoffs = policy.staleCutoffs(now: late) } == [])
+            let later = policy.staleCutoffs(now: late + .microseconds(1))
+            #expect(try await Self.list(world) { $0.staleCutoffs = later } == ["i8"])
             policy[.fcm] = nil
             policy[.apns] = 1
-            let silent = policy.silentSince(now: dawn + .seconds(6) + day)
-            #expect(try await Self.list(world) { $0.silentSince = silent } == ["i1", "i2", "i5", "i5/voip"])
-            #expect(try await Self.list(world) { ($0.silentSince, $0.user) = (silent, "odd") } == ["i1", "i5"])
-            #expect(try await Self.list(world) { $0.silentSince = [] } == [])
+            let silent = policy.staleCutoffs(now: dawn + .seconds(6) + day)
+            #expect(try await Self.list(world) { $0.staleCutoffs = silent } == ["i1", "i2", "i5", "i5/voip"])
+            #expect(try await Self.list(world) { ($0.staleCutoffs, $0.user) = (silent, "odd") } == ["i1", "i5"])
+            #expect(try await Self.list(world) { $0.staleCutoffs = [] } == [])
         }
     }
 

@@ -11,9 +11,9 @@ struct EraseTests {
     private static func registration(
         _ installation: String, token: Int, user: String?, kind: TokenKind = .alert
     ) -> DeviceRegistration {
-        var said = StoreWorld.registration(installation, token: token, kind: kind)
-        if let user { said.user = .set(user) }
-        return said
+        var registration = StoreWorld.registration(installation, token: token, kind: kind)
+        if let user { registration.user = .set(user) }
+        return registration
     }
 
     @Test("leaves no device, and no name in the feed; others stay as they are")
@@ -67,9 +67,11 @@ struct EraseTests {
             try await world.send(world.newMessage())
             _ = try await world.stores.registry.erase(user: "ada", app: world.app)
             let parcel = try #require(try await world.lease())
-            #expect(parcel.members.map(\.standing) == [.deleted, .present])
-            let endings = [(0..<1, Ending(.unregistered, "device_deleted")), (1..<2, Ending(.accepted))]
-            _ = try await world.stores.parcels.settle(parcel.settling(endings), now: dawn)
+            #expect(parcel.members.map(\.status) == [.deleted, .present])
+            let terminalCounts = [
+                (0..<1, TerminalStatus(.unregistered, "device_deleted")), (1..<2, TerminalStatus(.accepted)),
+            ]
+            _ = try await world.stores.parcels.settle(parcel.settling(terminalCounts), now: dawn)
             let account = try await world.account()
             #expect(account.audience == 2)
             #expect(account.count(.accepted) == 1 && account.count(.unregistered) == 1)

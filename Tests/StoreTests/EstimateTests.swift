@@ -19,7 +19,7 @@ struct EstimateTests {
             try await body(world) { seconds in
                 let now = dawn + .seconds(seconds)
                 let parcel = try #require(try await world.lease(at: now))
-                try await world.settle(parcel.settling([(0..<1, Ending(.accepted))]), at: now)
+                try await world.settle(parcel.settling([(0..<1, TerminalStatus(.accepted))]), at: now)
             }
         }
     }
@@ -28,14 +28,14 @@ struct EstimateTests {
         try await world.checkedProgress(at: dawn + .seconds(at)).pushesPerSecond
     }
 
-    private func wish(_ world: StoreWorld, _ wish: LifeWish, _ at: Int) async throws {
+    private func control(_ world: StoreWorld, _ control: ControlRequest, _ at: Int) async throws {
         let now = dawn + .seconds(at)
-        _ = try await world.stores.messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now)
+        _ = try await world.stores.messages.control(control, app: world.app, id: StoreWorld.message(1), now: now)
         try await world.stores.stops.carryOut(now: now)
     }
 
     @Test("has the pace of the last quarter of a minute or two, and says nothing before two seconds of it")
-    func paced() async throws {
+    func rateLimited() async throws {
         try await sending(to: 60) { world, send in
             #expect(try await pace(world, 0) == nil)
             try await send(0)
@@ -54,8 +54,8 @@ struct EstimateTests {
         for pause in [3, 20, 600] {
             try await sending(to: 30) { world, send in
                 for second in 0...5 { try await send(second) }
-                try await wish(world, .pause, 6)
-                try await wish(world, .resume, 6 + pause)
+                try await control(world, .pause, 6)
+                try await control(world, .resume, 6 + pause)
                 #expect(try await pace(world, 6 + pause) == nil)
                 for second in 0...4 { try await send(6 + pause + second) }
                 #expect(try await pace(world, 10 + pause) == 1)
@@ -67,16 +67,16 @@ struct EstimateTests {
     func rateChanged() async throws {
         try await sending(to: 30) { world, send in
             for second in 0...5 { try await send(second) }
-            try await wish(world, .resume, 5)
-            try await wish(world, .rate(nil), 5)
+            try await control(world, .resume, 5)
+            try await control(world, .rate(nil), 5)
             #expect(try await pace(world, 5) == 1)
-            try await wish(world, .rate(1_000), 6)
+            try await control(world, .rate(1_000), 6)
             #expect(try await pace(world, 6) == nil)
-            try await wish(world, .rate(nil), 6)
+            try await control(world, .rate(nil), 6)
             for second in [7, 7, 8, 8, 9, 9] { try await send(second) }
             // Behind the first settle.
             #expect(try await pace(world, 9) == 2.5)
-            try await wish(world, .rate(1_000), 9)
+            try await control(world, .rate(1_000), 9)
             #expect(try await pace(world, 9) == nil)
         }
     }
@@ -142,7 +142,8 @@ struct EstimateTests {
             ) -> Settlement {
                 Settlement(
                     parcel: parcel.id, message: parcel.message, epoch: 1, settles: settles,
-                    endings: states.map { EndingCount(ending: Ending($0, "\($0)"), count: 1) }, settledBits: [bits],
+                    terminalCounts: states.map { TerminalCount(terminalStatus: TerminalStatus($0, "\($0)"), count: 1) },
+                    settledBits: [bits],
                     remainders: again.isEmpty ? [] : [parcel.remainder(again, after: .seconds(60))],
                     pendingAfter: 8 - bits.nonzeroBitCount)
             }
@@ -168,7 +169,7 @@ struct EstimateTests {
             func send(_ at: Int) async throws -> MessageID {
                 let now = dawn + .seconds(at)
                 let parcel = try #require(try await world.lease(at: now))
-                try await world.settle(parcel.settling([(0..<1, Ending(.accepted))]), at: now)
+                try await world.settle(parcel.settling([(0..<1, TerminalStatus(.accepted))]), at: now)
                 return parcel.message
             }
             let first = [try await send(0), try await send(1), try await send(2)]
@@ -213,44 +214,44 @@ struct EstimateTests {
     }
 
     @Test("sees how much of its app's own ids planners have gone through, whatever other apps have")
-    func walked() async throws {
+    func scanned() async throws {
         try await withStores { world in
             let neighbour = try await world.neighbour()
             try await neighbour.register(1...50)
             let ids = try await world.register(1...9).map(\.value).sorted()
             try await neighbour.register(51...90)
             #expect(try await world.stores.messages.accept(world.newMessage(), now: dawn) == .accepted)
-            #expect(try await world.checkedProgress().walked == 0)
+            #expect(try await world.checkedProgress().scanned == 0)
             _ = try await world.stores.messages.planSlice(idsMax: 3, knownFormats: [1], now: dawn)
             let progress = try await world.checkedProgress()
             let share = Double(ids[2] - ids[0] + 1) / Double(ids[8] - ids[0] + 1)
-            #expect(progress.walked == share && progress.account.audience == nil)
+            #expect(progress.scanned == share && progress.account.audience == nil)
             #expect(progress.estimatedAudience == Int64((3 / share).rounded()))
             while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
             let planned = try await world.checkedProgress()
-            #expect(planned.walked == nil && planned.estimatedAudience == 9)
+            #expect(planned.scanned == nil && planned.estimatedAudience == 9)
         }
     }
 
     @Test("is of ids alone: not of names, of tokens, nor of hours, nor where the app has nobody")
     func byNames() async throws {
         try await withStores { world in
-            func walked(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
+            func scanned(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
                 var message = world.newMessage(number, audience: audience)
                 if isLocal { message.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600))) }
                 #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
-                return try await world.progress(number, at: dawn).walked
+                return try await world.progress(number, at: dawn).scanned
             }
-            #expect(try await walked(1, .all) == nil)
+            #expect(try await scanned(1, .all) == nil)
             try await world.register(1...2)
-            #expect(try await walked(2, .all) == 0)
-            #expect(try await walked(3, .tags(TagExpression(any: ["news"]))) == 0)
-            #expect(try await walked(4, .users(["ann"])) == 0)
-            #expect(try await walked(5, .installations(["i1", "i2"])) == nil)
-            #expect(try await walked(6, .all, isLocal: true) == nil)
+            #expect(try await scanned(2, .all) == 0)
+            #expect(try await scanned(3, .tags(TagExpression(any: ["news"]))) == 0)
+            #expect(try await scanned(4, .users(["ann"])) == 0)
+            #expect(try await scanned(5, .installations(["i1", "i2"])) == nil)
+            #expect(try await scanned(6, .all, isLocal: true) == nil)
             let target = InlineTarget(
                 provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token(9))
-            #expect(try await walked(7, .tokens([target])) == nil)
+            #expect(try await scanned(7, .tokens([target])) == nil)
         }
     }
 }

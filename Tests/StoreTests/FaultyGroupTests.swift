@@ -39,10 +39,10 @@ struct FaultyGroupTests {
             let bad = try await world.parcel(at: 1)
             let gone = try await world.device("i2").id.value
             try await world.pool.script("DELETE FROM registration_pulse WHERE registration_id = \(gone)")
-            let told = Mutex<[StoreFault]>([])
-            let parcels = try await world.leaseGroup { fault in told.withLock { $0.append(fault) } }
+            let reported = Mutex<[StoreFault]>([])
+            let parcels = try await world.leaseGroup { fault in reported.withLock { $0.append(fault) } }
             #expect(parcels.map(\.message) == [1, 3].map(StoreWorld.message))
-            #expect(told.withLock { $0 } == [.damaged("parcel \(bad): member_badges, column 0")])
+            #expect(reported.withLock { $0 } == [.damaged("parcel \(bad): member_badges, column 0")])
             let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies == [.success(.settled), .success(.settled)])
             // Its lease lapses, and alone it is a fault that is thrown.
@@ -104,7 +104,7 @@ struct FaultyGroupTests {
             #expect(replies == [.success(.settled), .failure(.contended), .success(.settled)])
             let again = await parcels.settleGroup(settlements, now: dawn)
             #expect(
-                again == [.success(.fenced(standing: nil)), .success(.settled), .success(.fenced(standing: nil))])
+                again == [.success(.fenced(status: nil)), .success(.settled), .success(.fenced(status: nil))])
         }
     }
 

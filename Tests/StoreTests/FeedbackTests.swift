@@ -57,7 +57,7 @@ struct FeedbackTests {
         }
     }
 
-    private func tell(_ world: StoreWorld, _ names: [String]) async throws {
+    private func report(_ world: StoreWorld, _ names: [String]) async throws {
         for name in names {
             let row = """
                 INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason)
@@ -71,12 +71,12 @@ struct FeedbackTests {
     func olderState() async throws {
         try await withStores { world in
             var cursor: FeedbackCursor?
-            try await tell(world, ["a", "b"])
+            try await report(world, ["a", "b"])
             _ = try await read(world, after: &cursor)
-            try await tell(world, ["c", "lost"])
+            try await report(world, ["c", "lost"])
             #expect(try await read(world, after: &cursor) == ["c", "lost"])
             try await world.pool.script("DELETE FROM feedback WHERE installation IN ('c', 'lost')")
-            try await tell(world, ["d"])
+            try await report(world, ["d"])
             #expect(try await read(world, after: &cursor) == ["d"])
         }
     }
@@ -97,7 +97,7 @@ struct FeedbackTests {
     func swept() async throws {
         try await withStores { world in
             var cursor: FeedbackCursor?
-            try await tell(world, ["a", "b", "c"])
+            try await report(world, ["a", "b", "c"])
             #expect(try await read(world, after: &cursor) == ["a", "b", "c"])
             try await age(world, "'a', 'b'")
             #expect(try await world.stores.sweeper.sweep() == 0, "a year is kept where nobody says otherwise")
@@ -105,7 +105,7 @@ struct FeedbackTests {
             #expect(try await world.feed().map(\.installation) == ["c"])
             let first = try await world.stores.feedback.page(app: world.app, limit: 9)
             #expect(first.items.map(\.installation) == ["c"] && !first.hasGap, "who begins has missed nothing")
-            try await tell(world, ["d"])
+            try await report(world, ["d"])
             let next = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
             #expect(next.items.map(\.installation) == ["d"] && !next.hasGap)
         }
@@ -114,13 +114,13 @@ struct FeedbackTests {
     @Test("tells who comes back to it too late, also of what nobody had read")
     func gap() async throws {
         try await withStores { world in
-            try await tell(world, ["a", "b"])
+            try await report(world, ["a", "b"])
             let early = try await world.stores.feedback.page(app: world.app, limit: 1).next
-            try await tell(world, ["c"])
+            try await report(world, ["c"])
             var late: FeedbackCursor?
             let other = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry")
             _ = try await read(world, after: &late)
-            try await tell(world, ["d", "e"])
+            try await report(world, ["d", "e"])
             try await age(world, "'d'")
             #expect(try await sweep(world) == 1)
             for cursor in [early, late] {
@@ -130,9 +130,9 @@ struct FeedbackTests {
             // On from there it is as ever.
             let anew = try await world.stores.feedback.page(app: world.app, limit: 2)
             #expect(anew.items.map(\.installation) == ["a", "b"] && !anew.hasGap)
-            let rest = try await world.stores.feedback.page(app: world.app, limit: 9)
-            #expect(rest.items.map(\.installation) == ["a", "b", "c", "e"])
-            let end = try await world.stores.feedback.page(app: world.app, after: rest.next, limit: 9)
+            let remaining = try await world.stores.feedback.page(app: world.app, limit: 9)
+            #expect(remaining.items.map(\.installation) == ["a", "b", "c", "e"])
+            let end = try await world.stores.feedback.page(app: world.app, after: remaining.next, limit: 9)
             #expect(end.items.isEmpty && !end.hasGap)
             let stranger = try await world.stores.feedback.page(app: other.id, after: early, limit: 9)
             #expect(!stranger.hasGap)
@@ -143,12 +143,12 @@ struct FeedbackTests {
     func aboveSwept() async throws {
         try await withStores { world in
             let future = "(extract(epoch FROM now()) * 1000000)::bigint + 3600000000"
-            try await tell(world, ["a"])
+            try await report(world, ["a"])
             try await world.pool.script("UPDATE feedback SET number = \(future)")
             let cursor = try await world.stores.feedback.page(app: world.app, limit: 9).next
             try await age(world, "'a'")
             #expect(try await sweep(world) == 1)
-            try await tell(world, ["b"])
+            try await report(world, ["b"])
             let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
             #expect(page.items.map(\.installation) == ["b"] && !page.hasGap)
         }
@@ -165,7 +165,7 @@ struct FeedbackTests {
                 """)
             let first = try await sweep(world)
             #expect(first <= 5_000)
-            let rest = try await withThrowingTaskGroup(of: Int.self) { group in
+            let remaining = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<3 {
                     group.addTask {
                         var count = 0
@@ -177,7 +177,7 @@ struct FeedbackTests {
                 }
                 return try await group.reduce(0, +)
             }
-            #expect(first + rest == 12_000)
+            #expect(first + remaining == 12_000)
         }
     }
 
@@ -188,7 +188,7 @@ struct FeedbackTests {
             try await withThrowingTaskGroup(of: [String].self) { group in
                 for part in stride(from: 0, to: 60, by: 20) {
                     group.addTask {
-                        try await tell(world, Array(names[part..<part + 20]))
+                        try await report(world, Array(names[part..<part + 20]))
                         return []
                     }
                 }

@@ -9,7 +9,7 @@ import Testing
 private let now = RandomFilter.now
 
 /// An app with registrations that say all kinds of things about themselves.
-private struct Garden {
+private struct FilterFixture {
     let world: StoreWorld
     /// By rising id.
     private(set) var devices: [DeviceRecord] = []
@@ -19,16 +19,16 @@ private struct Garden {
     mutating func populate(_ count: Int, seed: UInt64) async throws {
         var maker = RandomFilter(random: SeededGenerator(seed: seed))
         for number in 0..<count {
-            let said = Self.registration(number, &maker)
-            try await world.register(said, at: maker.pick(RandomFilter.instants))
+            let registration = Self.registration(number, &maker)
+            try await world.register(registration, at: maker.pick(RandomFilter.instants))
             let created = maker.pick(RandomFilter.instants)
             try await world.pool.script(
                 """
                 UPDATE registrations SET created_at = '2000-01-01Z'::timestamptz
                     + \(created.microseconds - 946_684_800_000_000) * interval '1 microsecond'
-                WHERE installation = '\(said.installation.replacing("'", with: "''"))'
+                WHERE installation = '\(registration.installation.replacing("'", with: "''"))'
                 """)
-            devices.append(try await world.device(said.installation))
+            devices.append(try await world.device(registration.installation))
         }
         devices.sort { $0.id < $1.id }
     }
@@ -39,17 +39,19 @@ private struct Garden {
             Bool.random(using: &maker.random) ? .set(maker.pick(texts)) : .clear
         }
         let name = number < texts.count ? texts[number] : "i\(number)"
-        var said = StoreWorld.registration(name, token: number)
-        said.environment = maker.pick(PushEnvironment.allCases)
-        said.topic = maker.pick(["", "ann", StoreWorld.topic])
-        if number.isMultiple(of: 3) { (said.provider, said.topic, said.environment) = (.fcm, "", .production) }
-        said.user = perhaps(texts, &maker)
-        said.locale = perhaps(["de-AT", "an", "10"], &maker)
-        said.timeZone = perhaps(["ann", "4.2"], &maker)
-        said.appVersion = perhaps(RandomFilter.versionTexts + RandomFilter.otherVersionTexts, &maker)
-        said.tags = .set(maker.list { $0.pick(RandomFilter.tags) })
-        said.attributes = .set(Array(attributes(&maker, depth: 2).utf8))
-        return said
+        var registration = StoreWorld.registration(name, token: number)
+        registration.environment = maker.pick(PushEnvironment.allCases)
+        registration.topic = maker.pick(["", "ann", StoreWorld.topic])
+        if number.isMultiple(of: 3) {
+            (registration.provider, registration.topic, registration.environment) = (.fcm, "", .production)
+        }
+        registration.user = perhaps(texts, &maker)
+        registration.locale = perhaps(["de-AT", "an", "10"], &maker)
+        registration.timeZone = perhaps(["ann", "4.2"], &maker)
+        registration.appVersion = perhaps(RandomFilter.versionTexts + RandomFilter.otherVersionTexts, &maker)
+        registration.tags = .set(maker.list { $0.pick(RandomFilter.tags) })
+        registration.attributes = .set(Array(attributes(&maker, depth: 2).utf8))
+        return registration
     }
 
     /// An object with some of the names that filters ask for, and values of every type.
@@ -111,17 +113,17 @@ struct FilterTests {
     @Test("is true of exactly those of whom it is true by its meaning, whatever it and they say")
     func agrees() async throws {
         try await withStores { world in
-            var garden = Garden(world)
-            try await garden.populate(120, seed: 11)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(120, seed: 11)
             var maker = RandomFilter(random: SeededGenerator(seed: 12))
             var (fitting, others) = (0, 0)
             for _ in 0..<600 {
                 let expression = maker.expression()
-                let expected = garden.devices.filter { $0.isTrue(expression) }.map(\.installation)
-                let listed = try await garden.listed(expression)
+                let expected = fixture.devices.filter { $0.isTrue(expression) }.map(\.installation)
+                let listed = try await fixture.listed(expression)
                 #expect(Set(listed) == Set(expected) && listed.count == expected.count, "\(expression.text)")
                 fitting += expected.count
-                others += garden.devices.count - expected.count
+                others += fixture.devices.count - expected.count
             }
             #expect(min(fitting, others) > 10_000)
         }
@@ -130,14 +132,14 @@ struct FilterTests {
     @Test("chooses the audience, slice by slice, with what is now when the message was accepted")
     func audience() async throws {
         try await withStores { world in
-            var garden = Garden(world)
-            try await garden.populate(60, seed: 21)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(60, seed: 21)
             var maker = RandomFilter(random: SeededGenerator(seed: 22))
             let recent = try FilterExpression(parsing: "registered_at >= now - 1h and registered_at <= now")
             for number in 1...40 {
                 let expression = number == 1 ? recent : maker.expression()
-                let expected = garden.devices.filter { $0.isTrue(expression) }.map(\.id)
-                let reached = try await garden.reached(
+                let expected = fixture.devices.filter { $0.isTrue(expression) }.map(\.id)
+                let reached = try await fixture.reached(
                     UInt64(number), .filter(expression.text), idsMax: maker.pick([1, 7, 100]))
                 #expect(reached == expected, "\(expression.text)")
             }
@@ -147,15 +149,15 @@ struct FilterTests {
     @Test("is narrowed by providers and kind, and knows its app, the retired and the horizon")
     func narrowed() async throws {
         try await withStores { world in
-            var garden = Garden(world)
-            try await garden.populate(12, seed: 31)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(12, seed: 31)
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
             try await world.register(StoreWorld.registration("elsewhere", token: 900), app: other)
             try await world.register(StoreWorld.registration("caller", token: 901, kind: .voip))
-            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(garden.devices[3].id.value)")
+            try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(fixture.devices[3].id.value)")
             let everybody = Audience(.filter("not user == \"nobody\""), providers: [.fcm])
-            let expected = garden.devices.filter { $0.provider == .fcm && $0.id != garden.devices[3].id }
-            #expect(try await garden.reached(1, everybody, idsMax: 5) == expected.map(\.id))
+            let expected = fixture.devices.filter { $0.provider == .fcm && $0.id != fixture.devices[3].id }
+            #expect(try await fixture.reached(1, everybody, idsMax: 5) == expected.map(\.id))
             let account = try await world.account()
             #expect(account.audience == Int64(expected.count) && account.reasons.isEmpty)
             #expect(
@@ -169,8 +171,8 @@ struct FilterTests {
     @Test("holds its texts as values: none becomes SQL")
     func injection() async throws {
         try await withStores { world in
-            var garden = Garden(world)
-            try await garden.populate(5, seed: 41)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(5, seed: 41)
             let hostile = [
                 "' OR true --", "'); DROP TABLE registrations; --", "$1", "\\'; SELECT pg_sleep(60) --", "{}\",'x'}",
                 "%", "_", "NULL", "\"}'::jsonb OR true OR '",
@@ -181,10 +183,10 @@ struct FilterTests {
                 for field in fields {
                     let named = field.replacing("'%'", with: literal)
                     for test in ["== \(literal)", "in [\(literal), 'x']", "starts_with \(literal)"] {
-                        #expect(try await garden.listed(try FilterExpression(parsing: "\(named) \(test)")).isEmpty)
+                        #expect(try await fixture.listed(try FilterExpression(parsing: "\(named) \(test)")).isEmpty)
                     }
                 }
-                #expect(try await garden.listed(try FilterExpression(parsing: "tags has \(literal)")).isEmpty)
+                #expect(try await fixture.listed(try FilterExpression(parsing: "tags has \(literal)")).isEmpty)
             }
             #expect(try await world.number("SELECT count(*) FROM registrations") == 5)
         }
@@ -193,19 +195,19 @@ struct FilterTests {
     @Test("goes with every other condition of a list, along whichever index it walks")
     func lists() async throws {
         try await withStores { world in
-            var garden = Garden(world)
-            try await garden.populate(30, seed: 51)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(30, seed: 51)
             let expression = try FilterExpression(parsing: "environment == 'production'")
-            let fitting = garden.devices.filter { $0.environment == .production }
+            let fitting = fixture.devices.filter { $0.environment == .production }
             func names(_ devices: [DeviceRecord]) -> [String] { devices.map(\.installation) }
-            #expect(try await garden.listed(expression).count == fitting.count)
-            let active = try await garden.listed(expression) { $0.state = .active }
+            #expect(try await fixture.listed(expression).count == fitting.count)
+            let active = try await fixture.listed(expression) { $0.state = .active }
             #expect(active == names(fitting))
-            let tagged = try await garden.listed(expression) { $0.tag = "news" }
+            let tagged = try await fixture.listed(expression) { $0.tag = "news" }
             #expect(tagged == names(fitting.filter { $0.tags.contains("news") }))
-            let users = try await garden.listed(expression) { $0.user = "ann" }
+            let users = try await fixture.listed(expression) { $0.user = "ann" }
             #expect(users == names(fitting.filter { $0.user == "ann" }))
-            #expect(try await garden.listed(expression) { $0.state = .retired } == [])
+            #expect(try await fixture.listed(expression) { $0.state = .retired } == [])
         }
     }
 
@@ -214,14 +216,14 @@ struct FilterTests {
         var pool = PoolSettings()
         pool.connectionsMax = 1
         try await withStores(pool: pool) { world in
-            var garden = Garden(world)
-            try await garden.populate(2, seed: 61)
+            var fixture = FilterFixture(world)
+            try await fixture.populate(2, seed: 61)
             let count = "SELECT count(*) FROM pg_prepared_statements"
             var prepared: [Int] = []
             for number in 1...3 {
                 let expression = try FilterExpression(parsing: "app_version >= '\(number)' or user exists")
-                _ = try await garden.listed(expression)
-                _ = try await garden.reached(UInt64(number), .filter(expression.text))
+                _ = try await fixture.listed(expression)
+                _ = try await fixture.reached(UInt64(number), .filter(expression.text))
                 prepared.append(try await world.number(count))
             }
             #expect(prepared[1] == prepared[0] && prepared[2] == prepared[0])

@@ -13,8 +13,8 @@ struct GroupCommitterTests {
             await withTaskGroup(of: Void.self) { group in
                 for number in 1...500 {
                     group.addTask {
-                        let said = StoreWorld.registration("i\(number)", token: number)
-                        let answer = await committer.commit(said, app: world.app)
+                        let registration = StoreWorld.registration("i\(number)", token: number)
+                        let answer = await committer.commit(registration, app: world.app)
                         #expect((try? answer.get())?.record.installation == "i\(number)")
                     }
                 }
@@ -27,15 +27,15 @@ struct GroupCommitterTests {
     }
 
     @Test("keeps the order of twins, and gives each its own answer")
-    func twins() async throws {
+    func duplicates() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
-            let said = [
+            let registration = [
                 StoreWorld.registration("i1", token: 1), StoreWorld.registration("i1", token: 2),
                 StoreWorld.registration("i2", token: 2), StoreWorld.registration("i1", token: 3),
                 StoreWorld.registration("i3", token: 4),
             ]
-            let changes = try await committer.commit(said, app: world.app).map { try $0.get().change }
+            let changes = try await committer.commit(registration, app: world.app).map { try $0.get().change }
             #expect(changes == [.created, .replaced, .moved, .replaced, .created])
             #expect(try await world.device("i1").token == StoreWorld.token(3))
             #expect(try await world.device("i2").token == StoreWorld.token(2))
@@ -47,12 +47,12 @@ struct GroupCommitterTests {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i2", token: 9))
             let committer = RegistrationCommitter(registry: world.stores.registry)
-            var said = [
+            var registration = [
                 StoreWorld.registration("i1", token: 1), StoreWorld.registration("i1", token: 9),
                 StoreWorld.registration("i2", token: 5),
             ]
-            for place in 0...1 { said[place].asOf = StoreWorld.dawn + .seconds(-1) }
-            let changes = try await committer.commit(said, app: world.app).map { try $0.get().change }
+            for place in 0...1 { registration[place].asOf = StoreWorld.dawn + .seconds(-1) }
+            let changes = try await committer.commit(registration, app: world.app).map { try $0.get().change }
             #expect(changes == [.created, .stale, .replaced], "the second one waits for its twin, and i2 for it")
         }
     }
@@ -71,17 +71,17 @@ struct GroupCommitterTests {
                         await committer.commit(StoreWorld.registration("i1", token: 100 + attempt), app: world.app)
                     }
                     try await Self.untilSomebodyWaits(world)
-                    let twin = Task {
+                    let duplicate = Task {
                         await committer.commit(StoreWorld.registration("i1", token: 200 + attempt), app: world.app)
                     }
                     let other = StoreWorld.registration("other", token: 300 + attempt)
                     #expect((try? await committer.commit(other, app: world.app).get()) != nil)
-                    return (first, twin)
+                    return (first, duplicate)
                 }
-                let (first, twin) = (await waiting.0.value, await waiting.1.value)
+                let (first, duplicate) = (await waiting.0.value, await waiting.1.value)
                 guard first != .failure(.contended), attempt < 10 else { continue }
                 #expect((try? first.get())?.change == .replaced)
-                #expect((try? twin.get())?.change == .replaced)
+                #expect((try? duplicate.get())?.change == .replaced)
                 #expect(try await world.device("i1").token == StoreWorld.token(200 + attempt), "the twin came later")
                 return
             }
@@ -93,15 +93,15 @@ struct GroupCommitterTests {
     func crowdOfTwins() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
-            let twins = Array(repeating: StoreWorld.registration("i1", token: 1), count: 400)
+            let duplicates = Array(repeating: StoreWorld.registration("i1", token: 1), count: 400)
             let first = Task {
-                let answers = await committer.commit(twins, app: world.app)
+                let answers = await committer.commit(duplicates, app: world.app)
                 return answers.allSatisfy { (try? $0.get()) != nil }
             }
             let isFirstOver = Mutex(false)
             let crowd = Task {
                 await withTaskGroup(of: Void.self) { group in
-                    for _ in 1...3 { group.addTask { _ = await committer.commit(twins, app: world.app) } }
+                    for _ in 1...3 { group.addTask { _ = await committer.commit(duplicates, app: world.app) } }
                 }
             }
             let watch = Task {
@@ -132,10 +132,10 @@ struct GroupCommitterTests {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 20, appWaitingMax: 20)
             let committer = RegistrationCommitter(registry: world.stores.registry, settings: settings)
-            let said = (1...21).map { StoreWorld.registration("i\($0)", token: $0) }
-            let refused = await committer.commit(said, app: world.app)
+            let registration = (1...21).map { StoreWorld.registration("i\($0)", token: $0) }
+            let refused = await committer.commit(registration, app: world.app)
             #expect(refused.allSatisfy { $0 == .failure(.unavailable) })
-            let taken = await committer.commit(Array(said.dropLast()), app: world.app)
+            let taken = await committer.commit(Array(registration.dropLast()), app: world.app)
             #expect(taken.allSatisfy { (try? $0.get()) != nil })
         }
     }
@@ -146,20 +146,20 @@ struct GroupCommitterTests {
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 30, appWaitingMax: 20)
             let committer = RegistrationCommitter(registry: world.stores.registry, settings: settings)
             let other = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
-            let said = (1...30).map { StoreWorld.registration("i\($0)", token: $0) }
+            let registration = (1...30).map { StoreWorld.registration("i\($0)", token: $0) }
             try await world.register(1...20)
             let stuck = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT id FROM registrations FOR UPDATE"))
-                let stuck = Task { await committer.commit(Array(said[..<20]), app: world.app) }
+                let stuck = Task { await committer.commit(Array(registration[..<20]), app: world.app) }
                 try await Self.untilSomebodyWaits(world)
-                let more = await committer.commit(Array(said[20...]), app: world.app)
+                let more = await committer.commit(Array(registration[20...]), app: world.app)
                 #expect(more.allSatisfy { $0 == .failure(.unavailable) })
-                let neighbours = await committer.commit(Array(said[20...]), app: other)
+                let neighbours = await committer.commit(Array(registration[20...]), app: other)
                 #expect(neighbours.allSatisfy { (try? $0.get()) != nil })
                 return stuck
             }
             _ = await stuck.value
-            let later = await committer.commit(Array(said[..<20]), app: world.app)
+            let later = await committer.commit(Array(registration[..<20]), app: world.app)
             #expect(later.allSatisfy { (try? $0.get()) != nil }, "its share is its own again")
         }
     }

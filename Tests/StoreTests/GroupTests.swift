@@ -123,25 +123,25 @@ struct GroupTests {
         try await withStores { world in
             try await world.register(1...3)
             try await world.sendEach(["i1", "i2", "i3"])
-            let mine = try await world.leaseGroup()
+            let own = try await world.leaseGroup()
             // The second one's lease ran out, and another has it now.
             try await world.pool.script(
-                "UPDATE parcels SET lease_until = '2000-01-01' WHERE id = \(mine[1].id.value)")
+                "UPDATE parcels SET lease_until = '2000-01-01' WHERE id = \(own[1].id.value)")
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(2)) == 1)
             let theirs = try #require(try await world.leaseGroup(owner: StoreWorld.bob).first)
-            let refused = Ending(.rejected, "PayloadTooLarge")
+            let refused = TerminalStatus(.rejected, "PayloadTooLarge")
             let replies = await world.stores.parcels.settleGroup(
-                [mine[2].settlingAll(as: refused), mine[1].settlingAll(), mine[0].settlingAll()], now: dawn)
-            let standing = ParcelStanding(epoch: 2, settles: 0, isLeased: true)
-            #expect(replies == [.success(.settled), .success(.fenced(standing: standing)), .success(.settled)])
+                [own[2].settlingAll(as: refused), own[1].settlingAll(), own[0].settlingAll()], now: dawn)
+            let status = ParcelStatus(epoch: 2, settles: 0, isLeased: true)
+            #expect(replies == [.success(.settled), .success(.fenced(status: status)), .success(.settled)])
             #expect(try await world.account(StoreWorld.message(1)).state == .finished)
             #expect(try await world.account(StoreWorld.message(2)).state == .sending)
             let third = try await world.account(StoreWorld.message(3))
-            #expect(third.state == .finished && third.reasons.map(\.ending) == [refused])
+            #expect(third.state == .finished && third.reasons.map(\.terminalStatus) == [refused])
             // Handed in again after a lost reply, it is fenced without a row.
             let again = await world.stores.parcels.settleGroup(
-                [mine[0].settlingAll(), theirs.settlingAll()], now: dawn)
-            #expect(again == [.success(.fenced(standing: nil)), .success(.settled)])
+                [own[0].settlingAll(), theirs.settlingAll()], now: dawn)
+            #expect(again == [.success(.fenced(status: nil)), .success(.settled)])
             #expect(try await world.account(StoreWorld.message(2)).state == .finished)
         }
     }
@@ -152,17 +152,17 @@ struct GroupTests {
             try await world.register(1...4)
             try await world.sendEach(["i1", "i2", "i3", "i4"])
             let parcels = world.stores.parcels
-            let mine = try await world.leaseGroup()
-            let names = mine.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
+            let own = try await world.leaseGroup()
+            let names = own.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
             let at = dawn + .seconds(40)
             let byOther = await parcels.renewGroup(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
             #expect(byOther == names.map { _ in .success(false) })
-            #expect(try await parcels.settle(mine[1].settlingAll(), now: dawn) == .settled)
-            let locked = mine[2].id.value
+            #expect(try await parcels.settle(own[1].settlingAll(), now: dawn) == .settled)
+            let locked = own[2].id.value
             let replies = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT FROM parcels WHERE id = \(locked) FOR UPDATE"))
                 return await parcels.renewGroup(
-                    [names[3], LeaseName(parcel: mine[0].id, epoch: 0), names[1], names[2], names[0]],
+                    [names[3], LeaseName(parcel: own[0].id, epoch: 0), names[1], names[2], names[0]],
                     owner: StoreWorld.ann, for: .seconds(60), now: at)
             }
             #expect(
@@ -190,7 +190,10 @@ struct GroupTests {
             else { return #expect(Bool(false), "nothing was planned") }
             #expect(slices.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             #expect(slices.map(\.isFinished) == [false, true, false])
-            #expect(try await world.account(StoreWorld.message(2)).reasons.map(\.ending.reason) == ["unknown_device"])
+            #expect(
+                try await world.account(StoreWorld.message(2)).reasons.map(\.terminalStatus.reason) == [
+                    "unknown_device"
+                ])
             #expect(try await world.leaseGroup().map(\.message) == [1, 3].map(StoreWorld.message))
             #expect(try await world.number("SELECT count(*) FROM plans") == 0)
         }

@@ -5,7 +5,7 @@ import Store
 import Testing
 
 private let dawn = StoreWorld.dawn
-private let production = PushLeg(provider: .apns, environment: .production, topic: StoreWorld.topic)
+private let production = RouteDescription(provider: .apns, environment: .production, topic: StoreWorld.topic)
 
 extension StoreWorld {
     fileprivate func failures(
@@ -16,9 +16,9 @@ extension StoreWorld {
                 app: app, id: StoreWorld.message(1), filter: filter, from: cursor, limit: limit))
     }
 
-    fileprivate func story(_ installation: String) async throws -> PushStory {
+    fileprivate func pushHistory(_ installation: String) async throws -> PushHistory {
         try #require(
-            try await stores.messages.story(app: app, id: StoreWorld.message(1), installation: installation))
+            try await stores.messages.pushHistory(app: app, id: StoreWorld.message(1), installation: installation))
     }
 }
 
@@ -30,16 +30,16 @@ struct FailureTests {
         try await world.send(world.newMessage(), parcelMembersMax: 5)
         for second in Int64(1)...2 {
             let parcel = try #require(try await world.lease())
-            let endings = [
-                (0..<1, Ending(.accepted)), (1..<3, Ending(.rejected, "BadDeviceToken")),
-                (3..<5, Ending(.unregistered, "Unregistered")),
+            let terminalCounts = [
+                (0..<1, TerminalStatus(.accepted)), (1..<3, TerminalStatus(.rejected, "BadDeviceToken")),
+                (3..<5, TerminalStatus(.unregistered, "Unregistered")),
             ]
-            _ = try await world.stores.parcels.settle(parcel.settling(endings), now: dawn + .seconds(second))
+            _ = try await world.stores.parcels.settle(parcel.settling(terminalCounts), now: dawn + .seconds(second))
         }
     }
 
     @Test("are told with device, reason, time and attempts, and nobody who was reached")
-    func told() async throws {
+    func reported() async throws {
         try await withStores { world in
             try await fail(world)
             let page = try await world.failures()
@@ -48,7 +48,8 @@ struct FailureTests {
             #expect(
                 page.items.first
                     == PushFailure(
-                        installation: "i2", kind: .alert, provider: .apns, ending: Ending(.rejected, "BadDeviceToken"),
+                        installation: "i2", kind: .alert, provider: .apns,
+                        terminalStatus: TerminalStatus(.rejected, "BadDeviceToken"),
                         at: dawn + .seconds(1), attempts: 1))
             #expect(page.items.last?.at == dawn + .seconds(2))
             let stranger = try await world.stores.messages.failures(
@@ -76,15 +77,15 @@ struct FailureTests {
             }
             let rejected = try await world.failures(FailureFilter(state: .rejected), limit: 3)
             #expect(rejected.items.map(\.installation) == ["i2", "i3", "i7"])
-            let rest = try await world.failures(FailureFilter(state: .rejected), from: rejected.next, limit: 3)
-            #expect(rest.items.map(\.installation) == ["i8"] && rest.next == nil)
+            let remaining = try await world.failures(FailureFilter(state: .rejected), from: rejected.next, limit: 3)
+            #expect(remaining.items.map(\.installation) == ["i8"] && remaining.next == nil)
             #expect(try await world.failures(FailureFilter(reason: "Unregistered")).items.count == 4)
             #expect(try await world.failures(FailureFilter(state: .rejected, reason: "Unregistered")).items.isEmpty)
         }
     }
 
     @Test("come over as many pages as it takes where few of many are asked for, each once", arguments: 2...7)
-    func rare(walkMax: Int) async throws {
+    func rare(scanMax: Int) async throws {
         try await withStores { world in
             try await fail(world)
             for filter in [FailureFilter(reason: "Unregistered"), FailureFilter(state: .rejected), FailureFilter()] {
@@ -96,7 +97,7 @@ struct FailureTests {
                         let page = try #require(
                             try await world.stores.messages.failures(
                                 app: world.app, id: StoreWorld.message(1), filter: filter, from: cursor, limit: limit,
-                                walkMax: walkMax))
+                                scanMax: scanMax))
                         #expect(page.items.count <= limit)
                         items += page.items
                         cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
@@ -106,7 +107,7 @@ struct FailureTests {
             }
             let none = try await world.stores.messages.failures(
                 app: world.app, id: StoreWorld.message(1), filter: FailureFilter(reason: "never"), from: nil, limit: 1,
-                walkMax: 2)
+                scanMax: 2)
             #expect(none?.items.isEmpty == true && none?.next != nil, "it stops where it may pass no more")
         }
     }
@@ -122,14 +123,14 @@ struct FailureTests {
                     INSERT INTO routes (app_id, provider, environment) SELECT app_id, 9, 1 FROM routes LIMIT 1 RETURNING id
                 ) UPDATE push_history h SET route_id = newer.id FROM newer WHERE h.reason = 'Unregistered'
                 """)
-            for walkMax in [2, 2_000] {
+            for scanMax in [2, 2_000] {
                 var items: [PushFailure] = []
                 var cursor: FailureCursor?
                 repeat {
                     let page = try #require(
                         try await world.stores.messages.failures(
                             app: world.app, id: StoreWorld.message(1), filter: FailureFilter(), from: cursor, limit: 1,
-                            walkMax: walkMax))
+                            scanMax: scanMax))
                     items += page.items
                     cursor = page.next
                 } while cursor != nil
@@ -156,10 +157,10 @@ struct FailureTests {
             try await world.register(1...4)
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
-            let part = parcel.settling([(0..<2, Ending(.rejected, "BadTopic"))])
+            let part = parcel.settling([(0..<2, TerminalStatus(.rejected, "BadTopic"))])
             for _ in 1...2 { _ = try await world.stores.parcels.settle(part, now: dawn) }
             #expect(try await world.failures().items.count == 2)
-            let stale = parcel.settling([(2..<4, Ending(.rejected, "BadTopic"))], settles: 7)
+            let stale = parcel.settling([(2..<4, TerminalStatus(.rejected, "BadTopic"))], settles: 7)
             _ = try await world.stores.parcels.settle(stale, now: dawn)
             #expect(try await world.failures().items.count == 2)
         }
@@ -172,44 +173,44 @@ struct FailureTests {
 }
 
 @Suite("The story of one push")
-struct StoryTests {
+struct PushHistoryPageTests {
     @Test("goes from planning to its parcel, over each attempt, to its end")
     func whole() async throws {
         try await withStores { world in
             try await world.register(1...4)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
-            #expect(try await world.story("i2").standing == .planning)
+            #expect(try await world.pushHistory("i2").status == .planning)
             _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
             let first = ParcelID(1)
             let fresh = PendingPush(parcel: first, leg: production, attempts: 0, dueAt: dawn, cause: nil)
-            #expect(try await world.story("i2").standing == .waiting(fresh))
+            #expect(try await world.pushHistory("i2").status == .waiting(fresh))
             let parcel = try #require(try await world.lease())
-            #expect(try await world.story("i2").standing == .sending(fresh))
+            #expect(try await world.pushHistory("i2").status == .sending(fresh))
             let busy = parcel.settling(
-                [(0..<1, Ending(.accepted)), (2..<4, Ending(.accepted))],
+                [(0..<1, TerminalStatus(.accepted)), (2..<4, TerminalStatus(.accepted))],
                 remainders: [parcel.remainder(1..<2, after: .seconds(9))])
             _ = try await world.stores.parcels.settle(busy, now: dawn + .seconds(1))
-            let story = try await world.story("i2")
+            let pushHistory = try await world.pushHistory("i2")
             let retry = PendingPush(
                 parcel: ParcelID(2), leg: production, attempts: 1, dueAt: dawn + .seconds(10), cause: "provider_busy")
-            #expect(story.standing == .waiting(retry))
+            #expect(pushHistory.status == .waiting(retry))
             let tried = PushStep(
                 at: dawn + .seconds(1), parcel: first, leg: production, attempts: 1, event: .goesOn("provider_busy"))
-            #expect(story.steps == [tried])
-            #expect(story.registration == parcel.members[1].registration && story.acceptedAt == dawn)
+            #expect(pushHistory.steps == [tried])
+            #expect(pushHistory.registration == parcel.members[1].registration && pushHistory.acceptedAt == dawn)
             let again = try #require(try await world.lease(at: dawn + .seconds(10)))
             _ = try await world.stores.parcels.settle(
-                again.settlingAll(as: Ending(.unregistered, "Unregistered")), now: dawn + .seconds(11))
-            let end = try await world.story("i2")
-            #expect(end.standing == .ended(Ending(.unregistered, "Unregistered")))
+                again.settlingAll(as: TerminalStatus(.unregistered, "Unregistered")), now: dawn + .seconds(11))
+            let end = try await world.pushHistory("i2")
+            #expect(end.status == .ended(TerminalStatus(.unregistered, "Unregistered")))
             #expect(
                 end.steps == [
                     tried,
                     PushStep(
                         at: dawn + .seconds(11), parcel: ParcelID(2), leg: production, attempts: 2,
-                        event: .ended(Ending(.unregistered, "Unregistered"))),
+                        event: .ended(TerminalStatus(.unregistered, "Unregistered"))),
                 ])
-            #expect(try await world.story("i1").standing == .ended(Ending(.accepted)))
+            #expect(try await world.pushHistory("i1").status == .ended(TerminalStatus(.accepted)))
         }
     }
 
@@ -219,15 +220,15 @@ struct StoryTests {
             try await world.register(1...300)
             try await world.send(world.newMessage(), parcelMembersMax: 3)
             let parcel = try #require(try await world.lease())
-            _ = try await world.stores.parcels.settle(parcel.settling([(1..<2, Ending(.accepted))]), now: dawn)
-            #expect(try await world.story("i2").standing == .ended(Ending(.accepted)))
-            guard case .sending(let push) = try await world.story("i3").standing else {
+            _ = try await world.stores.parcels.settle(parcel.settling([(1..<2, TerminalStatus(.accepted))]), now: dawn)
+            #expect(try await world.pushHistory("i2").status == .ended(TerminalStatus(.accepted)))
+            guard case .sending(let push) = try await world.pushHistory("i3").status else {
                 Issue.record("it is being sent")
                 return
             }
             #expect(push.parcel == parcel.id)
             // In the hundredth parcel.
-            guard case .waiting(let far) = try await world.story("i300").standing else {
+            guard case .waiting(let far) = try await world.pushHistory("i300").status else {
                 Issue.record("it waits")
                 return
             }
@@ -241,16 +242,16 @@ struct StoryTests {
             try await world.register(1...4)
             try await world.send(world.newMessage(audience: .installations(["i1", "i2", "ghost"])))
             try await world.register(5...5)
-            #expect(try await world.story("i3").standing == .notInAudience)
-            #expect(try await world.story("i5").standing == .notInAudience)
-            #expect(try await world.story("nobody").standing == .notInAudience)
-            #expect(try await world.story("ghost").standing == .ended(Ending(.rejected, "unknown_device")))
+            #expect(try await world.pushHistory("i3").status == .notInAudience)
+            #expect(try await world.pushHistory("i5").status == .notInAudience)
+            #expect(try await world.pushHistory("nobody").status == .notInAudience)
+            #expect(try await world.pushHistory("ghost").status == .ended(TerminalStatus(.rejected, "unknown_device")))
             let parcel = try #require(try await world.lease())
             _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
-            #expect(try await world.story("i3").standing == .notInAudience)
+            #expect(try await world.pushHistory("i3").status == .notInAudience)
             try await world.pool.script("DELETE FROM push_history")
-            #expect(try await world.story("i1").standing == .notKept)
-            #expect(try await world.story("i3").standing == .notKept)
+            #expect(try await world.pushHistory("i1").status == .notKept)
+            #expect(try await world.pushHistory("i3").status == .notKept)
         }
     }
 }

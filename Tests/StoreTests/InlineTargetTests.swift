@@ -49,7 +49,7 @@ struct InlineTargetTests {
             let parcel = try #require(try await world.leaseInline())
             #expect(parcel.tokensInOrder == [2, 9, 3, 8].map { StoreWorld.token($0).bytes })
             #expect(parcel.members[0].registration == ids[1])
-            #expect(parcel.members.allSatisfy { $0.standing == .present && !$0.isSuspected })
+            #expect(parcel.members.allSatisfy { $0.status == .present && !$0.isSuspected })
             let sandbox = try #require(try await world.leaseInline(on: .sandbox))
             #expect(sandbox.tokensInOrder == [StoreWorld.token(4).bytes])
             #expect(try await world.number("SELECT count(*) FROM registrations") == 4)
@@ -106,7 +106,7 @@ struct InlineTargetTests {
             }
             let report = try await world.stores.parcels.applyVerdicts(verdicts, now: dawn)
             #expect(report == VerdictReport(retired: 0, suspected: 0, cleared: 0))
-            let settled = parcel.settlingAll(as: Ending(.unregistered, "Unregistered"))
+            let settled = parcel.settlingAll(as: TerminalStatus(.unregistered, "Unregistered"))
             #expect(try await world.stores.parcels.settle(settled, now: dawn) == .settled)
             #expect(try await world.account().state == .finished)
             #expect(try await world.feed().isEmpty)
@@ -123,7 +123,7 @@ struct InlineTargetTests {
             let remainder = parcel.remainder(0..<1, route: try await world.route(.sandbox))
             _ = try await world.stores.parcels.settle(parcel.settling([], remainders: [remainder]), now: dawn)
             let next = try #require(try await world.leaseInline(on: .sandbox))
-            #expect(next.members.map(\.standing) == [.present])
+            #expect(next.members.map(\.status) == [.present])
             #expect(next.members.map(\.registration) == parcel.members.map(\.registration))
             #expect(next.tokensInOrder == [StoreWorld.token(9).bytes])
         }
@@ -172,8 +172,8 @@ struct ContentRetentionTests {
             let parcel = try #require(try await world.leaseInline())
             _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
             let kept = "SELECT count(*) FROM message_contents"
-            let born = WallInstant(microseconds: Int64(StoreWorld.message(1).value.high >> 16) * 1_000)
-            let week = born + .seconds(7 * 86_400)
+            let created = WallInstant(microseconds: Int64(StoreWorld.message(1).value.high >> 16) * 1_000)
+            let week = created + .seconds(7 * 86_400)
             var retention = Retention()
             retention.contentDays = 7
             _ = try await world.stores.sweeper.sweep(retention, now: week)

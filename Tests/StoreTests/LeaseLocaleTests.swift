@@ -11,8 +11,8 @@ struct LeaseLocaleTests {
         arguments: [BadgeChange.none, .increment], [true, false])
     func locales(badge: BadgeChange, readsLocale: Bool) async throws {
         try await withStores { world in
-            let said = ["fr_CA", "", "zh-Hant-TW"]
-            for (place, locale) in said.enumerated() {
+            let registration = ["fr_CA", "", "zh-Hant-TW"]
+            for (place, locale) in registration.enumerated() {
                 var registration = StoreWorld.registration("i\(place)", token: place)
                 registration.locale = locale.isEmpty ? .keep : .set(locale)
                 try await world.register(registration)
@@ -26,7 +26,7 @@ struct LeaseLocaleTests {
                     let start = Int(member.localeStart)
                     return String(decoding: parcel.locales[start..<start + Int(member.localeCount)], as: UTF8.self)
                 }
-                #expect(read == (readsLocale ? said : ["", "", ""]))
+                #expect(read == (readsLocale ? registration : ["", "", ""]))
                 #expect(parcel.tokens == (0...2).flatMap { StoreWorld.token($0).bytes })
                 #expect(try await world.stores.parcels.rescue(now: now + .seconds(61)) == 1)
             }

@@ -26,7 +26,7 @@ struct LeaseTests {
             #expect(parcel.indices == [0, 1, 2, 3, 4])
             let sandbox = try await world.route(.sandbox)
             #expect(
-                parcel.members.map(\.standing) == [.present, .moved(to: sandbox), .deleted, .retired, .present])
+                parcel.members.map(\.status) == [.present, .moved(to: sandbox), .deleted, .retired, .present])
             #expect(parcel.members.map(\.isSuspected) == [false, false, false, false, true])
             #expect(parcel.members.map(\.generation.value) == [1, 2, 0, 1, 1])
             for (member, seed) in [(parcel.members[0], 1), (parcel.members[4], 5)] {
@@ -46,9 +46,9 @@ struct LeaseTests {
         try await withStores { world in
             try await world.register(1...3)
             try await world.send(world.newMessage())
-            let mine = try await world.lease()
+            let own = try await world.lease()
             let theirs = try await world.lease(owner: StoreWorld.bob)
-            #expect(mine != nil)
+            #expect(own != nil)
             #expect(theirs == nil)
         }
     }
@@ -88,11 +88,11 @@ struct LeaseTests {
                         let order = LeaseOrder(
                             route: route, owner: ProcessID(UniversalID(high: 9, low: number)), leaseFor: .seconds(60),
                             knownFormats: [1])
-                        var mine: [ParcelID] = []
+                        var own: [ParcelID] = []
                         while let parcel = try await world.stores.parcels.lease(order, now: dawn) {
-                            mine.append(parcel.id)
+                            own.append(parcel.id)
                         }
-                        return mine
+                        return own
                     }
                 }
                 return try await group.reduce(into: []) { $0 += $1 }
@@ -194,7 +194,7 @@ struct LeaseTests {
             try await world.register(1...3)
             try await world.send(world.newMessage())
             let first = try #require(try await world.lease())
-            let part = first.settling([(1..<2, Ending(.accepted))])
+            let part = first.settling([(1..<2, TerminalStatus(.accepted))])
             #expect(try await world.stores.parcels.settle(part, now: dawn) == .settled)
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(60)) == 0)
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)

@@ -22,18 +22,18 @@ extension StoreWorld {
     /// Installations i1, i2, ... in these zones.
     func register(zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
-            var said = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            said.timeZone = zone.map { .set($0) } ?? .keep
-            try await register(said)
+            var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
+            registration.timeZone = zone.map { .set($0) } ?? .keep
+            try await register(registration)
         }
     }
 
     /// Installations i1, i2, ... of these people.
     func register(users: [String?]) async throws {
         for (place, user) in users.enumerated() {
-            var said = StoreWorld.registration("i\(place + 1)", token: place + 1)
-            said.user = user.map { .set($0) } ?? .keep
-            try await register(said)
+            var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
+            registration.user = user.map { .set($0) } ?? .keep
+            try await register(registration)
         }
     }
 
@@ -72,7 +72,7 @@ extension StoreWorld {
         return try (0..<rows.rowCount).map { Int(try rows.int64($0, 0)) }
     }
 
-    func suppressed(_ number: UInt64 = 1) async throws -> [EndingTotal] {
-        try await account(StoreWorld.message(number)).reasons.filter { $0.ending.state == .suppressed }
+    func suppressed(_ number: UInt64 = 1) async throws -> [TerminalTotal] {
+        try await account(StoreWorld.message(number)).reasons.filter { $0.terminalStatus.state == .suppressed }
     }
 }

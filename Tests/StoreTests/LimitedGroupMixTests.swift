@@ -33,12 +33,12 @@ struct LimitedGroupMixTests {
             try await world.send(both)
             let first = try #require(try await world.leaseGroup().first)
             let end = dawn + hour
-            #expect(first.holds == [.quietHours(until: end, isCounted: false), .none])
+            #expect(first.deferrals == [.quietHours(until: end, isCounted: false), .none])
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(100)) == 1)
             try await world.sendEach(["i1", "i2", "i1"], badge: .increment, from: 2, lifetime: day)
             let parcels = try await world.leaseGroup(at: end)
             #expect(parcels.map(\.message) == (1...4).map(StoreWorld.message))
-            #expect(parcels.map(\.holds) == [[], [], [], [.dailyCap]])
+            #expect(parcels.map(\.deferrals) == [[], [], [], [.dailyCap]])
             #expect(parcels.map(\.neverSent) == [[true, false], [], [], []])
             #expect(badges(parcels) == [[1, 1], [2], [2], [2]])
             #expect(try await world.badges() == [2, 2])
@@ -54,7 +54,7 @@ struct LimitedGroupMixTests {
             try await world.register(zones: [nil, "Europe/Paris"])
             try await world.spare(quiet: (11, 13))
             try await world.sendEach(["i1", "i1"], badge: .increment, lifetime: day)
-            #expect(try await world.leaseGroup().allSatisfy { $0.holds.count == 1 })
+            #expect(try await world.leaseGroup().allSatisfy { $0.deferrals.count == 1 })
             #expect(try await uncounted(world) == 2)
             let late = dawn + .seconds(100)
             #expect(try await world.stores.parcels.rescue(now: late) == 2)
@@ -62,7 +62,7 @@ struct LimitedGroupMixTests {
             try await world.sendEach(["i1", "i2"], badge: .increment, from: 3, lifetime: day)
             let parcels = try await world.leaseGroup(at: late)
             #expect(parcels.map(\.message) == (1...4).map(StoreWorld.message))
-            #expect(parcels.allSatisfy { $0.holds.isEmpty })
+            #expect(parcels.allSatisfy { $0.deferrals.isEmpty })
             #expect(badges(parcels) == [[1], [2], [3], [1]])
             #expect(try await world.badges() == [3, 1])
             #expect(try await uncounted(world) == 0)
@@ -84,8 +84,8 @@ struct LimitedGroupMixTests {
                 }
             }
             let parcels = try await world.leaseGroup()
-            let asleep = MemberHold.quietHours(until: dawn + hour, isCounted: false)
-            #expect(parcels.map(\.holds) == [[asleep], [], [], [.dailyCap], [], [], [.dailyCap]])
+            let asleep = MemberDeferral.quietHours(until: dawn + hour, isCounted: false)
+            #expect(parcels.map(\.deferrals) == [[asleep], [], [], [.dailyCap], [], [], [.dailyCap]])
             #expect(try await world.badges() == [2, 2])
             #expect(try await days(world, 1, [2]))
             #expect(try await days(world, 2, [6]))
@@ -104,7 +104,7 @@ struct LimitedGroupMixTests {
             try await world.sendEach(["i1"], badge: .increment, from: 4) { $0.ignoredLimits = .dailyCap }
             try await world.sendEach(["i1"], badge: .increment, from: 5)
             let parcels = try await world.leaseGroup()
-            #expect(parcels.map(\.holds) == [[], [], [.dailyCap], [], [.dailyCap]])
+            #expect(parcels.map(\.deferrals) == [[], [], [.dailyCap], [], [.dailyCap]])
             #expect(badges(parcels) == [[1], [7], [7], [8], [8]])
             #expect(try await world.badges() == [8])
         }
@@ -120,7 +120,7 @@ struct LimitedGroupMixTests {
             try await world.sendEach(["i1", "i1"], badge: .increment, from: 3)
             let parcels = try await world.leaseGroup(at: dawn + .seconds(2))
             #expect(parcels.map(\.message) == (1...4).map(StoreWorld.message))
-            #expect(parcels.map(\.holds) == [[], [], [], [.dailyCap]])
+            #expect(parcels.map(\.deferrals) == [[], [], [], [.dailyCap]])
             #expect(try await world.badges() == [2])
             #expect(try await days(world, 1, [1, 3]))
         }
@@ -137,18 +137,18 @@ struct LimitedGroupMixTests {
                 (.tokens([target]), []), (.tokens([target]), .quietHours), (Audience(.installations(["i1"])), []),
                 (.tokens([target]), .quietHours), (Audience(.installations(["i1"])), []),
             ]
-            for (place, said) in sent.enumerated() {
+            for (place, registration) in sent.enumerated() {
                 var message = world.newMessage(
-                    UInt64(place + 1), urgency: .transactional, audience: said.audience, lifetime: day)
-                message.ignoredLimits = said.ignored
+                    UInt64(place + 1), urgency: .transactional, audience: registration.audience, lifetime: day)
+                message.ignoredLimits = registration.ignored
                 let now = dawn + .microseconds(Int64(place))
                 #expect(try await world.stores.messages.accept(message, now: now) == .accepted)
                 while try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now) != .nothing {}
             }
             let parcels = try await world.leaseGroup()
-            let asleep = MemberHold.quietHours(until: dawn + hour, isCounted: false)
+            let asleep = MemberDeferral.quietHours(until: dawn + hour, isCounted: false)
             #expect(parcels.map(\.message) == (1...5).map(StoreWorld.message))
-            #expect(parcels.map(\.holds) == [[asleep], [], [], [], [.dailyCap]])
+            #expect(parcels.map(\.deferrals) == [[asleep], [], [], [], [.dailyCap]])
             #expect(try await world.number("SELECT count(*) FROM user_days") == 1)
         }
     }
@@ -158,7 +158,7 @@ struct LimitedGroupMixTests {
         try await withStores { world in
             try await world.register(zones: [nil])
             try await world.spare(cap: 1)
-            for (turn, holds) in [[], [MemberHold.dailyCap]].enumerated() {
+            for (turn, deferrals) in [[], [MemberDeferral.dailyCap]].enumerated() {
                 let (stopped, free) = (UInt64(2 * turn + 1), UInt64(2 * turn + 2))
                 try await world.sendEach(["i1", "i1"], badge: .increment, from: stopped)
                 // As where the stop is not carried out yet.
@@ -166,7 +166,7 @@ struct LimitedGroupMixTests {
                     "UPDATE messages SET state = 5 WHERE id = '\(StoreWorld.message(stopped).value.text)'")
                 let parcels = try await world.leaseGroup()
                 #expect(parcels.map(\.message) == [StoreWorld.message(free)])
-                #expect(parcels.map(\.holds) == [holds] && badges(parcels) == [[1]])
+                #expect(parcels.map(\.deferrals) == [deferrals] && badges(parcels) == [[1]])
             }
             #expect(try await world.badges() == [1])
             #expect(try await days(world, 1, [2]))

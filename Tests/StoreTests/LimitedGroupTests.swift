@@ -22,7 +22,7 @@ struct LimitedGroupTests {
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             let end = dawn + hour
-            #expect(parcels.map(\.holds) == [[], [.quietHours(until: end, isCounted: false)], []])
+            #expect(parcels.map(\.deferrals) == [[], [.quietHours(until: end, isCounted: false)], []])
             #expect(badges([parcels[0], parcels[2]]) == [1, 2])
             #expect(try await world.badges() == [2, 0])
             for (parcel, sent) in zip(parcels, [1, 0, 1]) { #expect(try await world.deliver(parcel).count == sent) }
@@ -42,13 +42,13 @@ struct LimitedGroupTests {
             try await world.sendEach(["i1", "i3", "i2", "i1", "i3", "i4", "i2"], badge: .increment)
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == (1...7).map(StoreWorld.message))
-            #expect(parcels.map(\.holds) == [[], [], [], [.dailyCap], [], [], [.dailyCap]])
+            #expect(parcels.map(\.deferrals) == [[], [], [], [.dailyCap], [], [], [.dailyCap]])
             #expect(try await world.badges() == [1, 1, 2, 1])
             for parcel in parcels { try await world.deliver(parcel) }
             for number in [4, 7] as [UInt64] {
                 #expect(
                     try await world.suppressed(number)
-                        == [EndingTotal(ending: Ending(.suppressed, "daily_cap"), count: 1)])
+                        == [TerminalTotal(terminalStatus: TerminalStatus(.suppressed, "daily_cap"), count: 1)])
             }
         }
     }
@@ -102,8 +102,8 @@ struct LimitedGroupTests {
             }
             // There are eight for each. Whoever fails over a row that others hold tries fewer.
             #expect(groups.map(\.count) == [Int](repeating: 8, count: 8))
-            #expect(groups.joined().count { $0.holds.isEmpty } == 24)
-            #expect(groups.joined().count { $0.holds == [.dailyCap] } == 40)
+            #expect(groups.joined().count { $0.deferrals.isEmpty } == 24)
+            #expect(groups.joined().count { $0.deferrals == [.dailyCap] } == 40)
             #expect(try await world.badges() == [Int](repeating: 3, count: 8))
             #expect(try await world.number("SELECT count(*) FROM user_days WHERE cardinality(messages) = 3") == 8)
         }
@@ -115,7 +115,7 @@ struct LimitedGroupTests {
             try await world.register(users: ["ann", "bob", "ann"])
             try await world.spare(cap: 3)
             try await world.sendEach(["i1", "i2"])
-            #expect(try await world.leaseGroup().map(\.holds) == [[], []])
+            #expect(try await world.leaseGroup().map(\.deferrals) == [[], []])
             // Both phones of ann by one message, in a parcel each, after another one.
             try await world.sendEach(["i3"], from: 3)
             let both = world.newMessage(
@@ -124,7 +124,7 @@ struct LimitedGroupTests {
             try await world.sendEach(["i1", "i2", "i2"], from: 5)
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [3, 4, 4, 5, 6, 7].map(StoreWorld.message))
-            #expect(parcels.map(\.holds) == [[], [], [], [.dailyCap], [], []])
+            #expect(parcels.map(\.deferrals) == [[], [], [], [.dailyCap], [], []])
             let kept = """
                 SELECT count(*) FROM user_days WHERE messages = ARRAY['\(StoreWorld.message(1).value.text)',
                     '\(StoreWorld.message(3).value.text)', '\(StoreWorld.message(4).value.text)']::uuid[]
@@ -133,7 +133,7 @@ struct LimitedGroupTests {
             // A lower cap lets nobody in who is above it; what was counted stays so.
             try await world.spare(cap: 1)
             try await world.sendEach(["i3", "i2"], from: 8)
-            #expect(try await world.leaseGroup().map(\.holds) == [[.dailyCap], [.dailyCap]])
+            #expect(try await world.leaseGroup().map(\.deferrals) == [[.dailyCap], [.dailyCap]])
             #expect(try await world.number(kept) == 1)
         }
     }
@@ -157,7 +157,7 @@ struct LimitedGroupTests {
             #expect(await parcels.settleGroup(handedIn, now: late) == handedIn.map { _ in .success(.settled) })
             #expect(
                 await parcels.settleGroup(handedIn, now: late)
-                    == handedIn.map { _ in .success(.fenced(standing: nil)) })
+                    == handedIn.map { _ in .success(.fenced(status: nil)) })
             let end = dawn + hour
             #expect(try await world.number("SELECT count(*) FROM parcels") == 4)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE waits_for = 'quiet_hours'") == 4)
@@ -169,7 +169,7 @@ struct LimitedGroupTests {
             let later = try await world.leaseGroup(at: end)
             #expect(later.map(\.message) == [4, 5, 1, 3].map(StoreWorld.message))
             #expect(later.allSatisfy { $0.members.map(\.registration) == [RegistrationID(1)] })
-            #expect(later.allSatisfy { $0.holds.isEmpty && $0.attempt == 0 } && badges(later) == [1, 2, 3, 4])
+            #expect(later.allSatisfy { $0.deferrals.isEmpty && $0.attempt == 0 } && badges(later) == [1, 2, 3, 4])
             for parcel in later { #expect(try await world.deliver(parcel).count == 1) }
             #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 5)
         }
@@ -181,12 +181,12 @@ struct LimitedGroupTests {
             try await world.register(zones: ["Europe/Paris", "Asia/Tokyo"])
             try await world.spare(quiet: (11, 13))
             try await world.sendEach(["i1", "i2"], badge: .increment, lifetime: hour * 24)
-            #expect(try await world.leaseGroup().map(\.holds) == [[], []])
+            #expect(try await world.leaseGroup().map(\.deferrals) == [[], []])
             let late = dawn + .seconds(100)
             #expect(try await world.stores.parcels.rescue(now: late) == 2)
             try await world.spare(quiet: (12, 14), at: late)
             let again = try await world.leaseGroup(at: late)
-            #expect(again.map(\.holds) == [[.quietHours(until: dawn + hour, isCounted: true)], []])
+            #expect(again.map(\.deferrals) == [[.quietHours(until: dawn + hour, isCounted: true)], []])
             #expect(try await world.badges() == [1, 1])
         }
     }

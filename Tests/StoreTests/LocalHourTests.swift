@@ -31,9 +31,9 @@ struct LocalHourTests {
     /// A device for each zone, named after it; nil: one without.
     private func register(_ world: StoreWorld, _ zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
-            var said = StoreWorld.registration(zone ?? "none", token: place + 1)
-            said.timeZone = zone.map { .set($0) } ?? .keep
-            try await world.register(said)
+            var registration = StoreWorld.registration(zone ?? "none", token: place + 1)
+            registration.timeZone = zone.map { .set($0) } ?? .keep
+            try await world.register(registration)
         }
     }
 
@@ -50,9 +50,11 @@ struct LocalHourTests {
     }
 
     /// When each device's push is due, by the device's name, and how long after that it expires.
-    private func parcels(_ world: StoreWorld) async throws -> [(names: [String], dueAt: WallInstant, life: Duration)] {
+    private func parcels(_ world: StoreWorld) async throws -> [(
+        names: [String], dueAt: WallInstant, lifetime: Duration
+    )] {
         let rows = try await world.pool.read(query("SELECT members, due_at, expires_at FROM parcels ORDER BY id"))
-        var parcels: [(names: [String], dueAt: WallInstant, life: Duration)] = []
+        var parcels: [(names: [String], dueAt: WallInstant, lifetime: Duration)] = []
         for row in 0..<rows.rowCount {
             let ids = try MemberList.decode(try rows.bytes(row, 0))
             let names = try await world.pool.read(
@@ -76,7 +78,7 @@ struct LocalHourTests {
             #expect(try await world.stores.messages.fallDue(now: due) == 1)
             _ = try await plan(world, at: due)
             for parcel in try await parcels(world) {
-                #expect(parcel.life == .seconds(600))
+                #expect(parcel.lifetime == .seconds(600))
                 for name in parcel.names { found[name] = RFC3339.formatLocal(parcel.dueAt) }
             }
         }
@@ -191,17 +193,17 @@ struct LocalHourTests {
             #expect(account.count(.suppressed) == 3 && account.count(.rejected) == 1)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 1),
-                    EndingTotal(ending: Ending(.suppressed, "local_time_passed"), count: 3),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "unknown_device"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.suppressed, "local_time_passed"), count: 3),
                 ])
             #expect(account.providers.map { $0.count(.suppressed) } == [3] && account.providers.map(\.members) == [5])
             let failures = try await world.stores.messages.failures(
                 app: world.app, id: StoreWorld.message(1), filter: FailureFilter(state: .suppressed), limit: 10)
             #expect(
                 failures?.items.compactMap(\.installation).sorted() == ["Asia/Seoul", "Asia/Tokyo", "Europe/Paris"])
-            let story = try await world.stores.messages.story(
+            let pushHistory = try await world.stores.messages.pushHistory(
                 app: world.app, id: StoreWorld.message(1), installation: "Asia/Seoul")
-            #expect(story?.standing == .ended(Ending(.suppressed, "local_time_passed")))
+            #expect(pushHistory?.status == .ended(TerminalStatus(.suppressed, "local_time_passed")))
             #expect(try await world.number("SELECT max(member_count) FROM push_history") == 2)
         }
     }
@@ -234,7 +236,7 @@ struct LocalHourTests {
             #expect(parcels.map(\.names) == [["Europe/Paris", "Asia/Tokyo"], ["UTC"]])
             let noon = try time("2026-12-01T12:00:00")
             #expect(parcels.map(\.dueAt) == [later, noon])
-            #expect(parcels.map(\.life) == [.seconds(540), .seconds(600)])
+            #expect(parcels.map(\.lifetime) == [.seconds(540), .seconds(600)])
         }
     }
 
@@ -265,9 +267,9 @@ struct LocalHourTests {
                 try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
             #expect(try await plan(world, idsMax: 1, parcelMembersMax: 3, at: now).count == 3)
             #expect(try await world.account().count(.suppressed) == 9)
-            let story = try await world.stores.messages.story(
+            let pushHistory = try await world.stores.messages.pushHistory(
                 app: world.app, id: StoreWorld.message(1), installation: "i9")
-            #expect(story?.standing == .ended(Ending(.suppressed, "local_time_passed")))
+            #expect(pushHistory?.status == .ended(TerminalStatus(.suppressed, "local_time_passed")))
         }
     }
 
@@ -303,22 +305,23 @@ struct LocalHourTests {
             _ = try await world.stores.messages.accept(
                 try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
             _ = try await plan(world, at: now)
-            func wish(_ wish: LifeWish, at now: WallInstant) async throws {
+            func control(_ control: ControlRequest, at now: WallInstant) async throws {
                 #expect(
-                    try await world.stores.messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now)
-                        == .stands)
+                    try await world.stores.messages.control(
+                        control, app: world.app, id: StoreWorld.message(1), now: now)
+                        == .done)
                 try await world.stores.stops.carryOut(now: now)
             }
             let paris = try time("2026-12-01T11:00:00")
-            try await wish(.pause, at: now)
+            try await control(.pause, at: now)
             #expect(try await world.lease(at: paris) == nil)
-            try await wish(.resume, at: paris)
+            try await control(.resume, at: paris)
             let leased = try #require(try await world.lease(at: paris))
             #expect(leased.members.count == 1)
             #expect(try await world.stores.parcels.settle(leased.settlingAll(), now: paris) == .settled)
             #expect(try await world.lease(at: try time("2026-12-01T16:59:59")) == nil)
             #expect(try await world.account().state == .sending)
-            try await wish(.cancel, at: paris)
+            try await control(.cancel, at: paris)
             let account = try await world.account()
             #expect(account.state == .cancelled && account.pending == 0)
             #expect(account.count(.accepted) == 1 && account.count(.cancelled) == 1)
@@ -339,15 +342,16 @@ struct LocalHourTests {
             }
             _ = try await plan(world, at: now)
             let paused = StoreWorld.message(2)
-            #expect(try await world.stores.messages.wish(.pause, app: world.app, id: paused, now: now) == .stands)
+            #expect(try await world.stores.messages.control(.pause, app: world.app, id: paused, now: now) == .done)
             try await world.stores.stops.carryOut(now: now)
             #expect(try await world.stores.stops.carryOut(now: end + .microseconds(-1)) == 0)
             #expect(try await world.stores.stops.carryOut(now: end) == 2)
             let leased = try #require(try await world.lease(scope: .expired, at: end))
             #expect(leased.message == StoreWorld.message(1) && leased.members.count == 1)
-            #expect(try await world.account(paused).reasons.map(\.ending) == [Ending(.expired, "expired")])
+            #expect(
+                try await world.account(paused).reasons.map(\.terminalStatus) == [TerminalStatus(.expired, "expired")])
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state > 2") == 2)
-            #expect(try await world.stores.messages.wish(.resume, app: world.app, id: paused, now: end) == .stands)
+            #expect(try await world.stores.messages.control(.resume, app: world.app, id: paused, now: end) == .done)
             try await world.stores.stops.carryOut(now: end)
             let newYork = try time("2026-12-01T17:00:00")
             #expect(try await world.lease(at: newYork)?.message == paused)

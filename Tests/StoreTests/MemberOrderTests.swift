@@ -82,9 +82,9 @@ struct MemberOrderTests {
                 #expect(parcel.members.map(\.registration) == named.map { ids[$0 - 1] })
                 for (member, number) in zip(parcel.members, named) {
                     #expect(member.badge == (number == gone ? 0 : 8))
-                    let standing: MemberStanding =
+                    let status: MemberStatus =
                         number == gone ? .deleted : number == named[1] ? .moved(to: sandbox) : .present
-                    #expect(member.standing == standing)
+                    #expect(member.status == status)
                     let start = Int(member.tokenStart)
                     let token = Array(parcel.tokens[start..<start + Int(member.tokenCount)])
                     #expect(token == (number == gone ? [] : StoreWorld.token(number).bytes))

@@ -31,7 +31,7 @@ struct MemberValueTests {
     @Test("are read as texts, in the order that they are asked for")
     func reads() async throws {
         try await withStores { world in
-            let said: [(String, [String])] = [
+            let registration: [(String, [String])] = [
                 (#"{"name": "Ann \"\\\u2028\n🔔", "a b": {"0": "deep"}}"#, ["Ann \"\\\u{2028}\n🔔", "deep"]),
                 (#"{"name": 12.50, "a b": {"0": true}}"#, ["12.50", "true"]),
                 (#"{"name": false, "a b": ["first"]}"#, ["false", ""]),
@@ -39,7 +39,7 @@ struct MemberValueTests {
                 ("{}", ["", ""]),
             ]
             var members: [RegistrationID] = []
-            for (place, (attributes, _)) in said.enumerated() {
+            for (place, (attributes, _)) in registration.enumerated() {
                 members.append(
                     try await Self.register(
                         world, "i\(place)", token: place, attributes: attributes, isTalkative: place == 1))
@@ -49,11 +49,11 @@ struct MemberValueTests {
             for asked in [near, near + [far]] {
                 let values = try await world.stores.parcels.values(of: asked, Self.fields)
                 #expect(values.readCount == asked.count)
-                for (place, (_, attributes)) in said.enumerated() {
+                for (place, (_, attributes)) in registration.enumerated() {
                     let own = place == 1 ? ["ann", "fr-CA", "Europe/Paris", "4.2"] : ["", "", "", ""]
                     #expect(Self.texts(values, place, fields: 7) == ["i\(place)"] + own + attributes)
                 }
-                #expect(Self.texts(values, said.count, fields: 7) == Array(repeating: "", count: 7))
+                #expect(Self.texts(values, registration.count, fields: 7) == Array(repeating: "", count: 7))
             }
         }
     }

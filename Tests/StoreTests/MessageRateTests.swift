@@ -14,16 +14,16 @@ extension StoreWorld {
         return message
     }
 
-    fileprivate func share(
+    fileprivate func leaseQuantum(
         owner: ProcessID = ann, passing: [MessageID] = [], at now: WallInstant = dawn
     ) async throws -> Lease {
         let order = LeaseOrder(
-            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .paced)
-        return try await stores.parcels.leasePaced(order, passing: passing, now: now)
+            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .rateLimited)
+        return try await stores.parcels.leaseRateLimited(order, passing: passing, now: now)
     }
 
-    fileprivate func rate(_ perSecond: Int32?, at now: WallInstant = dawn) async throws -> LifeReply {
-        try await stores.messages.wish(.rate(perSecond), app: app, id: StoreWorld.message(1), now: now)
+    fileprivate func rate(_ perSecond: Int32?, at now: WallInstant = dawn) async throws -> ControlReply {
+        try await stores.messages.control(.rate(perSecond), app: app, id: StoreWorld.message(1), now: now)
     }
 
     /// Everything that two processes get, each asking as soon as the other was told to: when, and how many pushes.
@@ -33,7 +33,7 @@ extension StoreWorld {
         var now = start
         while now < start + time {
             let owner = shares.count % 2 == 0 ? StoreWorld.ann : StoreWorld.bob
-            let lease = try await share(owner: owner, at: now)
+            let lease = try await leaseQuantum(owner: owner, at: now)
             if let parcel = lease.parcel {
                 shares.append((now, parcel.members.count))
                 #expect(try await stores.parcels.settle(parcel.settlingAll(), now: now) == .settled)
@@ -56,7 +56,9 @@ struct MessageRateTests {
             #expect(shares.allSatisfy { $0.pushes == 5 })
             #expect(shares.count == 20)
             // Nothing was saved up before it began, and two tenths of a second at most.
-            for (place, share) in shares.enumerated() { #expect(share.at == dawn + .milliseconds(100 * place)) }
+            for (place, leaseQuantum) in shares.enumerated() {
+                #expect(leaseQuantum.at == dawn + .milliseconds(100 * place))
+            }
             let account = try await world.account()
             #expect(account.state == .finished && account.count(.accepted) == 100 && account.ratePerSecond == 50)
         }
@@ -103,14 +105,14 @@ struct MessageRateTests {
             #expect(try await world.lease()?.message == StoreWorld.message(2))
             #expect(try await world.lease() == nil)
             #expect(try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes.isEmpty)
-            let routes = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
-            #expect(routes.map(\.pacedAfter) == [.zero])
-            let first = try await world.share()
+            let routes = try await world.stores.parcels.rateLimitedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(routes.map(\.quantumAfter) == [.zero])
+            let first = try await world.leaseQuantum()
             #expect(first.parcel?.message == StoreWorld.message(1) && first.again == .milliseconds(100))
-            let none = try await world.share(owner: StoreWorld.bob)
+            let none = try await world.leaseQuantum(owner: StoreWorld.bob)
             #expect(none.parcel == nil && none.again == .milliseconds(100))
             #expect(
-                try await world.share(passing: [StoreWorld.message(1)], at: dawn + .seconds(1)) == Lease())
+                try await world.leaseQuantum(passing: [StoreWorld.message(1)], at: dawn + .seconds(1)) == Lease())
         }
     }
 
@@ -119,7 +121,7 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...23)
             try await world.send(world.rated(50, badge: .increment), parcelMembersMax: 9)
-            let first = try #require(try await world.share().parcel)
+            let first = try #require(try await world.leaseQuantum().parcel)
             #expect(first.members.map(\.badge) == [1, 1, 1, 1, 1] && first.memberCount == 5 && first.epoch == 1)
             #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 5)
             // What comes back waits for the rate again, with its mark.
@@ -140,7 +142,7 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...50)
             try await world.send(world.rated(100))
-            let first = try #require(try await world.share().parcel)
+            let first = try #require(try await world.leaseQuantum().parcel)
             // It ends its second process: it travels alone, and at once.
             try await world.pool.script("UPDATE parcels SET lapses = 1 WHERE id = \(first.id.value)")
             let later = dawn + .seconds(61)
@@ -148,9 +150,9 @@ struct MessageRateTests {
             let alone = try #require(try await world.lease(scope: .lapsed, at: later))
             #expect(alone.members.count == 10)
             // Of the three shares that there would be now, one is spent.
-            #expect(try await world.share(at: later).parcel?.members.count == 10)
-            #expect(try await world.share(at: later).parcel?.members.count == 10)
-            #expect(try await world.share(at: later) == Lease(again: .milliseconds(100)))
+            #expect(try await world.leaseQuantum(at: later).parcel?.members.count == 10)
+            #expect(try await world.leaseQuantum(at: later).parcel?.members.count == 10)
+            #expect(try await world.leaseQuantum(at: later) == Lease(again: .milliseconds(100)))
         }
     }
 
@@ -159,13 +161,13 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...50)
             try await world.send(world.rated(100))
-            let first = try #require(try await world.share().parcel)
+            let first = try #require(try await world.leaseQuantum().parcel)
             try await world.pool.script("UPDATE parcels SET lapses = 2 WHERE id = \(first.id.value)")
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             #expect(try await world.lease(scope: .lapsed, at: later)?.lapses == 3)
-            for _ in 1...3 { #expect(try await world.share(at: later).parcel?.members.count == 10) }
-            #expect(try await world.share(at: later) == Lease(again: .milliseconds(100)))
+            for _ in 1...3 { #expect(try await world.leaseQuantum(at: later).parcel?.members.count == 10) }
+            #expect(try await world.leaseQuantum(at: later) == Lease(again: .milliseconds(100)))
         }
     }
 
@@ -180,21 +182,21 @@ struct MessageRateTests {
                 UPDATE parcels SET waits_for = 'quiet_hours' WHERE id % 7 = 2;
                 UPDATE parcels SET settled = '\\x01', pending = 2, handed_over = 1 WHERE id % 7 = 3
                 """)
-            let first = try await world.share()
+            let first = try await world.leaseQuantum()
             #expect(first.parcel?.members.count == 9 && first.again == .milliseconds(90))
             let members = first.parcel?.members.map(\.registration.value) ?? []
             #expect(members == [1, 2, 3, 10, 11, 12, 13, 14, 15])
             #expect(first.parcel?.memberCount == 9 && first.parcel?.members.map(\.index) == Array(0..<9))
             #expect(first.parcel?.members.allSatisfy { $0.badge == 1 } == true)
             #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 9)
-            let asleep = try await world.share(at: dawn + .milliseconds(90))
+            let asleep = try await world.leaseQuantum(at: dawn + .milliseconds(90))
             let others = asleep.parcel?.members.map(\.registration.value)
             #expect(others == [4, 5, 6, 25, 26, 27] && asleep.again == .milliseconds(60))
             for parcel in [first.parcel, asleep.parcel].compactMap(\.self) {
                 #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn) == .settled)
             }
-            let rest = try await world.drain(from: dawn + .milliseconds(150), for: .seconds(1))
-            #expect(rest.reduce(0) { $0 + $1.pushes } == 40 - 15 - 2)
+            let remaining = try await world.drain(from: dawn + .milliseconds(150), for: .seconds(1))
+            #expect(remaining.reduce(0) { $0 + $1.pushes } == 40 - 15 - 2)
         }
     }
 
@@ -207,13 +209,15 @@ struct MessageRateTests {
             var message = world.rated(200)
             message.lifetime = .seconds(86_400)
             try await world.send(message)
-            while let parcel = try await world.share().parcel { try await world.deliver(parcel) }
+            while let parcel = try await world.leaseQuantum().parcel { try await world.deliver(parcel) }
             // Twelve hours of waking, in each share.
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4") > 20)
             let late = dawn + .seconds(8 * 3_600)
             var shares: [Int] = []
             for tick in 0... {
-                guard let parcel = try await world.share(at: late + .milliseconds(100 * tick)).parcel else { break }
+                guard let parcel = try await world.leaseQuantum(at: late + .milliseconds(100 * tick)).parcel else {
+                    break
+                }
                 shares.append(parcel.members.count)
                 try await world.deliver(parcel)
             }
@@ -226,17 +230,17 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...100)
             try await world.send(world.rated(50))
-            #expect(try await world.share(at: dawn + .seconds(3_600 - 1)).parcel?.members.count == 5)
-            let back = try await world.share()
+            #expect(try await world.leaseQuantum(at: dawn + .seconds(3_600 - 1)).parcel?.members.count == 5)
+            let back = try await world.leaseQuantum()
             #expect(back.parcel?.members.count == 5 && back.again == .milliseconds(100))
             try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '59.9 s'")
-            #expect(try await world.share() == Lease(again: .seconds(60)))
-            let routes = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
-            #expect(routes.map(\.pacedAfter) == [.seconds(60)])
+            #expect(try await world.leaseQuantum() == Lease(again: .seconds(60)))
+            let routes = try await world.stores.parcels.rateLimitedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(routes.map(\.quantumAfter) == [.seconds(60)])
             try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '1 us'")
-            let sooner = try await world.stores.parcels.pacedRoutes(knownFormats: [1], limit: 9, now: dawn)
-            #expect(sooner.map(\.pacedAfter) == [.zero])
-            #expect(try await world.share().parcel?.members.count == 5)
+            let sooner = try await world.stores.parcels.rateLimitedRoutes(knownFormats: [1], limit: 9, now: dawn)
+            #expect(sooner.map(\.quantumAfter) == [.zero])
+            #expect(try await world.leaseQuantum().parcel?.members.count == 5)
         }
     }
 
@@ -245,12 +249,12 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...200)
             try await world.send(world.newMessage(), parcelMembersMax: 100)
-            #expect(try await world.rate(1) == .stands)
+            #expect(try await world.rate(1) == .done)
             try await world.pool.script(
                 "UPDATE parcels SET state = 1, lapses = 2 WHERE id = (SELECT min(id) FROM parcels)")
             #expect(try await world.lease(scope: .lapsed)?.members.count == 100)
             #expect(try await world.lease() == nil)
-            #expect(try await world.share() == Lease(again: .seconds(60)))
+            #expect(try await world.leaseQuantum() == Lease(again: .seconds(60)))
         }
     }
 }
@@ -262,8 +266,8 @@ struct RateChangeTests {
         try await withStores { world in
             try await world.register(1...100)
             try await world.send(world.rated(1))
-            #expect(try await world.share().parcel?.members.count == 1)
-            #expect(try await world.rate(500) == .stands)
+            #expect(try await world.leaseQuantum().parcel?.members.count == 1)
+            #expect(try await world.rate(500) == .done)
             let shares = try await world.drain(from: dawn + .seconds(1), for: .milliseconds(150))
             #expect(shares.map(\.pushes) == [50, 49])
         }
@@ -274,11 +278,11 @@ struct RateChangeTests {
         try await withStores { world in
             try await world.register(1...100)
             let id = try await world.send(world.rated(100))
-            #expect(try await world.share().parcel?.ratePerSecond == 100)
-            #expect(try await world.rate(20) == .stands)
+            #expect(try await world.leaseQuantum().parcel?.ratePerSecond == 100)
+            #expect(try await world.rate(20) == .done)
             #expect(try await world.stores.messages.rates(among: [id]) == [RatedMessage(message: id, perSecond: 20)])
-            let share = try await world.share(at: dawn + .milliseconds(100))
-            #expect(share.parcel?.members.count == 2 && share.again == .milliseconds(100))
+            let leaseQuantum = try await world.leaseQuantum(at: dawn + .milliseconds(100))
+            #expect(leaseQuantum.parcel?.members.count == 2 && leaseQuantum.again == .milliseconds(100))
         }
     }
 
@@ -288,13 +292,13 @@ struct RateChangeTests {
             try await world.register(1...100)
             try await world.send(world.newMessage(), parcelMembersMax: 30)
             #expect(try await world.lease()?.ratePerSecond == nil)
-            #expect(try await world.rate(50) == .stands)
+            #expect(try await world.rate(50) == .done)
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
             #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(again: .zero))
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 3)
             #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(), "it is known by now")
-            #expect(try await world.share().parcel?.members.count == 5)
+            #expect(try await world.leaseQuantum().parcel?.members.count == 5)
         }
     }
 
@@ -303,7 +307,7 @@ struct RateChangeTests {
         try await withStores { world in
             try await world.register(1...100)
             try await world.send(world.rated(1), parcelMembersMax: 40)
-            #expect(try await world.rate(nil) == .stands)
+            #expect(try await world.rate(nil) == .done)
             #expect(try await world.stores.stops.carryOut(now: dawn) == 3)
             #expect(try await world.lease()?.members.count == 40)
             #expect(try await world.number("SELECT count(*) FROM message_rates") == 0)
@@ -318,27 +322,27 @@ struct RateChangeTests {
             try await world.send(world.rated(1))
             try await world.pool.script("UPDATE message_rates SET next_at = next_at + interval '1 hour'")
             _ = try await world.rate(10)
-            #expect(try await world.share(at: dawn).again == .seconds(1))
+            #expect(try await world.leaseQuantum(at: dawn).again == .seconds(1))
         }
     }
 
     @Test("is kept through a pause, and goes with what is over")
-    func life() async throws {
+    func lifecycle() async throws {
         try await withStores { world in
             try await world.register(1...10)
             try await world.send(world.rated(10))
             let messages = world.stores.messages
             let id = StoreWorld.message(1)
-            #expect(try await messages.wish(.pause, app: world.app, id: id, now: dawn) == .stands)
-            #expect(try await world.share() == Lease())
+            #expect(try await messages.control(.pause, app: world.app, id: id, now: dawn) == .done)
+            #expect(try await world.leaseQuantum() == Lease())
             try await world.stores.stops.carryOut(now: dawn)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 1)
-            #expect(try await world.rate(20) == .stands)
-            #expect(try await messages.wish(.resume, app: world.app, id: id, now: dawn) == .stands)
+            #expect(try await world.rate(20) == .done)
+            #expect(try await messages.control(.resume, app: world.app, id: id, now: dawn) == .done)
             try await world.stores.stops.carryOut(now: dawn)
             #expect(try await world.lease() == nil)
-            #expect(try await world.share().parcel?.members.count == 2)
-            #expect(try await messages.wish(.cancel, app: world.app, id: id, now: dawn) == .stands)
+            #expect(try await world.leaseQuantum().parcel?.members.count == 2)
+            #expect(try await messages.control(.cancel, app: world.app, id: id, now: dawn) == .done)
             #expect(try await world.rate(5) == .over(.cancelled))
             _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
             _ = try await world.lease(at: dawn + .seconds(61))

@@ -93,7 +93,7 @@ struct MigratorTests {
                 try await transaction.script(
                     "SET LOCAL deadlock_timeout = '1h'; LOCK TABLE ropes IN ACCESS SHARE MODE")
                 let waiting = Task { try await Migrator(pool: pool, history: [Self.first, Self.meeting]).migrate() }
-                while try await pool.read(Self.hasBells).int64(0, 0) == 0 { await Task.yield() }
+                while try await pool.read(Self.hasSignals).int64(0, 0) == 0 { await Task.yield() }
                 try await transaction.script("LOCK TABLE bells IN ACCESS SHARE MODE")
                 return waiting
             }
@@ -105,24 +105,25 @@ struct MigratorTests {
     func kind() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.ropes]).migrate()
-            let migrator = Migrator(pool: pool, history: [Self.first, Self.ropes, Self.both], patience: Self.patience)
+            let migrator = Migrator(
+                pool: pool, history: [Self.first, Self.ropes, Self.both], lockPolicy: Self.lockPolicy)
             let waits = Waits()
             let migration = try await pool.transaction { transaction throws(PostgresError) in
                 try await transaction.script("LOCK TABLE ropes IN ROW EXCLUSIVE MODE")
-                let migration = Task { try await migrator.migrate { await waits.hear($0) } }
+                let migration = Task { try await migrator.migrate { await waits.receive($0) } }
                 for _ in 1...5 {
-                    while try await pool.read(Self.hasBells).int64(0, 0) == 0 { await Task.yield() }
-                    try await pool.script(Self.wantBells)
+                    while try await pool.read(Self.hasSignals).int64(0, 0) == 0 { await Task.yield() }
+                    try await pool.script(Self.wantSignals)
                 }
                 // The other way round than the step.
-                try await transaction.script(Self.wantBells)
+                try await transaction.script(Self.wantSignals)
                 return migration
             }
             #expect(try await migration.value == ["0003_step"])
-            let heard = await waits.heard
-            #expect(heard.count >= 5 && heard.map(\.tries) == Array(1...heard.count))
-            #expect(heard.allSatisfy { $0.name == "0003_step" })
-            #expect(heard.contains { $0.holders.contains { $0.tables == ["ropes"] } }, "\(heard)")
+            let received = await waits.received
+            #expect(received.count >= 5 && received.map(\.tries) == Array(1...received.count))
+            #expect(received.allSatisfy { $0.name == "0003_step" })
+            #expect(received.contains { $0.holders.contains { $0.tables == ["ropes"] } }, "\(received)")
         }
     }
 
@@ -130,14 +131,14 @@ struct MigratorTests {
     func givenUp() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.ropes]).migrate()
-            var patience = Self.patience
-            patience.total = .milliseconds(400)
-            let migrator = Migrator(pool: pool, history: [Self.first, Self.ropes, Self.both], patience: patience)
+            var lockPolicy = Self.lockPolicy
+            lockPolicy.total = .milliseconds(400)
+            let migrator = Migrator(pool: pool, history: [Self.first, Self.ropes, Self.both], lockPolicy: lockPolicy)
             let found = try await pool.transaction { transaction throws(PostgresError) in
                 try await transaction.script("SET LOCAL application_name = 'a backup'; LOCK ropes IN ACCESS SHARE MODE")
                 return await fault(migrator)
             }
-            guard case .inTheWay(let wait) = found else {
+            guard case .blocked(let wait) = found else {
                 Issue.record("\(String(describing: found))")
                 return
             }
@@ -147,22 +148,22 @@ struct MigratorTests {
         }
     }
 
-    private static let hasBells = query(
+    private static let hasSignals = query(
         """
         SELECT count(*) FROM pg_locks
         WHERE granted AND relation = 'bells'::regclass AND mode = 'AccessExclusiveLock'
         """)
 
     // Far above what a try takes, on the slowest machine; far below what the others' lock is held for without it.
-    private static let wantBells = "SET LOCAL lock_timeout = '20s'; LOCK TABLE bells IN ROW EXCLUSIVE MODE"
+    private static let wantSignals = "SET LOCAL lock_timeout = '20s'; LOCK TABLE bells IN ROW EXCLUSIVE MODE"
 
-    private static let patience: MigrationPatience = {
-        var patience = MigrationPatience()
-        patience.lockWaitFirst = .milliseconds(50)
-        patience.lockWaitMax = .milliseconds(100)
-        patience.pauseFirst = .milliseconds(1)
-        patience.pauseMax = .milliseconds(50)
-        return patience
+    private static let lockPolicy: MigrationLockPolicy = {
+        var lockPolicy = MigrationLockPolicy()
+        lockPolicy.lockWaitFirst = .milliseconds(50)
+        lockPolicy.lockWaitMax = .milliseconds(100)
+        lockPolicy.pauseFirst = .milliseconds(1)
+        lockPolicy.pauseMax = .milliseconds(50)
+        return lockPolicy
     }()
 
     private static let ropes = step(2, "CREATE TABLE ropes ();")
@@ -216,6 +217,6 @@ struct MigratorTests {
 }
 
 private actor Waits {
-    private(set) var heard: [MigrationWait] = []
-    func hear(_ wait: MigrationWait) { heard.append(wait) }
+    private(set) var received: [MigrationWait] = []
+    func receive(_ wait: MigrationWait) { received.append(wait) }
 }

@@ -40,7 +40,7 @@ struct NeighbourTests {
         """
     }
 
-    private func furnish(_ world: StoreWorld, _ statistics: Statistics) async throws {
+    private func fill(_ world: StoreWorld, _ statistics: Statistics) async throws {
         let off = Self.tables.map { "ALTER TABLE \($0) SET (autovacuum_enabled = false);" }.joined()
         try await world.pool.script(off + "INSERT INTO apps (slug, name) VALUES ('crowd', 'Crowd')")
         switch statistics {
@@ -51,7 +51,7 @@ struct NeighbourTests {
         case .ofTheFirstFewDevices:
             try await world.pool.script(Self.load("crowd", 3) + "ANALYZE")
             // Every statement gets its plan while there is nearly nothing to read.
-            for turn in 0..<7 { for work in Work.allCases { try await perform(work, world, turn: turn) } }
+            for round in 0..<7 { for work in Work.allCases { try await perform(work, world, round: round) } }
             try await world.pool.script("DELETE FROM registrations;" + Self.load("crowd", Self.neighbours))
         }
         try await world.pool.script(Self.load("clock-tower", Self.own))
@@ -59,48 +59,48 @@ struct NeighbourTests {
 
     /// What is done with one batch of devices, in this order.
     enum Work: CaseIterable {
-        case register, repeated, change, swap, planAll, planUsers, planTagged, planNamed, lease, doubt, confirm
+        case register, repeated, change, swap, planAll, planUsers, planTagged, planNamed, lease, suspicion, confirm
     }
 
-    private func batch(_ turn: Int, tokenShift: Int = 0, locale: String = "en_GB") -> [DeviceRegistration] {
+    private func batch(_ round: Int, tokenShift: Int = 0, locale: String = "en_GB") -> [DeviceRegistration] {
         (0..<Self.batch).map { number in
-            let seed = 1_000 * (turn + 1) + (number + tokenShift) % Self.batch
-            var said = StoreWorld.registration("batch-\(turn)-\(number)", token: seed)
-            said.locale = .set(locale)
-            said.asOf = dawn
-            said.user = .set("user-\(turn)-\(number / 3)")
-            said.tags = .set(["all", "turn-\(turn)"])
-            said.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
-            return said
+            let seed = 1_000 * (round + 1) + (number + tokenShift) % Self.batch
+            var registration = StoreWorld.registration("batch-\(round)-\(number)", token: seed)
+            registration.locale = .set(locale)
+            registration.asOf = dawn
+            registration.user = .set("user-\(round)-\(number / 3)")
+            registration.tags = .set(["all", "turn-\(round)"])
+            registration.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            return registration
         }
     }
 
-    private func perform(_ work: Work, _ world: StoreWorld, turn: Int) async throws {
-        let number = UInt64(turn + 1)
+    private func perform(_ work: Work, _ world: StoreWorld, round: Int) async throws {
+        let number = UInt64(round + 1)
         switch work {
-        case .register: try await register(batch(turn), .created, world)
-        case .repeated: try await register(batch(turn), .unchanged, world)
-        case .change: try await register(batch(turn, locale: "fr_FR"), .refreshed, world)
-        case .swap: try await register(batch(turn, tokenShift: 1, locale: "fr_FR"), nil, world)
+        case .register: try await register(batch(round), .created, world)
+        case .repeated: try await register(batch(round), .unchanged, world)
+        case .change: try await register(batch(round, locale: "fr_FR"), .refreshed, world)
+        case .swap: try await register(batch(round, tokenShift: 1, locale: "fr_FR"), nil, world)
         case .planAll:
             #expect(try await world.stores.messages.accept(world.newMessage(number), now: dawn) == .accepted)
             _ = try await world.stores.messages.planSlice(idsMax: Self.batch, knownFormats: [1], now: dawn)
             try await world.pool.script("DELETE FROM messages")
         case .planUsers:
-            let users = (0...Self.batch / 3).map { "user-\(turn)-\($0)" }
+            let users = (0...Self.batch / 3).map { "user-\(round)-\($0)" }
             try await reach(.users(users), world, number + 2_000)
         case .planTagged:
-            let tags = TagExpression(any: ["turn-\(turn)"], all: ["all"], none: ["nobody"])
+            let tags = TagExpression(any: ["turn-\(round)"], all: ["all"], none: ["nobody"])
             try await reach(.tags(tags), world, number + 3_000)
         case .planNamed:
-            let named = Audience.installations(batch(turn).map(\.installation))
+            let named = Audience.installations(batch(round).map(\.installation))
             try await world.send(world.newMessage(number + 1_000, badge: .increment, audience: named))
         case .lease:
             let parcel = try #require(try await world.lease())
             #expect(parcel.members.count == Self.batch)
             _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
-        case .doubt:
-            let verdicts = try await members(world, turn: turn).map {
+        case .suspicion:
+            let verdicts = try await members(world, round: round).map {
                 GuardedVerdict(
                     registration: $0.id, generation: $0.generation, route: $0.route,
                     verdict: .suspected(reason: "BadDeviceToken"), asOf: dawn + .seconds(9))
@@ -131,14 +131,14 @@ struct NeighbourTests {
     }
 
     private func members(
-        _ world: StoreWorld, turn: Int
+        _ world: StoreWorld, round: Int
     ) async throws -> [(id: RegistrationID, generation: TokenGeneration, route: RouteID)] {
         let rows = try await world.pool.read(
             query(
                 """
                 SELECT r.* FROM generate_series(0, \(Self.batch - 1)) AS n CROSS JOIN LATERAL (
                     SELECT id, generation, route_id FROM registrations
-                    WHERE app_id = \(world.app.value) AND installation = 'batch-\(turn)-' || n LIMIT 1) AS r
+                    WHERE app_id = \(world.app.value) AND installation = 'batch-\(round)-' || n LIMIT 1) AS r
                 """))
         return try (0..<rows.rowCount).map {
             (
@@ -163,14 +163,14 @@ struct NeighbourTests {
         var settings = PoolSettings()
         settings.connectionsMax = 1
         try await withStores(pool: settings) { world in
-            try await furnish(world, statistics)
+            try await fill(world, statistics)
             // A server that makes plans for the values at hand considers one for any values after five.
-            for turn in 10..<17 {
+            for round in 10..<17 {
                 for work in Work.allCases {
                     let before = try await rowsRead(world)
-                    try await perform(work, world, turn: turn)
+                    try await perform(work, world, round: round)
                     let read = try await rowsRead(world) - before
-                    #expect(read <= Self.batch * Self.rowsReadPerDeviceMax, "\(work), turn \(turn)")
+                    #expect(read <= Self.batch * Self.rowsReadPerDeviceMax, "\(work), turn \(round)")
                 }
             }
         }

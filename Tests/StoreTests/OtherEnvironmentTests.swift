@@ -17,43 +17,43 @@ extension StoreWorld {
     }
 
     /// What a parcel carries whose members production did not know.
-    fileprivate func refusal(generation: Int32 = 1) async throws -> HomeRefusal {
-        HomeRefusal(
+    fileprivate func refusal(generation: Int32 = 1) async throws -> OriginRejection {
+        OriginRejection(
             route: try await route(), generation: TokenGeneration(generation), reason: "BadDeviceToken",
             asOf: Self.dawn + .seconds(-20), until: Self.dawn + .seconds(300))
     }
 
-    fileprivate func away(_ parcel: LeasedParcel, generation: Int32 = 1) async throws -> Remainder {
+    fileprivate func crossEnvironment(_ parcel: LeasedParcel, generation: Int32 = 1) async throws -> Remainder {
         Remainder(
             route: try await route(.sandbox), dueAfter: .zero, attempt: 1, lapses: 0, retrySpent: .zero,
-            answerLost: false, cause: .otherEnvironment, home: try await refusal(generation: generation),
+            answerLost: false, cause: .otherEnvironment, origin: try await refusal(generation: generation),
             members: parcel.members.map(\.registration))
     }
 
     /// All members of the message go from production to sandbox.
-    fileprivate func sendAway(_ message: NewMessage? = nil) async throws {
+    fileprivate func sendCrossEnvironment(_ message: NewMessage? = nil) async throws {
         try await send(message ?? newMessage())
         let parcel = try #require(try await lease())
-        let settlement = parcel.settling([], remainders: [try await away(parcel)])
+        let settlement = parcel.settling([], remainders: [try await crossEnvironment(parcel)])
         #expect(try await stores.parcels.settle(settlement, now: Self.dawn) == .settled)
     }
 
-    fileprivate func say(
+    fileprivate func write(
         _ verdict: TokenVerdict, of id: RegistrationID, generation: Int32 = 1, asOf: WallInstant = dawn
     ) async throws -> VerdictReport {
-        let said = GuardedVerdict(
+        let registration = GuardedVerdict(
             registration: id, generation: TokenGeneration(generation), route: try await route(), verdict: verdict,
             asOf: asOf)
-        return try await stores.parcels.applyVerdicts([said], now: Self.dawn)
+        return try await stores.parcels.applyVerdicts([registration], now: Self.dawn)
     }
 
     fileprivate func found() async throws -> TokenVerdict { .found(on: try await route(.sandbox)) }
 }
 
 @Suite("A route of APNs")
-struct TwinRouteTests {
+struct SiblingRouteTests {
     @Test("has a twin in the other environment, whoever makes it; other providers have one environment")
-    func twins() async throws {
+    func duplicates() async throws {
         try await withStores { world in
             try await world.register(1...1)
             try await world.pool.script(
@@ -128,14 +128,14 @@ struct OtherEnvironmentOfLeaseTests {
         try await withStores { world in
             try await world.sender(.sandbox)
             let ids = try await world.register(1...3)
-            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: ids[0]).suspected == 1)
-            #expect(try await world.say(.suspected(reason: "BadDeviceToken"), of: ids[1]).suspected == 1)
+            #expect(try await world.write(.suspectedInBoth(reason: "BadDeviceToken"), of: ids[0]).suspected == 1)
+            #expect(try await world.write(.suspected(reason: "BadDeviceToken"), of: ids[1]).suspected == 1)
             for badge in [BadgeChange.none, .increment] {
                 let number: UInt64 = badge == .none ? 1 : 2
                 try await world.send(world.newMessage(number, badge: badge))
                 for lease in 1...2 {
                     let parcel = try #require(try await world.lease())
-                    #expect(parcel.members.map(\.mayBeElsewhere) == [false, true, true])
+                    #expect(parcel.members.map(\.mayBeInSibling) == [false, true, true])
                     let again = parcel.settling([], remainders: [parcel.remainder(0..<3)])
                     _ = try await world.stores.parcels.settle(lease == 1 ? again : parcel.settlingAll(), now: dawn)
                 }
@@ -143,35 +143,35 @@ struct OtherEnvironmentOfLeaseTests {
             // Another token, and the same one brought back: both may be asked about.
             try await world.register(StoreWorld.registration("i1", token: 9))
             try await world.send(world.newMessage(3))
-            #expect(try await world.lease()?.members.map(\.mayBeElsewhere) == [true, true, true])
+            #expect(try await world.lease()?.members.map(\.mayBeInSibling) == [true, true, true])
         }
     }
 }
 
 @Suite("A parcel away from home")
-struct AwayFromHomeTests {
+struct CrossEnvironmentRunTests {
     @Test("has the members that home refused, and goes on knowing it")
-    func away() async throws {
+    func crossEnvironment() async throws {
         try await withStores { world in
             try await world.sender(.production)
             try await world.register(1...3)
-            try await world.sendAway()
+            try await world.sendCrossEnvironment()
             #expect(try await world.lease(on: .sandbox, formats: [2]) == nil)
             let parcel = try #require(try await world.lease(on: .sandbox))
-            #expect(parcel.home == (try await world.refusal()))
+            #expect(parcel.origin == (try await world.refusal()))
             #expect(parcel.otherEnvironment == nil)
-            #expect(parcel.members.map(\.standing) == [.present, .present, .present])
+            #expect(parcel.members.map(\.status) == [.present, .present, .present])
             // One waits there, one has left for home again.
             let waits = Remainder(
                 route: parcel.route, dueAfter: .zero, attempt: 1, lapses: 0, retrySpent: .zero, answerLost: false,
-                cause: .handedBack, home: parcel.home, members: [parcel.members[0].registration])
+                cause: .handedBack, origin: parcel.origin, members: [parcel.members[0].registration])
             let leaves = parcel.remainder(1..<2, route: try await world.route())
             _ = try await world.stores.parcels.settle(
-                parcel.settling([(2..<3, Ending(.accepted))], remainders: [waits, leaves]), now: dawn)
-            #expect(try await world.lease(on: .sandbox)?.home == parcel.home)
+                parcel.settling([(2..<3, TerminalStatus(.accepted))], remainders: [waits, leaves]), now: dawn)
+            #expect(try await world.lease(on: .sandbox)?.origin == parcel.origin)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE origin_route_id IS NULL") == 1)
             let back = try #require(try await world.lease())
-            #expect(back.home == nil && back.members.map(\.standing) == [.present])
+            #expect(back.origin == nil && back.members.map(\.status) == [.present])
         }
     }
 
@@ -179,14 +179,14 @@ struct AwayFromHomeTests {
     func changed() async throws {
         try await withStores { world in
             let ids = try await world.register(1...4)
-            try await world.sendAway()
+            try await world.sendCrossEnvironment()
             try await world.register(StoreWorld.registration("i1", token: 9))
-            #expect(try await world.say(try await world.found(), of: ids[1]) == noone)
-            _ = try await world.say(.unregistered(since: nil, reason: "Unregistered"), of: ids[2])
-            let (home, here) = (try await world.route(), try await world.route(.sandbox))
+            #expect(try await world.write(try await world.found(), of: ids[1]) == noone)
+            _ = try await world.write(.unregistered(since: nil, reason: "Unregistered"), of: ids[2])
+            let (origin, here) = (try await world.route(), try await world.route(.sandbox))
             let parcel = try #require(try await world.lease(on: .sandbox))
             #expect(
-                parcel.members.map(\.standing) == [.moved(to: home), .moved(to: here), .retired, .present])
+                parcel.members.map(\.status) == [.moved(to: origin), .moved(to: here), .retired, .present])
         }
     }
 
@@ -194,16 +194,16 @@ struct AwayFromHomeTests {
     func sample() async throws {
         try await withStores { world in
             try await world.register(1...4)
-            try await world.sendAway()
+            try await world.sendCrossEnvironment()
             let parcel = try #require(try await world.lease(on: .sandbox))
-            let doubt = AnswerSample(answered: 4, suspected: 1)
+            let suspicion = AnswerSample(answered: 4, suspected: 1)
             _ = try await world.stores.parcels.settle(
-                parcel.settling([(0..<4, Ending(.accepted))], sample: doubt), now: dawn + .seconds(90))
-            let home = try await world.route().value
+                parcel.settling([(0..<4, TerminalStatus(.accepted))], sample: suspicion), now: dawn + .seconds(90))
+            let origin = try await world.route().value
             #expect(
                 try await world.number(
                     """
-                    SELECT answered * 100 + suspected FROM route_minutes WHERE route_id = \(home)
+                    SELECT answered * 100 + suspected FROM route_minutes WHERE route_id = \(origin)
                         AND minute = timestamptz '2026-10-31 12:01:00+00'
                     """) == 401)
             #expect(try await world.number("SELECT count(*) FROM route_minutes") == 1)
@@ -216,10 +216,10 @@ struct AwayFromHomeTests {
     func swept() async throws {
         try await withStores { world in
             try await world.register(1...1)
-            try await world.sendAway()
+            try await world.sendCrossEnvironment()
             #expect(try await world.lease(on: .sandbox, scope: .expired, at: dawn + .seconds(299)) == nil)
             let parcel = try await world.lease(on: .sandbox, scope: .expired, at: dawn + .seconds(300))
-            #expect(parcel?.home != nil)
+            #expect(parcel?.origin != nil)
         }
     }
 }
@@ -230,8 +230,8 @@ struct FoundTokenStoreTests {
     func found() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
-            _ = try await world.say(.suspected(reason: "BadDeviceToken"), of: id)
-            #expect(try await world.say(try await world.found(), of: id).cleared == 1)
+            _ = try await world.write(.suspected(reason: "BadDeviceToken"), of: id)
+            #expect(try await world.write(try await world.found(), of: id).cleared == 1)
             let device = try await world.device("i1")
             #expect(device.environment == .sandbox && device.state == .active)
             #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
@@ -240,19 +240,19 @@ struct FoundTokenStoreTests {
                 TokenVerdict.suspected(reason: "BadDeviceToken"), .unregistered(since: nil, reason: "Unregistered"),
                 .suspectedInBoth(reason: "BadDeviceToken"), try await world.found(),
             ] {
-                #expect(try await world.say(verdict, of: id) == noone)
+                #expect(try await world.write(verdict, of: id) == noone)
             }
             #expect(try await world.device("i1") == device)
         }
     }
 
     @Test("is told with where it was and where it is, once")
-    func told() async throws {
+    func reported() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
-            #expect(try await world.say(try await world.found(), of: id) == noone)
+            #expect(try await world.write(try await world.found(), of: id) == noone)
             #expect(try await world.device("i1").environment == .sandbox)
-            #expect(try await world.say(try await world.found(), of: id) == noone)
+            #expect(try await world.write(try await world.found(), of: id) == noone)
             let feed = try await world.feed()
             #expect(feed.map(\.verdict) == [.environmentChanged] && feed.map(\.reason) == ["accepted"])
             #expect(feed.map(\.environments) == [EnvironmentChange(from: .production, to: .sandbox)])
@@ -264,7 +264,7 @@ struct FoundTokenStoreTests {
     func registeredAgain() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
-            _ = try await world.say(try await world.found(), of: id)
+            _ = try await world.write(try await world.found(), of: id)
             for hour in Int64(1)...2 {
                 let again = try await world.register(
                     StoreWorld.registration("i1", token: 1), at: dawn + .seconds(hour * 3_600))
@@ -281,11 +281,11 @@ struct FoundTokenStoreTests {
     func notFound() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
-            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id).suspected == 1)
-            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id) == noone)
+            #expect(try await world.write(.suspectedInBoth(reason: "BadDeviceToken"), of: id).suspected == 1)
+            #expect(try await world.write(.suspectedInBoth(reason: "BadDeviceToken"), of: id) == noone)
             #expect(try await world.feed().map(\.verdict) == [.suspected])
-            let said = try await world.register(StoreWorld.registration("i1", token: 1, environment: .sandbox))
-            #expect(said.record.environment == .sandbox)
+            let registration = try await world.register(StoreWorld.registration("i1", token: 1, environment: .sandbox))
+            #expect(registration.record.environment == .sandbox)
         }
     }
 
@@ -295,9 +295,9 @@ struct FoundTokenStoreTests {
             try await world.sender(.sandbox)
             let id = try await world.register(1...1)[0]
             let before = dawn + .seconds(-1)
-            #expect(try await world.say(.suspectedInBoth(reason: "BadDeviceToken"), of: id, asOf: before) == noone)
+            #expect(try await world.write(.suspectedInBoth(reason: "BadDeviceToken"), of: id, asOf: before) == noone)
             try await world.send(world.newMessage())
-            #expect(try await world.lease()?.members.map(\.mayBeElsewhere) == [true])
+            #expect(try await world.lease()?.members.map(\.mayBeInSibling) == [true])
         }
     }
 }

@@ -20,10 +20,12 @@ struct PatchTests {
     @Test("changes what it names, of every kind, and neither token nor times")
     func everyKind() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
-            (said.user, said.locale) = (.set("ada"), .set("en"))
-            (said.tags, said.attributes) = (.set(["news", "sport"]), .set(Array(#"{"a":1,"b":{"c":2}}"#.utf8)))
-            let before = try await world.register(said).record
+            var registration = StoreWorld.registration("i1", token: 1)
+            (registration.user, registration.locale) = (.set("ada"), .set("en"))
+            (registration.tags, registration.attributes) = (
+                .set(["news", "sport"]), .set(Array(#"{"a":1,"b":{"c":2}}"#.utf8))
+            )
+            let before = try await world.register(registration).record
             try await world.register(StoreWorld.registration("i1", token: 2, kind: .voip))
             let reply = try await Self.patch(world) { patch in
                 patch.user = .clear
@@ -48,9 +50,9 @@ struct PatchTests {
     @Test("that says nothing new writes nothing")
     func nothingNew() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
-            (said.user, said.tags) = (.set("ada"), .set(["news"]))
-            try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 1)
+            (registration.user, registration.tags) = (.set("ada"), .set(["news"]))
+            try await world.register(registration)
             let before = try await world.number("SELECT xmin::text::int8 FROM registrations")
             _ = try await Self.patch(world) { ($0.user, $0.tagsAdded) = (.set("ada"), ["news"]) }
             #expect(try await world.number("SELECT xmin::text::int8 FROM registrations") == before)

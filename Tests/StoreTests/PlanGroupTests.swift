@@ -25,9 +25,9 @@ struct PlanGroupTests {
     /// "i<number>" of user "u<number>".
     private func people(_ world: StoreWorld, _ numbers: ClosedRange<Int>) async throws {
         for number in numbers {
-            var said = StoreWorld.registration("i\(number)", token: number)
-            said.user = .set("u\(number)")
-            try await world.register(said)
+            var registration = StoreWorld.registration("i\(number)", token: number)
+            registration.user = .set("u\(number)")
+            try await world.register(registration)
         }
     }
 
@@ -50,8 +50,12 @@ struct PlanGroupTests {
             #expect(slices.map(\.members) == [1, 2, 2, 0, 1, 1])
             #expect(slices.map(\.isFinished) == [false, false, false, true, false, false])
             #expect(slices.allSatisfy { $0.isPlanned })
-            #expect(try await world.account(StoreWorld.message(1)).reasons.map(\.ending.reason) == ["unknown_user"])
-            #expect(try await world.account(StoreWorld.message(6)).reasons.map(\.ending.reason) == ["unknown_device"])
+            #expect(
+                try await world.account(StoreWorld.message(1)).reasons.map(\.terminalStatus.reason) == ["unknown_user"])
+            #expect(
+                try await world.account(StoreWorld.message(6)).reasons.map(\.terminalStatus.reason) == [
+                    "unknown_device"
+                ])
             #expect(try await world.number("SELECT count(*) FROM plans") == 0)
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [1, 2, 3, 5, 6].map(StoreWorld.message))
@@ -65,9 +69,9 @@ struct PlanGroupTests {
     func goesOn() async throws {
         try await withStores { world in
             for number in 1...5 {
-                var said = StoreWorld.registration("i\(number)", token: number)
-                said.user = .set("ann")
-                try await world.register(said)
+                var registration = StoreWorld.registration("i\(number)", token: number)
+                registration.user = .set("ann")
+                try await world.register(registration)
             }
             try await world.acceptEach([
                 .installations(["i1"]), .users(["ann"]), .installations(["i2"]), .installations(["i3"]),
@@ -117,9 +121,9 @@ struct PlanGroupTests {
             try await world.register(1...2)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             try await world.acceptEach([.installations(["i1"]), .installations(["i2"])], from: 2)
-            let heard = Mutex(0)
+            let received = Mutex(0)
             func plan(alone: Bool) async throws -> [MessageID] {
-                let urgencies = PlannedUrgencies(transactionalAlone: alone) { heard.withLock { $0 += 1 } }
+                let urgencies = PlannedUrgencies(transactionalAlone: alone) { received.withLock { $0 += 1 } }
                 return planned(
                     try await world.stores.messages.planGroup(
                         knownFormats: [1], urgencies, now: dawn))
@@ -127,8 +131,8 @@ struct PlanGroupTests {
             #expect(try await plan(alone: true) == one(2...3))
             try await world.acceptEach([.installations(["i1"])], from: 4)
             #expect(try await plan(alone: true) == one(4...4))
-            #expect(try await plan(alone: true) == [] && heard.withLock { $0 } == 0)
-            #expect(try await plan(alone: false) == one(1...1) && heard.withLock { $0 } == 1)
+            #expect(try await plan(alone: true) == [] && received.withLock { $0 } == 0)
+            #expect(try await plan(alone: false) == one(1...1) && received.withLock { $0 } == 1)
         }
     }
 
@@ -136,27 +140,27 @@ struct PlanGroupTests {
     func heardOf() async throws {
         try await withStores { world in
             let crowd = (1...2_100).map { number in
-                var said = StoreWorld.registration("i\(number)", token: number)
-                said.user = .set("ann")
-                return said
+                var registration = StoreWorld.registration("i\(number)", token: number)
+                registration.user = .set("ann")
+                return registration
             }
             _ = await world.stores.registry.register(crowd, app: world.app, now: dawn)
             try await world.acceptEach([.users(["ann"])])
-            let heard = Mutex(0)
+            let received = Mutex(0)
             func plan() async throws -> PlanGroupReply {
                 try await world.stores.messages.planGroup(
-                    knownFormats: [1], PlannedUrgencies { heard.withLock { $0 += 1 } },
+                    knownFormats: [1], PlannedUrgencies { received.withLock { $0 += 1 } },
                     now: dawn)
             }
-            #expect(planned(try await plan()) == one(1...1) && heard.withLock { $0 } == 0)
-            #expect(planned(try await plan()) == one(1...1) && heard.withLock { $0 } == 1)
+            #expect(planned(try await plan()) == one(1...1) && received.withLock { $0 } == 0)
+            #expect(planned(try await plan()) == one(1...1) && received.withLock { $0 } == 1)
             #expect(try await world.account().audience == 2_100)
             #expect(try await plan() == .nothing)
         }
     }
 
     @Test("have a part for each app, the one whose turn it is first")
-    func appsInTurn() async throws {
+    func appsRoundRobin() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
             try await people(world, 1...1)

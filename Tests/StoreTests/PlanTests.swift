@@ -70,7 +70,7 @@ struct PlanTests {
                 if number == 2 { message.ratePerSecond = 5 }
                 _ = try await world.stores.messages.accept(message, now: dawn)
                 if number == 3 {
-                    _ = try await world.stores.messages.wish(.pause, app: world.app, id: message.id, now: dawn)
+                    _ = try await world.stores.messages.control(.pause, app: world.app, id: message.id, now: dawn)
                 }
                 if isAlone,
                     case .planned(let slice) = try await world.stores.messages.planSlice(
@@ -86,9 +86,9 @@ struct PlanTests {
                 slices = group
             }
             #expect(slices.map(\.routes) == [[production, sandbox], [production, sandbox], [production, sandbox]])
-            let look = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes
-            #expect(look.map(\.route) == [production, sandbox])
-            #expect(slices.map(\.ready) == [look, [], []])
+            let readiness = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes
+            #expect(readiness.map(\.route) == [production, sandbox])
+            #expect(slices.map(\.ready) == [readiness, [], []])
             #expect(slices.map(\.waitsForRate) == [false, true, false])
         }
     }
@@ -139,9 +139,9 @@ struct PlanTests {
             #expect(account.count(.unregistered) == 1)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "no_registration_of_kind"), count: 1),
-                    EndingTotal(ending: Ending(.rejected, "unknown_device"), count: 1),
-                    EndingTotal(ending: Ending(.unregistered, "retired"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "no_registration_of_kind"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "unknown_device"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.unregistered, "retired"), count: 1),
                 ])
             let parcel = try #require(try await world.lease())
             #expect(parcel.members.map(\.registration) == [ids[0], ids[2]])
@@ -182,7 +182,7 @@ struct PlanTests {
     }
 
     @Test("waits while a transactional one is there, and bulk ones take turns")
-    func turns() async throws {
+    func alternates() async throws {
         try await withStores { world in
             try await world.register(1...4)
             let messages = world.stores.messages
@@ -201,7 +201,7 @@ struct PlanTests {
     }
 
     @Test("takes turns with other apps', whose messages are not kept waiting by a crowd of one's")
-    func appsInTurn() async throws {
+    func appsRoundRobin() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
             for world in [world, other] { try await world.register(1...4) }

@@ -10,7 +10,7 @@ private let dawn = StoreWorld.dawn
 @Suite("How far a message is")
 struct ProgressTests {
     @Test("is told by what its pushes are at: their turn, a process, an hour")
-    func turns() async throws {
+    func alternates() async throws {
         try await withStores { world in
             _ = try await world.credential()
             try await world.register(1...9)
@@ -19,7 +19,7 @@ struct ProgressTests {
             let parcel = try #require(try await world.lease())
             let leased = try await world.checkedProgress()
             #expect(leased.providers.map(\.sending) == [3] && leased.providers.map(\.ready) == [6])
-            let ends = [(0..<1, Ending(.accepted)), (1..<2, Ending(.unregistered, "Unregistered"))]
+            let ends = [(0..<1, TerminalStatus(.accepted)), (1..<2, TerminalStatus(.unregistered, "Unregistered"))]
             try await world.settle(
                 parcel.settling(ends, remainders: [parcel.remainder(2..<3, after: .seconds(30))]))
             let later = try await world.checkedProgress()
@@ -51,29 +51,30 @@ struct ProgressTests {
     func reasons() async throws {
         try await withStores { world in
             try await world.register(1...6)
-            var said = StoreWorld.registration("i7", token: 7)
-            said.provider = .fcm
-            try await world.register(said)
+            var registration = StoreWorld.registration("i7", token: 7)
+            registration.provider = .fcm
+            try await world.register(registration)
             try await world.send(world.newMessage(audience: .all))
             let parcel = try #require(try await world.lease())
             let ends = [
-                (0..<1, Ending(.accepted)), (1..<2, Ending(.rejected, "BadTopic")),
-                (2..<4, Ending(.unregistered, "Unregistered")),
+                (0..<1, TerminalStatus(.accepted)), (1..<2, TerminalStatus(.rejected, "BadTopic")),
+                (2..<4, TerminalStatus(.unregistered, "Unregistered")),
             ]
             try await world.settle(parcel.settling(ends))
             let apple = [
-                EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 2),
-                EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 1),
+                TerminalTotal(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 2),
+                TerminalTotal(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 1),
             ]
             #expect(try await world.checkedProgress().providers.map(\.reasons) == [apple, []])
             try await world.settle(
                 Settlement(
                     parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
-                    endings: [EndingCount(ending: Ending(.rejected, "BadTopic"), count: 2)], settledBits: [0b11_1111],
+                    terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 2)],
+                    settledBits: [0b11_1111],
                     remainders: [], pendingAfter: 0))
             let whole = try await world.checkedProgress()
             #expect(whole.providers.first?.reasons.map(\.count) == [3, 2])
-            #expect(whole.providers.first?.reasons.first?.ending == Ending(.rejected, "BadTopic"))
+            #expect(whole.providers.first?.reasons.first?.terminalStatus == TerminalStatus(.rejected, "BadTopic"))
             #expect(whole.providers.map(\.otherReasons) == [0, 0])
         }
     }
@@ -85,7 +86,7 @@ struct ProgressTests {
             // Takes the token of the first, which is retired by it.
             try await world.register(StoreWorld.registration("i3", token: 1))
             try await world.send(world.newMessage(audience: .installations(["i1", "i2"])))
-            let retired = EndingTotal(ending: Ending(.unregistered, EndingReason.retired), count: 1)
+            let retired = TerminalTotal(terminalStatus: TerminalStatus(.unregistered, TerminalReason.retired), count: 1)
             #expect(try await world.checkedProgress().providers.map(\.reasons) == [[retired]])
         }
     }
@@ -97,7 +98,7 @@ struct ProgressTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             try await world.settle(
-                parcel.settling((0..<25).map { ($0..<$0 + 1, Ending(.rejected, "Reason\($0)")) }))
+                parcel.settling((0..<25).map { ($0..<$0 + 1, TerminalStatus(.rejected, "Reason\($0)")) }))
             let part = try #require(try await world.checkedProgress().providers.first)
             #expect(part.reasons.count == 20 && part.otherReasons == 5)
         }
@@ -109,10 +110,10 @@ struct ProgressTests {
             _ = try await world.credential()
             try await world.register(1...3)
             try await world.send(world.newMessage())
-            _ = try await world.stores.messages.wish(.pause, app: world.app, id: StoreWorld.message(1), now: dawn)
-            #expect(try await world.checkedProgress().waits.map(\.cause) == [.held])
+            _ = try await world.stores.messages.control(.pause, app: world.app, id: StoreWorld.message(1), now: dawn)
+            #expect(try await world.checkedProgress().waits.map(\.cause) == [.onHold])
             try await world.stores.stops.carryOut(now: dawn)
-            #expect(try await world.checkedProgress().waits.map(\.cause) == [.held])
+            #expect(try await world.checkedProgress().waits.map(\.cause) == [.onHold])
             #expect(try await world.checkedProgress().estimatedEnd == nil)
         }
     }
@@ -138,24 +139,24 @@ struct OutageTests {
         }
     }
 
-    private func tell(
+    private func report(
         _ world: StoreWorld, _ outages: [LaneOutage], of process: ProcessID = StoreWorld.ann, at now: WallInstant = dawn
     ) async throws {
-        try await world.stores.credentials.tell(outages: outages, of: process, now: now)
+        try await world.stores.credentials.report(outages: outages, of: process, now: now)
     }
 
     private func outage(_ credential: CredentialID, _ age: Duration = .seconds(60)) -> LaneOutage {
         LaneOutage(credential: credential, cause: .unreachable, reason: "nobody listens", age: age)
     }
 
-    private func rest(_ credential: CredentialID, _ length: Duration, _ age: Duration = .zero) -> LaneOutage {
-        LaneOutage(credential: credential, cause: .resting(length), reason: "too many", age: age)
+    private func remaining(_ credential: CredentialID, _ length: Duration, _ age: Duration = .zero) -> LaneOutage {
+        LaneOutage(credential: credential, cause: .open(length), reason: "too many", age: age)
     }
 
     @Test("is told apart from one that asks for less, which is tried again at a time")
-    func rests() async throws {
+    func opens() async throws {
         try await world { world, credential in
-            func told(at now: WallInstant) async throws -> PushWait? {
+            func reported(at now: WallInstant) async throws -> PushWait? {
                 let progress = try await world.checkedProgress(at: now)
                 #expect(progress.waits.count == 1 && progress.estimatedEnd == nil)
                 return progress.waits.first
@@ -165,27 +166,27 @@ struct OutageTests {
                     cause: cause, provider: .apns, environment: .production, topic: StoreWorld.topic, pushes: 4,
                     since: dawn + .seconds(since), until: until.map { dawn + .seconds($0) }, reason: reason)
             }
-            try await tell(world, [rest(credential, .seconds(30), .seconds(5))])
-            #expect(try await told(at: dawn) == wait(.throttled, since: -5, until: 30, "too many"))
-            #expect(try await told(at: dawn + .seconds(30)) == wait(.throttled, since: -5, "too many"))
+            try await report(world, [remaining(credential, .seconds(30), .seconds(5))])
+            #expect(try await reported(at: dawn) == wait(.throttled, since: -5, until: 30, "too many"))
+            #expect(try await reported(at: dawn + .seconds(30)) == wait(.throttled, since: -5, "too many"))
             // Told again, for longer.
-            try await tell(world, [rest(credential, .seconds(60), .seconds(45))], at: dawn + .seconds(40))
+            try await report(world, [remaining(credential, .seconds(60), .seconds(45))], at: dawn + .seconds(40))
             #expect(
-                try await told(at: dawn + .seconds(41)) == wait(.throttled, since: -5, until: 100, "too many"))
+                try await reported(at: dawn + .seconds(41)) == wait(.throttled, since: -5, until: 100, "too many"))
             // Another process can't even reach it; where this one can't either, it is another trouble since then.
-            try await tell(world, [outage(credential)], of: StoreWorld.bob, at: dawn + .seconds(40))
-            #expect(try await told(at: dawn + .seconds(41))?.cause == .throttled)
-            try await tell(world, [outage(credential, .zero)], at: dawn + .seconds(50))
-            try await tell(world, [], of: StoreWorld.bob, at: dawn + .seconds(50))
-            #expect(try await told(at: dawn + .seconds(51)) == wait(.unreachable, since: 50, "nobody listens"))
+            try await report(world, [outage(credential)], of: StoreWorld.bob, at: dawn + .seconds(40))
+            #expect(try await reported(at: dawn + .seconds(41))?.cause == .throttled)
+            try await report(world, [outage(credential, .zero)], at: dawn + .seconds(50))
+            try await report(world, [], of: StoreWorld.bob, at: dawn + .seconds(50))
+            #expect(try await reported(at: dawn + .seconds(51)) == wait(.unreachable, since: 50, "nobody listens"))
         }
     }
 
     @Test("is that the pushes wait for it, since when and why")
     func waits() async throws {
         try await world { world, credential in
-            try await tell(world, [outage(credential)])
-            try await tell(world, [outage(credential, .seconds(30))], of: StoreWorld.bob)
+            try await report(world, [outage(credential)])
+            try await report(world, [outage(credential, .seconds(30))], of: StoreWorld.bob)
             let progress = try await world.checkedProgress()
             #expect(
                 progress.waits == [
@@ -200,12 +201,12 @@ struct OutageTests {
     @Test("holds as long as it is told, and keeps its beginning")
     func retold() async throws {
         try await world { world, credential in
-            try await tell(world, [outage(credential)])
-            try await tell(world, [outage(credential, .seconds(1))], at: dawn + .seconds(50))
+            try await report(world, [outage(credential)])
+            try await report(world, [outage(credential, .seconds(1))], at: dawn + .seconds(50))
             let later = try await world.checkedProgress(at: dawn + .seconds(100))
             #expect(later.waits.map(\.since) == [dawn + .seconds(-60)])
             #expect(try await world.checkedProgress(at: dawn + .seconds(111)).waits.isEmpty, "its process has ended")
-            try await tell(world, [], at: dawn + .seconds(100))
+            try await report(world, [], at: dawn + .seconds(100))
             #expect(try await world.checkedProgress(at: dawn + .seconds(100)).waits.isEmpty)
             #expect(try await world.number("SELECT count(*) FROM lane_outages") == 0)
         }
@@ -214,7 +215,7 @@ struct OutageTests {
     @Test("says nothing where another process sends all the same")
     func another() async throws {
         try await world { world, credential in
-            try await tell(world, [outage(credential)])
+            try await report(world, [outage(credential)])
             _ = try #require(try await world.lease(owner: StoreWorld.bob))
             let progress = try await world.checkedProgress()
             #expect(progress.waits.isEmpty && progress.providers.map(\.ready) == [2])
@@ -230,30 +231,32 @@ struct OutageTests {
             var message = world.newMessage(lifetime: .seconds(7_200))
             message.ratePerSecond = 1
             try await world.send(message)
-            func told(at now: WallInstant) async throws -> [Int64] {
-                try await tell(world, [rest(credential, .seconds(900)), rest(sandbox, .seconds(900))], at: now)
+            func reported(at now: WallInstant) async throws -> [Int64] {
+                try await report(
+                    world, [remaining(credential, .seconds(900)), remaining(sandbox, .seconds(900))], at: now)
                 let waits = try await world.checkedProgress(at: now + .seconds(1)).waits
                 #expect(waits.allSatisfy { $0.cause == .throttled })
                 return waits.map(\.pushes)
             }
-            #expect(try await told(at: dawn) == [4, 2])
+            #expect(try await reported(at: dawn) == [4, 2])
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.bob, leaseFor: .seconds(60), knownFormats: [1],
-                scope: .paced)
+                scope: .rateLimited)
             let now = dawn + .seconds(70)
-            let share = try #require(try await world.stores.parcels.leasePaced(order, passing: [], now: now).parcel)
+            let share = try #require(
+                try await world.stores.parcels.leaseRateLimited(order, passing: [], now: now).parcel)
             let sample = AnswerSample(answered: share.members.count)
             try await world.settle(
-                share.settling([(0..<share.members.count, Ending(.accepted))], sample: sample), at: now)
-            #expect(try await told(at: now) == [2])
-            #expect(try await told(at: now + .seconds(120)) == [4 - Int64(share.members.count), 2])
+                share.settling([(0..<share.members.count, TerminalStatus(.accepted))], sample: sample), at: now)
+            #expect(try await reported(at: now) == [2])
+            #expect(try await reported(at: now + .seconds(120)) == [4 - Int64(share.members.count), 2])
         }
     }
 
     @Test("of a credential that is gone is not written, and what nobody tells any more is swept")
     func gone() async throws {
         try await world { world, credential in
-            try await tell(world, [outage(CredentialID(99)), outage(credential)])
+            try await report(world, [outage(CredentialID(99)), outage(credential)])
             #expect(try await world.number("SELECT count(*) FROM lane_outages") == 1)
             while try await world.stores.sweeper.sweep(now: dawn + .seconds(3_601)) > 0 {}
             #expect(try await world.number("SELECT count(*) FROM lane_outages") == 0)

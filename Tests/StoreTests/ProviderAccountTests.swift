@@ -12,9 +12,9 @@ struct ProviderAccountTests {
     private func register(_ world: StoreWorld) async throws {
         try await world.register(1...6)
         for number in 7...10 {
-            var said = StoreWorld.registration("i\(number)", token: number)
-            said.provider = .fcm
-            try await world.register(said)
+            var registration = StoreWorld.registration("i\(number)", token: number)
+            registration.provider = .fcm
+            try await world.register(registration)
         }
     }
 
@@ -32,20 +32,21 @@ struct ProviderAccountTests {
             try await register(world)
             try await world.send(world.newMessage())
             let apple = try await lease(world, .apns)
-            _ = try await world.stores.parcels.settle(apple.settling([(0..<2, Ending(.accepted))]), now: dawn)
+            _ = try await world.stores.parcels.settle(apple.settling([(0..<2, TerminalStatus(.accepted))]), now: dawn)
             #expect(
                 try await world.account().providers == [
                     ProviderAccount(provider: .apns, outcomes: [2, 0, 0, 0, 0, 0, 0], pending: 4),
                     ProviderAccount(provider: .fcm, outcomes: [0, 0, 0, 0, 0, 0, 0], pending: 4),
                 ])
             let google = try await lease(world, .fcm)
-            let ends = [(0..<3, Ending(.accepted)), (3..<4, Ending(.unregistered, "UNREGISTERED"))]
+            let ends = [(0..<3, TerminalStatus(.accepted)), (3..<4, TerminalStatus(.unregistered, "UNREGISTERED"))]
             _ = try await world.stores.parcels.settle(google.settling(ends), now: dawn)
-            let rest = Settlement(
+            let remaining = Settlement(
                 parcel: apple.id, message: apple.message, epoch: 1, settles: 1,
-                endings: [EndingCount(ending: Ending(.rejected, "BadTopic"), count: 4)], settledBits: [0b11_1111],
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 4)],
+                settledBits: [0b11_1111],
                 remainders: [], pendingAfter: 0)
-            for _ in 1...2 { _ = try await world.stores.parcels.settle(rest, now: dawn) }
+            for _ in 1...2 { _ = try await world.stores.parcels.settle(remaining, now: dawn) }
             let account = try await world.account()
             #expect(
                 account.providers == [
@@ -64,7 +65,7 @@ struct ProviderAccountTests {
             let apple = try await lease(world, .apns)
             let google = try await lease(world, .fcm)
             let over = apple.settling(
-                [(0..<1, Ending(.accepted))], remainders: [apple.remainder(1..<2, route: google.route)])
+                [(0..<1, TerminalStatus(.accepted))], remainders: [apple.remainder(1..<2, route: google.route)])
             _ = try await world.stores.parcels.settle(over, now: dawn)
             for parcel in [google, try await lease(world, .fcm)] {
                 _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)

@@ -68,12 +68,12 @@ struct QueryPlanTests {
 
     /// One of everything that a gateway does all day.
     private func work(_ world: StoreWorld) async throws {
-        var said = StoreWorld.registration("i1", token: 1)
-        said.asOf = dawn
-        said.attributes = .set(Array("{}".utf8))
-        try await world.register(said)
-        said.locale = .set("en_GB")
-        try await world.register(said)
+        var registration = StoreWorld.registration("i1", token: 1)
+        registration.asOf = dawn
+        registration.attributes = .set(Array("{}".utf8))
+        try await world.register(registration)
+        registration.locale = .set("en_GB")
+        try await world.register(registration)
         try await world.register(StoreWorld.registration("i2", token: 1))
         let ids = try await world.register(1...6)
         _ = try await world.stores.registry.badge(app: world.app, installation: "i1")
@@ -104,7 +104,7 @@ struct QueryPlanTests {
         let registry = world.stores.registry
         for change: @Sendable (inout DeviceFilter) -> Void in [
             { _ in }, { $0.user = "u1" }, { $0.tag = "t1" }, { $0.state = .retired }, { $0.state = .active },
-            { $0.silentSince = StalePolicy().silentSince(now: dawn) },
+            { $0.staleCutoffs = StalePolicy().staleCutoffs(now: dawn) },
         ] {
             var filter = DeviceFilter()
             change(&filter)
@@ -133,7 +133,7 @@ struct QueryPlanTests {
     private func reach(_ world: StoreWorld) async throws {
         let audiences: [Audience] = [
             .users(["ann", "nobody"]), Audience(.all, providers: [.apns]),
-            .stale([SilentSince(provider: .apns, instant: dawn)]),
+            .stale([StaleCutoffs(provider: .apns, instant: dawn)]),
             .tags(TagExpression(any: ["t1", "t2"], all: ["t3"], none: ["t4"])),
             .tokens([
                 InlineTarget(
@@ -200,7 +200,7 @@ struct QueryPlanTests {
         _ = try await world.lease(scope: .urgent)
         _ = try await world.stores.parcels.renew(
             parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
-        _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, Ending(.expired))]), now: dawn)
+        _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, TerminalStatus(.expired))]), now: dawn)
         _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
         while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
             _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
@@ -210,13 +210,13 @@ struct QueryPlanTests {
         _ = try await world.account()
         _ = try await world.progress(at: dawn)
         _ = try await world.stores.messages.failures(app: world.app, id: StoreWorld.message(1), limit: 10)
-        _ = try await world.stores.messages.story(app: world.app, id: StoreWorld.message(1), installation: "i1")
+        _ = try await world.stores.messages.pushHistory(app: world.app, id: StoreWorld.message(1), installation: "i1")
         for state in [nil, MessageState.finished, .sending] {
             _ = try await world.stores.messages.list(app: world.app, limit: 10, state: state)
         }
         _ = try await world.stores.messages.contents([StoreWorld.message(1)])
-        _ = try await world.stores.messages.standing(of: world.app, .bulk, countingTo: 10)
-        let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
+        _ = try await world.stores.messages.status(of: world.app, .bulk, countingTo: 10)
+        let ask = QuotaRequest(number: 1, wants: .whole, holds: .none)
         _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells", now: dawn)
     }
 

@@ -63,7 +63,9 @@ struct QuietHourTests {
             try await world.send(world.newMessage(badge: .increment, lifetime: hour))
             #expect(try await world.deliverAll() == [2])
             #expect(
-                try await world.suppressed() == [EndingTotal(ending: Ending(.suppressed, "quiet_hours"), count: 1)])
+                try await world.suppressed() == [
+                    TerminalTotal(terminalStatus: TerminalStatus(.suppressed, "quiet_hours"), count: 1)
+                ])
             #expect(try await world.badges() == [0, 1])
         }
     }
@@ -78,15 +80,15 @@ struct QuietHourTests {
             try await world.send(message)
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
-                scope: .paced)
+                scope: .rateLimited)
             for sent in [[], [RegistrationID(3), RegistrationID(4)]] {
-                let share = try #require(try await world.stores.parcels.leasePaced(order, now: dawn).parcel)
-                #expect(share.members.count == 2 && share.heldCount == 2 - sent.count)
+                let share = try #require(try await world.stores.parcels.leaseRateLimited(order, now: dawn).parcel)
+                #expect(share.members.count == 2 && share.deferredCount == 2 - sent.count)
                 #expect(try await world.deliver(share) == sent)
             }
-            #expect(try await world.stores.parcels.leasePaced(order, now: dawn).parcel == nil)
+            #expect(try await world.stores.parcels.leaseRateLimited(order, now: dawn).parcel == nil)
             let soon = dawn + .milliseconds(100)
-            #expect(try await world.stores.parcels.leasePaced(order, now: soon).parcel?.members.count == 2)
+            #expect(try await world.stores.parcels.leaseRateLimited(order, now: soon).parcel?.members.count == 2)
         }
     }
 
@@ -104,7 +106,7 @@ struct QuietHourTests {
             let morning = WallInstant(secondsSince1970: end)
             try await world.send(world.newMessage(lifetime: hour * 24), at: night)
             let parcel = try #require(try await world.lease(at: night))
-            #expect(parcel.holds == [.quietHours(until: morning, isCounted: false)])
+            #expect(parcel.deferrals == [.quietHours(until: morning, isCounted: false)])
         }
     }
 
@@ -127,7 +129,7 @@ struct QuietHourTests {
         ])
     func changedClocks(night: ClockNight) async throws {
         try await withStores { world in
-            let said = Statement(
+            let registration = Statement(
                 unprepared: """
                     SELECT to_char(min(instant) AT TIME ZONE 'UTC', 'HH24:MI'),
                         to_char(max(instant) AT TIME ZONE 'UTC' + interval '1 minute', 'HH24:MI'), count(*),
@@ -140,7 +142,7 @@ struct QuietHourTests {
                     WHERE ended IS NOT NULL
                     """)
             let rows = try await world.pool.read(
-                Query(said) {
+                Query(registration) {
                     $0.text(night.day + "T00:00Z")
                     $0.text(night.from)
                     $0.text(night.to)
@@ -157,11 +159,11 @@ struct QuietHourTests {
             try await world.register(zones: [nil, "Europe/Paris"])
             try await world.send(world.newMessage(badge: .increment, lifetime: hour * 24))
             let free = try #require(try await world.lease())
-            #expect(free.holds.isEmpty)
+            #expect(free.deferrals.isEmpty)
             try await world.spare(quiet: (11, 13))
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(61)) == 1)
             let held = try #require(try await world.lease(at: dawn + .seconds(61)))
-            #expect(held.holds == [.quietHours(until: dawn + hour, isCounted: true), .none])
+            #expect(held.deferrals == [.quietHours(until: dawn + hour, isCounted: true), .none])
             try await world.deliver(held)
             try await world.spare()
             #expect(try await world.deliverAll(at: dawn + hour) == [1])
@@ -265,7 +267,7 @@ struct QuietHourTests {
             let later = dawn + hour + .seconds(1)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             let parcel = try #require(try await world.lease(at: later))
-            #expect(parcel.holds.isEmpty && parcel.members.map(\.badge) == [1, 1])
+            #expect(parcel.deferrals.isEmpty && parcel.members.map(\.badge) == [1, 1])
             #expect(try await world.badges() == [1, 1])
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE uncounted IS NOT NULL") == 0)
         }
@@ -285,7 +287,7 @@ struct QuietHourTests {
                 change(&message)
                 try await world.send(message)
                 let parcel = try #require(try await world.lease())
-                #expect(parcel.holds.isEmpty)
+                #expect(parcel.deferrals.isEmpty)
                 try await world.deliver(parcel)
             }
             #expect(try await world.number("SELECT count(*) FROM user_days") == 0)

@@ -11,7 +11,7 @@ extension StoreWorld {
         _ process: ProcessID = ann, holds: QuotaPart = .none, number: Int64 = 1, project: String = "bells",
         at now: WallInstant = dawn
     ) async throws -> QuotaGrant? {
-        let ask = QuotaAsk(number: number, wants: .whole, holds: holds)
+        let ask = QuotaRequest(number: number, wants: .whole, holds: holds)
         return try await stores.credentials.answer(ask, of: process, project: project, now: now)
     }
 }
@@ -59,7 +59,7 @@ struct QuotaTests {
     @Test("goes by the database's clock")
     func clock() async throws {
         try await withStores { world in
-            let ask = QuotaAsk(number: 1, wants: .whole, holds: .none)
+            let ask = QuotaRequest(number: 1, wants: .whole, holds: .none)
             _ = try await world.stores.credentials.answer(ask, of: StoreWorld.ann, project: "bells")
             let isNow = "extract(epoch FROM clock_timestamp() - written_at) BETWEEN 0 AND 600"
             #expect(try await world.number("SELECT count(*) FROM project_quotas WHERE \(isNow)") == 1)

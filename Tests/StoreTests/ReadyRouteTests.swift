@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 @Suite("Routes with work that is due")
 struct ReadyRouteTests {
     @Test("are told by rising id, with what they are, page by page")
-    func told() async throws {
+    func reported() async throws {
         try await withStores { world in
             try await world.register(1...1)
             try await world.register(2...2, environment: .sandbox)
@@ -23,8 +23,8 @@ struct ReadyRouteTests {
             #expect(all.first?.topic == StoreWorld.topic)
             let page = try await world.stores.parcels.readyRoutes(knownFormats: [1], limit: 1, now: dawn)
             #expect(page.routes.map(\.route) == [first] && page.last == first && page.isFull)
-            let rest = try await world.stores.parcels.readyRoutes(knownFormats: [1], after: first, now: dawn)
-            #expect(rest.routes.map(\.route) == [second] && !rest.isFull)
+            let remaining = try await world.stores.parcels.readyRoutes(knownFormats: [1], after: first, now: dawn)
+            #expect(remaining.routes.map(\.route) == [second] && !remaining.isFull)
         }
     }
 
@@ -61,7 +61,7 @@ struct ReadyRouteTests {
             }
             let parcels = world.stores.parcels
             let ready = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
-            #expect(ready.map(\.line) == [.app, .voip, .complication].map { RouteLine(route, $0) })
+            #expect(ready.map(\.serviceRoute) == [.app, .voip, .complication].map { ServiceRoute(route, $0) })
             let order = LeaseOrder(
                 route: route, service: .voip, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1, 2])
             #expect(try await parcels.lease(order, now: dawn)?.message == StoreWorld.message(2))
@@ -72,9 +72,9 @@ struct ReadyRouteTests {
                     origin_reason = 'BadDeviceToken', origin_as_of = due_at, origin_until = expires_at
                 WHERE service = \(TopicService.complication.rawValue)
                 """)
-            let rest = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
-            #expect(rest.map(\.service) == [.app, .complication])
-            #expect(rest.map(\.hasOrdinary) == [true, false] && rest.map(\.hasLapsed) == [false, true])
+            let remaining = try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes
+            #expect(remaining.map(\.service) == [.app, .complication])
+            #expect(remaining.map(\.hasOrdinary) == [true, false] && remaining.map(\.hasLapsed) == [false, true])
         }
     }
 
@@ -137,9 +137,9 @@ struct ReadyRouteTests {
                 """)
             let page = try await world.stores.parcels.readyRoutes(knownFormats: [1], limit: 1, now: dawn)
             #expect(page.routes.isEmpty && page.last == routes[0] && page.isFull)
-            let rest = try await world.stores.parcels.readyRoutes(
+            let remaining = try await world.stores.parcels.readyRoutes(
                 knownFormats: [1], after: page.last, limit: 1, now: dawn)
-            #expect(rest.routes.map(\.route) == [routes[1]])
+            #expect(remaining.routes.map(\.route) == [routes[1]])
         }
     }
 

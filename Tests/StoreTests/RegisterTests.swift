@@ -10,19 +10,19 @@ struct RegisterTests {
     @Test("is stored as it was said, with its badge and its times")
     func created() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1, environment: .sandbox)
-            said.user = .set("ada")
-            said.locale = .set("en_GB")
-            said.timeZone = .set("Europe/London")
-            said.appVersion = .set("5.1")
-            said.tags = .set(["news", #"a "quoted\" one"#, "", "{x,y}", "NULL"])
-            said.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
-            said.badge = 3
-            let device = try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 1, environment: .sandbox)
+            registration.user = .set("ada")
+            registration.locale = .set("en_GB")
+            registration.timeZone = .set("Europe/London")
+            registration.appVersion = .set("5.1")
+            registration.tags = .set(["news", #"a "quoted\" one"#, "", "{x,y}", "NULL"])
+            registration.attributes = .set(Array(#"{"plan":"gold"}"#.utf8))
+            registration.badge = 3
+            let device = try await world.register(registration)
             #expect(device.change == .created)
             let record = try await world.device("i1")
             #expect(record == device.record)
-            #expect(record.token == said.token)
+            #expect(record.token == registration.token)
             #expect(record.state == .active)
             #expect(record.badge == 3)
             #expect(record.environment == .sandbox)
@@ -31,7 +31,7 @@ struct RegisterTests {
             #expect(
                 [record.user, record.locale, record.timeZone, record.appVersion]
                     == ["ada", "en_GB", "Europe/London", "5.1"])
-            #expect(.set(record.tags) == said.tags)
+            #expect(.set(record.tags) == registration.tags)
             #expect(String(decoding: record.attributes, as: UTF8.self) == #"{"plan": "gold"}"#)
         }
     }
@@ -39,16 +39,16 @@ struct RegisterTests {
     @Test("that says the same again gets a new registration time, and no new wide row")
     func unchanged() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
-            said.attributes = .set(Array(#"{"b":1,"a":[1,2]}"#.utf8))
-            said.asOf = dawn
-            try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.attributes = .set(Array(#"{"b":1,"a":[1,2]}"#.utf8))
+            registration.asOf = dawn
+            try await world.register(registration)
             let version = "SELECT xmin::text::int8 FROM registrations"
             let before = try await world.number(version)
-            said.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
-            said.badge = 9
-            said.asOf = dawn + .seconds(60)
-            let device = try await world.register(said, at: dawn + .seconds(60))
+            registration.attributes = .set(Array(#"{ "a": [1, 2], "b": 1 }"#.utf8))
+            registration.badge = 9
+            registration.asOf = dawn + .seconds(60)
+            let device = try await world.register(registration, at: dawn + .seconds(60))
             #expect(device.change == .unchanged)
             #expect(device.record.registeredAt == dawn + .seconds(60))
             #expect(device.record.createdAt == dawn)
@@ -61,10 +61,10 @@ struct RegisterTests {
     @Test("keeps its badge and tags when its token is replaced, and the feed says so")
     func replaced() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
-            said.tags = .set(["news"])
-            said.badge = 4
-            try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.tags = .set(["news"])
+            registration.badge = 4
+            try await world.register(registration)
             let device = try await world.register(StoreWorld.registration("i1", token: 2))
             #expect(device.change == .replaced)
             #expect(device.record.badge == 4)
@@ -106,9 +106,9 @@ struct RegisterTests {
     @Test("ignores what is older than what it knows")
     func stale() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 2)
-            said.asOf = dawn
-            try await world.register(said)
+            var registration = StoreWorld.registration("i1", token: 2)
+            registration.asOf = dawn
+            try await world.register(registration)
             var old = StoreWorld.registration("i1", token: 1)
             old.asOf = dawn + .seconds(-1)
             let device = try await world.register(old, at: dawn + .seconds(9))
@@ -314,8 +314,8 @@ struct RegisterRaceTests {
             await withTaskGroup(of: Void.self) { group in
                 for turn in 0..<8 {
                     group.addTask {
-                        let mine = turn % 2 == 0 ? batch : Array(batch.reversed())
-                        let answers = await world.stores.registry.register(mine, app: world.app)
+                        let own = turn % 2 == 0 ? batch : Array(batch.reversed())
+                        let answers = await world.stores.registry.register(own, app: world.app)
                         #expect(answers.allSatisfy { (try? $0.get()) != nil })
                     }
                 }
@@ -355,8 +355,8 @@ struct TopicBoundTests {
             // The twin of a topic that is there already is none more.
             var sandbox = registration(6, topic: "t9")
             sandbox.environment = .sandbox
-            let twin = await other.register([sandbox], app: world.app)
-            #expect((try? twin[0].get()) != nil)
+            let duplicate = await other.register([sandbox], app: world.app)
+            #expect((try? duplicate[0].get()) != nil)
             let neighbour = await world.stores.registry.register([registration(5, topic: "new")], app: app)
             #expect((try? neighbour[0].get()) != nil)
         }

@@ -47,11 +47,11 @@ struct RegisteredRouteTests {
     @Test("is one of its app and provider, in every row of a statement")
     func refused() async throws {
         try await Self.withRoutes { world, routes async throws in
-            let (mine, mineToo, others) = (routes[0], routes[1], routes[2])
-            let right = (mine.app, mine.id, mine.provider)
+            let (own, mineToo, others) = (routes[0], routes[1], routes[2])
+            let right = (own.app, own.id, own.provider)
             for wrong in [
-                (mine.app, others.id, others.provider), (mine.app, mine.id, mineToo.provider),
-                (others.app, mine.id, mine.provider), (mine.app, 1_000_000, mine.provider),
+                (own.app, others.id, others.provider), (own.app, own.id, mineToo.provider),
+                (others.app, own.id, own.provider), (own.app, 1_000_000, own.provider),
             ] {
                 for rows in [[wrong], [right, wrong], [wrong, right]] {
                     #expect(await Self.refusal(of: Self.insert(rows), in: world) == .foreignKeyViolation, "\(rows)")
@@ -68,8 +68,8 @@ struct RegisteredRouteTests {
     @Test("is changed only for another one of its app and provider")
     func changed() async throws {
         try await Self.withRoutes { world, routes async throws in
-            let (mine, mineToo, others) = (routes[0], routes[1], routes[2])
-            try await world.pool.script(Self.insert([(mine.app, mine.id, mine.provider)]))
+            let (own, mineToo, others) = (routes[0], routes[1], routes[2])
+            try await world.pool.script(Self.insert([(own.app, own.id, own.provider)]))
             for change in [
                 "route_id = \(mineToo.id)", "route_id = \(others.id)", "app_id = \(others.app)",
                 "provider = \(mineToo.provider)",

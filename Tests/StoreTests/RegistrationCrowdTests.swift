@@ -64,42 +64,44 @@ private struct Backend {
     }
 
     /// Few devices and few tokens: twins, swaps and moves in every batch.
-    mutating func next() -> (said: DeviceRegistration, expected: Expected) {
+    mutating func next() -> (registration: DeviceRegistration, expected: Expected) {
         let provider: Provider = dice.below(4) == 0 ? .fcm : .apns
-        var said = DeviceRegistration(
+        var registration = DeviceRegistration(
             installation: "b\(number)-i\(dice.below(40))",
             kind: provider == .apns && dice.below(5) == 0 ? .voip : .alert,
             provider: provider,
             environment: provider == .apns && dice.below(6) == 0 ? .sandbox : .production,
             token: StoreWorld.token(number * 1_000 + dice.below(45)))
         switch dice.below(4) {
-        case 0: said.user = .clear
-        case 1: said.user = .set("u\(dice.below(9))")
+        case 0: registration.user = .clear
+        case 1: registration.user = .set("u\(dice.below(9))")
         default: break
         }
-        if dice.below(3) == 0 { said.tags = .set((0..<dice.below(4)).map { "t\($0)" }) }
-        if dice.below(3) > 0 { said.asOf = (dice.below(4) == 0 ? dusk : dawn) + .seconds(Int64(dice.below(1_000))) }
-        if dice.below(2) == 0 { said.badge = Int32(dice.below(9)) }
-        if dice.below(300) == 0 { return (spoilt(said), .refused) }
-        return (said, take(said) ? .done : .stale)
+        if dice.below(3) == 0 { registration.tags = .set((0..<dice.below(4)).map { "t\($0)" }) }
+        if dice.below(3) > 0 {
+            registration.asOf = (dice.below(4) == 0 ? dusk : dawn) + .seconds(Int64(dice.below(1_000)))
+        }
+        if dice.below(2) == 0 { registration.badge = Int32(dice.below(9)) }
+        if dice.below(300) == 0 { return (spoilt(registration), .refused) }
+        return (registration, take(registration) ? .done : .stale)
     }
 
     /// What the door would have refused. Never stale: what is stale is not written, and nobody hears that it was bad.
-    private mutating func spoilt(_ said: DeviceRegistration) -> DeviceRegistration {
-        var said = said
-        said.asOf = nil
+    private mutating func spoilt(_ registration: DeviceRegistration) -> DeviceRegistration {
+        var registration = registration
+        registration.asOf = nil
         switch dice.below(3) {
-        case 0: said.user = .set("a\0b")
-        case 1: said.token = DeviceToken(bytes: [])
-        default: said.locale = .set(String(repeating: "x", count: 65))
+        case 0: registration.user = .set("a\0b")
+        case 1: registration.token = DeviceToken(bytes: [])
+        default: registration.locale = .set(String(repeating: "x", count: 65))
         }
-        return said
+        return registration
     }
 
-    private mutating func take(_ said: DeviceRegistration) -> Bool {
-        let key = Key(installation: said.installation, kind: said.kind)
-        let name = TokenName(provider: said.provider, token: said.token)
-        if let learned = said.asOf {
+    private mutating func take(_ registration: DeviceRegistration) -> Bool {
+        let key = Key(installation: registration.installation, kind: registration.kind)
+        let name = TokenName(provider: registration.provider, token: registration.token)
+        if let learned = registration.asOf {
             let holder = lastClaim[name].flatMap { devices[$0] }.flatMap { $0.name == name ? $0 : nil }
             guard [devices[key], holder].allSatisfy({ $0.map { $0.knownFrom <= learned } ?? true }) else {
                 return false
@@ -108,17 +110,20 @@ private struct Backend {
         var device =
             devices[key]
             ?? Device(
-                provider: said.provider, token: said.token, environment: said.environment, tags: [],
-                badge: said.badge ?? 0)
-        (device.provider, device.token, device.environment) = (said.provider, said.token, said.environment)
-        switch said.user {
+                provider: registration.provider, token: registration.token, environment: registration.environment,
+                tags: [],
+                badge: registration.badge ?? 0)
+        (device.provider, device.token, device.environment) = (
+            registration.provider, registration.token, registration.environment
+        )
+        switch registration.user {
         case .keep: break
         case .clear: device.user = nil
         case .set(let user): device.user = user
         }
-        if case .set(let tags) = said.tags { device.tags = tags }
-        device.asOf = said.asOf ?? device.asOf
-        device.registeredAt = max(device.registeredAt, min(said.asOf ?? noon, noon))
+        if case .set(let tags) = registration.tags { device.tags = tags }
+        device.asOf = registration.asOf ?? device.asOf
+        device.registeredAt = max(device.registeredAt, min(registration.asOf ?? noon, noon))
         devices[key] = device
         lastClaim[name] = key
         return true
@@ -201,16 +206,17 @@ private struct Member {
             let lot = (0..<min(left, 1 + member.dice.below(crowd.lotMax))).map { _ in member.backend.next() }
             left -= lot.count
             let contested = (0..<member.dice.below(crowd.contestedMax + 1)).map { _ in member.contested() }
-            let answers = await committer.commit(lot.map(\.said) + contested.map(\.said), app: app)
+            let answers = await committer.commit(lot.map(\.registration) + contested.map(\.registration), app: app)
             for (asked, answer) in zip(lot, answers) where !Self.fits(answer, asked.expected) {
-                member.wrong.append("\(asked.said.installation): \(answer), not \(asked.expected)")
+                member.wrong.append("\(asked.registration.installation): \(answer), not \(asked.expected)")
             }
-            for ((said, user), answer) in zip(contested, answers[lot.count...]) {
+            for ((registration, user), answer) in zip(contested, answers[lot.count...]) {
                 switch answer {
                 case .success(let device):
                     member.takings.append(
                         Contest.Taking(
-                            at: device.record.registeredAt, installation: said.installation, token: said.token,
+                            at: device.record.registeredAt, installation: registration.installation,
+                            token: registration.token,
                             user: user, isNew: device.isNew))
                 case .failure(.contended): break
                 case .failure(let fault): member.wrong.append("hot: \(fault)")
@@ -220,11 +226,11 @@ private struct Member {
         return member
     }
 
-    private mutating func contested() -> (said: DeviceRegistration, user: String) {
-        var said = StoreWorld.registration("hot\(dice.below(5))", token: 900_000 + dice.below(5))
+    private mutating func contested() -> (registration: DeviceRegistration, user: String) {
+        var registration = StoreWorld.registration("hot\(dice.below(5))", token: 900_000 + dice.below(5))
         let user = "b\(backend.number)-\(dice.below(1_000_000))"
-        said.user = .set(user)
-        return (said, user)
+        registration.user = .set(user)
+        return (registration, user)
     }
 
     private static func fits(_ answer: Result<RegisteredDevice, StoreFault>, _ expected: Backend.Expected) -> Bool {

@@ -37,8 +37,8 @@ struct ScheduledMessageTests {
             #expect(try await messages.nextDue(now: dawn) == .seconds(6 * 3_600))
             #expect(try await messages.fallDue(now: noon + .microseconds(-1)) == 0)
             #expect(try await plan(world, at: dawn) == nil)
-            let story = try await messages.story(app: world.app, id: waiting.id, installation: "i1")
-            #expect(story?.standing == .planning)
+            let pushHistory = try await messages.pushHistory(app: world.app, id: waiting.id, installation: "i1")
+            #expect(pushHistory?.status == .planning)
 
             try await world.register(3...3, at: noon)
             #expect(try await messages.fallDue(now: noon) == 1)
@@ -73,8 +73,8 @@ struct ScheduledMessageTests {
             try await world.register(1...2)
             try await accept(world, message(world))
             #expect(
-                try await world.stores.messages.wish(.cancel, app: world.app, id: StoreWorld.message(1), now: dawn)
-                    == .stands)
+                try await world.stores.messages.control(.cancel, app: world.app, id: StoreWorld.message(1), now: dawn)
+                    == .done)
             #expect(try await world.stores.messages.fallDue(now: noon) == 0)
             let account = try await world.account()
             #expect(account.state == .cancelled && account.audience == 0 && account.pending == 0)
@@ -88,18 +88,19 @@ struct ScheduledMessageTests {
             let messages = world.stores.messages
             try await world.register(1...2)
             try await accept(world, message(world))
-            func wish(_ wish: LifeWish, at now: WallInstant) async throws {
-                #expect(try await messages.wish(wish, app: world.app, id: StoreWorld.message(1), now: now) == .stands)
+            func control(_ control: ControlRequest, at now: WallInstant) async throws {
+                #expect(
+                    try await messages.control(control, app: world.app, id: StoreWorld.message(1), now: now) == .done)
             }
-            try await wish(.pause, at: dawn)
-            try await wish(.resume, at: dawn)
+            try await control(.pause, at: dawn)
+            try await control(.resume, at: dawn)
             #expect(try await world.account().state == .scheduled)
-            try await wish(.pause, at: dawn)
+            try await control(.pause, at: dawn)
             #expect(try await messages.fallDue(now: noon) == 1)
             #expect(try await world.account().state == .paused)
             #expect(try await plan(world, at: noon) != nil)
             #expect(try await world.lease(at: noon) == nil)
-            try await wish(.resume, at: noon)
+            try await control(.resume, at: noon)
             try await world.stores.stops.carryOut(now: noon)
             #expect(try await world.lease(at: noon)?.members.count == 2)
         }
@@ -125,7 +126,7 @@ struct ScheduledMessageTests {
     }
 
     @Test("keeps its place among the messages of its request")
-    func inTurn() async throws {
+    func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
             // Ids of one millisecond don't rise.

@@ -12,17 +12,17 @@ struct SettleCostTests {
     private static let rounds = 7
 
     private struct Costs {
-        var told: [Duration] = []
-        var untold: [Duration] = []
+        var reported: [Duration] = []
+        var unreported: [Duration] = []
 
-        mutating func note(_ time: Duration, isTold: Bool) {
-            if isTold { told.append(time) } else { untold.append(time) }
+        mutating func note(_ time: Duration, isReported: Bool) {
+            if isReported { reported.append(time) } else { unreported.append(time) }
         }
 
         static func median(_ times: [Duration]) -> Duration { times.sorted()[times.count / 2] }
     }
 
-    private func settle(_ world: StoreWorld, _ number: UInt64, isTold: Bool) async throws -> Duration {
+    private func settle(_ world: StoreWorld, _ number: UInt64, isReported: Bool) async throws -> Duration {
         try await world.send(world.newMessage(number))
         let parcel = try #require(try await world.lease())
         // A hundredth of the tokens is dead, spread over the parcel.
@@ -40,8 +40,8 @@ struct SettleCostTests {
         let whole = try #require(run.takeSettlement()?.settlement)
         let settlement = Settlement(
             parcel: whole.parcel, message: whole.message, epoch: whole.epoch, settles: whole.settles,
-            endings: whole.endings, settledBits: whole.settledBits, remainders: [], pendingAfter: 0,
-            sample: whole.sample, history: isTold ? whole.history : [])
+            terminalCounts: whole.terminalCounts, settledBits: whole.settledBits, remainders: [], pendingAfter: 0,
+            sample: whole.sample, history: isReported ? whole.history : [])
         #expect(try await world.stores.parcels.settle(settlement, now: StoreWorld.dawn) == .settled)
         return Clocks.monotonicNow() - start
     }
@@ -52,9 +52,9 @@ struct SettleCostTests {
             for start in stride(from: 1, to: Self.members, by: 1_000) { try await world.register(start...start + 999) }
             var costs = Costs()
             for round in 0..<Self.rounds {
-                for isTold in [true, false] {
-                    let number = UInt64(round * 2 + (isTold ? 1 : 2))
-                    costs.note(try await settle(world, number, isTold: isTold), isTold: isTold)
+                for isReported in [true, false] {
+                    let number = UInt64(round * 2 + (isReported ? 1 : 2))
+                    costs.note(try await settle(world, number, isReported: isReported), isReported: isReported)
                 }
             }
             let rows = try await world.number("SELECT count(*) FROM push_history")
@@ -62,8 +62,8 @@ struct SettleCostTests {
             #expect(rows == 2 * Self.rounds)
             #expect(bytes < 2 * (Self.members / 8 + 150))
             print(
-                "A settle of \(Self.members) members: \(Costs.median(costs.told)) with its history of \(bytes) bytes, "
-                    + "\(Costs.median(costs.untold)) without")
+                "A settle of \(Self.members) members: \(Costs.median(costs.reported)) with its history of \(bytes) bytes, "
+                    + "\(Costs.median(costs.unreported)) without")
         }
     }
 }

@@ -14,7 +14,8 @@ struct SettleTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             let part = parcel.settling([
-                (0..<4, Ending(.accepted)), (4..<6, Ending(.rejected, "BadTopic")), (6..<7, Ending(.gaveUp, "poison")),
+                (0..<4, TerminalStatus(.accepted)), (4..<6, TerminalStatus(.rejected, "BadTopic")),
+                (6..<7, TerminalStatus(.gaveUp, "poison")),
             ])
             #expect(try await world.stores.parcels.settle(part, now: dawn) == .settled)
             let account = try await world.account()
@@ -23,8 +24,8 @@ struct SettleTests {
             #expect(account.pending == 3)
             #expect(
                 account.reasons == [
-                    EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 2),
-                    EndingTotal(ending: Ending(.gaveUp, "poison"), count: 1),
+                    TerminalTotal(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 2),
+                    TerminalTotal(terminalStatus: TerminalStatus(.gaveUp, "poison"), count: 1),
                 ])
             #expect(try await world.number("SELECT count(*) FROM messages WHERE members > 0") == 0)
             #expect(try await world.lease(owner: StoreWorld.bob) == nil)
@@ -37,21 +38,24 @@ struct SettleTests {
             try await world.register(1...10)
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
-            let first = parcel.settling([(0..<3, Ending(.unregistered, "Unregistered"))])
+            let first = parcel.settling([(0..<3, TerminalStatus(.unregistered, "Unregistered"))])
             _ = try await world.stores.parcels.settle(first, now: dawn)
-            let rest = Settlement(
+            let remaining = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
-                endings: [
-                    EndingCount(ending: Ending(.accepted), count: 6),
-                    EndingCount(ending: Ending(.unregistered, "Unregistered"), count: 1),
+                terminalCounts: [
+                    TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 6),
+                    TerminalCount(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 1),
                 ], settledBits: [0xff, 0x03], remainders: [], pendingAfter: 0)
-            #expect(try await world.stores.parcels.settle(rest, now: dawn + .seconds(2)) == .settled)
+            #expect(try await world.stores.parcels.settle(remaining, now: dawn + .seconds(2)) == .settled)
             let account = try await world.account()
             #expect(account.state == .finished)
             #expect(account.finishedAt == dawn + .seconds(2))
             #expect(account.audience == 10 && account.pending == 0)
             #expect(account.outcomes == [6, 0, 4, 0, 0, 0, 0])
-            #expect(account.reasons == [EndingTotal(ending: Ending(.unregistered, "Unregistered"), count: 4)])
+            #expect(
+                account.reasons == [
+                    TerminalTotal(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 4)
+                ])
             #expect(try await world.number("SELECT count(*) FROM parcels") == 0)
         }
     }
@@ -62,15 +66,17 @@ struct SettleTests {
             try await world.register(1...10)
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
-            let first = parcel.settling([(0..<3, Ending(.accepted))], sample: AnswerSample(answered: 3, suspected: 1))
+            let first = parcel.settling(
+                [(0..<3, TerminalStatus(.accepted))], sample: AnswerSample(answered: 3, suspected: 1))
             for _ in 1...2 { _ = try await world.stores.parcels.settle(first, now: dawn + .seconds(1)) }
             #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 301)
             let other = Stores(pool: world.pool)
-            let rest = Settlement(
+            let remaining = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
-                endings: [EndingCount(ending: Ending(.accepted), count: 7)], settledBits: [0xff, 0x03],
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 7)],
+                settledBits: [0xff, 0x03],
                 remainders: [], pendingAfter: 0, sample: AnswerSample(answered: 7, suspected: 2))
-            for _ in 1...2 { _ = try await other.parcels.settle(rest, now: dawn + .seconds(2)) }
+            for _ in 1...2 { _ = try await other.parcels.settle(remaining, now: dawn + .seconds(2)) }
             #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 1_003)
         }
     }
@@ -84,7 +90,7 @@ struct SettleTests {
             let parcel = try #require(try await world.lease())
             let sandbox = try await world.route(.sandbox)
             let settlement = parcel.settling(
-                [(0..<1, Ending(.accepted))],
+                [(0..<1, TerminalStatus(.accepted))],
                 remainders: [
                     parcel.remainder(1..<3, after: .seconds(8), attempt: 3), parcel.remainder(3..<4, route: sandbox),
                 ])
@@ -127,22 +133,22 @@ struct SettleTests {
             try await world.register(1...4)
             try await world.send(world.newMessage())
             let parcels = world.stores.parcels
-            let mine = try #require(try await world.lease())
-            let part = mine.settling([(0..<1, Ending(.accepted))])
+            let own = try #require(try await world.lease())
+            let part = own.settling([(0..<1, TerminalStatus(.accepted))])
             _ = try await parcels.settle(part, now: dawn)
             // The same again, as after an ambiguous commit: one ahead tells that it was ours.
             let again = try await parcels.settle(part, now: dawn)
-            #expect(again == .fenced(standing: ParcelStanding(epoch: 1, settles: 1, isLeased: true)))
+            #expect(again == .fenced(status: ParcelStatus(epoch: 1, settles: 1, isLeased: true)))
             _ = try await parcels.rescue(now: dawn + .seconds(61))
-            let lapsed = mine.settling([(1..<4, Ending(.accepted))], settles: 1)
+            let lapsed = own.settling([(1..<4, TerminalStatus(.accepted))], settles: 1)
             let afterRescue = try await parcels.settle(lapsed, now: dawn + .seconds(61))
-            #expect(afterRescue == .fenced(standing: ParcelStanding(epoch: 1, settles: 1, isLeased: false)))
+            #expect(afterRescue == .fenced(status: ParcelStatus(epoch: 1, settles: 1, isLeased: false)))
             let theirs = try #require(try await world.lease(owner: StoreWorld.bob, at: dawn + .seconds(61)))
             let afterLease = try await parcels.settle(lapsed, now: dawn + .seconds(61))
-            #expect(afterLease == .fenced(standing: ParcelStanding(epoch: 2, settles: 1, isLeased: true)))
+            #expect(afterLease == .fenced(status: ParcelStatus(epoch: 2, settles: 1, isLeased: true)))
             #expect(try await parcels.settle(theirs.settlingAll(), now: dawn + .seconds(61)) == .settled)
             let afterEnd = try await parcels.settle(lapsed, now: dawn + .seconds(61))
-            #expect(afterEnd == .fenced(standing: nil))
+            #expect(afterEnd == .fenced(status: nil))
             #expect(try await world.account().outcomes == [4, 0, 0, 0, 0, 0, 0])
         }
     }
@@ -155,17 +161,20 @@ struct SettleTests {
             let parcel = try #require(try await world.lease())
             let part = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
-                endings: [EndingCount(ending: Ending(.accepted), count: 2)], settledBits: [0b1], remainders: [],
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 2)],
+                settledBits: [0b1], remainders: [],
                 pendingAfter: 3)
             #expect(await world.settleFault(part) == .invalid(constraint: "parcel_adds_up"))
             let bitmap = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
-                endings: [EndingCount(ending: Ending(.accepted), count: 1)], settledBits: [0b11], remainders: [],
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)],
+                settledBits: [0b11], remainders: [],
                 pendingAfter: 3)
             #expect(await world.settleFault(bitmap) == .invalid(constraint: "bitmap_says_the_same"))
             let whole = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 0,
-                endings: [EndingCount(ending: Ending(.accepted), count: 3)], settledBits: [0b1111], remainders: [],
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)],
+                settledBits: [0b1111], remainders: [],
                 pendingAfter: 0)
             #expect(await world.settleFault(whole) == .invalid(constraint: "message_adds_up"))
             let account = try await world.account()
@@ -194,8 +203,10 @@ struct LastSettleTests {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for parcel in parcels {
                         group.addTask {
-                            let endings = [(0..<4, Ending(.accepted)), (4..<5, Ending(.rejected, "BadTopic"))]
-                            let reply = try await world.stores.parcels.settle(parcel.settling(endings))
+                            let terminalCounts = [
+                                (0..<4, TerminalStatus(.accepted)), (4..<5, TerminalStatus(.rejected, "BadTopic")),
+                            ]
+                            let reply = try await world.stores.parcels.settle(parcel.settling(terminalCounts))
                             #expect(reply == .settled)
                         }
                     }
@@ -204,7 +215,8 @@ struct LastSettleTests {
                 let account = try await world.account(StoreWorld.message(round))
                 #expect(account.state == .finished)
                 #expect(account.outcomes == [32, 8, 0, 0, 0, 0, 0])
-                #expect(account.reasons == [EndingTotal(ending: Ending(.rejected, "BadTopic"), count: 8)])
+                #expect(
+                    account.reasons == [TerminalTotal(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 8)])
             }
         }
     }
@@ -240,13 +252,14 @@ struct LastSettleTests {
             try await world.send(world.newMessage(), parcelMembersMax: 5)
             let settling = Task {
                 while let parcel = try await world.lease() {
-                    let part = parcel.settling([(0..<2, Ending(.accepted))])
+                    let part = parcel.settling([(0..<2, TerminalStatus(.accepted))])
                     _ = try await world.stores.parcels.settle(part)
-                    let rest = Settlement(
+                    let remaining = Settlement(
                         parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: 1,
-                        endings: [EndingCount(ending: Ending(.accepted), count: 3)], settledBits: [0b11111],
+                        terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)],
+                        settledBits: [0b11111],
                         remainders: [], pendingAfter: 0)
-                    _ = try await world.stores.parcels.settle(rest)
+                    _ = try await world.stores.parcels.settle(remaining)
                 }
             }
             while true {

@@ -7,9 +7,9 @@ private let dawn = StoreWorld.dawn
 @Suite("What was learned before what is known")
 struct StaleRegistrationTests {
     private func imported(_ installation: String, token seed: Int, asOf: WallInstant) -> DeviceRegistration {
-        var said = StoreWorld.registration(installation, token: seed)
-        said.asOf = asOf
-        return said
+        var registration = StoreWorld.registration(installation, token: seed)
+        registration.asOf = asOf
+        return registration
     }
 
     @Test("changes nothing about a device that registered without a time")
@@ -58,8 +58,8 @@ struct StaleRegistrationTests {
         try await withStores { world in
             try await world.register(imported("i1", token: 1, asOf: dawn))
             try await world.register(imported("i2", token: 2, asOf: dawn + .seconds(20)))
-            let said = imported("i1", token: 2, asOf: dawn + .seconds(10))
-            let device = try await world.register(said, at: dawn + .seconds(60))
+            let registration = imported("i1", token: 2, asOf: dawn + .seconds(10))
+            let device = try await world.register(registration, at: dawn + .seconds(60))
             #expect(device.change == .stale)
             #expect(device.record.installation == "i1" && device.record.token == StoreWorld.token(1))
             #expect(try await world.device("i2").state == .active)

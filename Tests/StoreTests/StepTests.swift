@@ -38,13 +38,13 @@ struct StepTests {
 }
 
 @Suite("The steps of what is said of a message, where somebody listens")
-struct LifeStepTests {
+struct ControlStepTests {
     private static let slice: [Step] = [.stopWritten, .stopCommitted]
 
-    private func say(_ wish: LifeWish, _ world: StoreWorld) async throws {
-        let reply = try await world.stores.messages.wish(
-            wish, app: world.app, id: StoreWorld.message(1), now: StoreWorld.dawn)
-        #expect(reply == .stands)
+    private func write(_ control: ControlRequest, _ world: StoreWorld) async throws {
+        let reply = try await world.stores.messages.control(
+            control, app: world.app, id: StoreWorld.message(1), now: StoreWorld.dawn)
+        #expect(reply == .done)
     }
 
     @Test("are told once as messages fall due, and not where none does")
@@ -66,19 +66,20 @@ struct LifeStepTests {
     func slices() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
-            let stops = StopStore(pool: world.pool, bell: world.stores.bell, steps: notes, movedMax: 2, endedMax: 3)
+            let stops = StopStore(
+                pool: world.pool, notifier: world.stores.notifier, steps: notes, movedMax: 2, endedMax: 3)
             try await world.register(1...7)
             try await world.send(world.newMessage(), parcelMembersMax: 1)
             _ = notes.take()
-            try await say(.pause, world)
+            try await write(.pause, world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
             #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice, "seven, two at a time")
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 0)
             #expect(notes.take() == [], "there was nothing to do")
-            try await say(.resume, world)
+            try await write(.resume, world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
             #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice)
-            try await say(.cancel, world)
+            try await write(.cancel, world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 14)
             let held = Self.slice + Self.slice + Self.slice + Self.slice
             let ended = Self.slice + Self.slice + Self.slice
@@ -88,16 +89,16 @@ struct LifeStepTests {
     }
 
     @Test("are told as what waited for a rate waits for it no more")
-    func unpaced() async throws {
+    func withoutRate() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
-            let stops = StopStore(pool: world.pool, bell: world.stores.bell, steps: notes, movedMax: 2)
+            let stops = StopStore(pool: world.pool, notifier: world.stores.notifier, steps: notes, movedMax: 2)
             try await world.register(1...3)
             var message = world.newMessage()
             message.ratePerSecond = 1
             try await world.send(message, parcelMembersMax: 1)
             _ = notes.take()
-            try await say(.rate(nil), world)
+            try await write(.rate(nil), world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 3)
             #expect(notes.take() == Self.slice + Self.slice)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 3)
@@ -109,9 +110,9 @@ struct LifeStepTests {
 struct HalfStoppedMessageTests {
     private static let dawn = StoreWorld.dawn
 
-    private func say(_ wish: LifeWish, _ world: StoreWorld) async throws {
+    private func write(_ control: ControlRequest, _ world: StoreWorld) async throws {
         let id = StoreWorld.message(1)
-        #expect(try await world.stores.messages.wish(wish, app: world.app, id: id, now: Self.dawn) == .stands)
+        #expect(try await world.stores.messages.control(control, app: world.app, id: id, now: Self.dawn) == .done)
     }
 
     /// What a process leaves that died between two slices.
@@ -126,23 +127,23 @@ struct HalfStoppedMessageTests {
     @Test("is held, released and ended by another as if nothing had been done")
     func anotherGoesOn() async throws {
         try await withStores { world in
-            let stops = StopStore(pool: world.pool, bell: world.stores.bell, movedMax: 2, endedMax: 2)
+            let stops = StopStore(pool: world.pool, notifier: world.stores.notifier, movedMax: 2, endedMax: 2)
             try await world.register(1...7)
             try await world.send(world.newMessage(badge: .increment), parcelMembersMax: 1)
-            try await say(.pause, world)
+            try await write(.pause, world)
             try await halfCarriedOut(world, 1, 3)
             try await stops.carryOut(now: Self.dawn)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 7)
             #expect(try await world.lease() == nil)
 
-            try await say(.resume, world)
+            try await write(.resume, world)
             try await halfCarriedOut(world, 3, 1)
             let parcel = try #require(try await world.lease())
             #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: Self.dawn) == .settled)
             try await stops.carryOut(now: Self.dawn)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 6)
 
-            try await say(.cancel, world)
+            try await write(.cancel, world)
             try await halfCarriedOut(world, 1, 3)
             try await stops.carryOut(now: Self.dawn)
             let account = try await world.account()
@@ -155,47 +156,47 @@ struct HalfStoppedMessageTests {
 }
 
 @Suite("The bell")
-struct BellTests {
+struct WorkNotifierTests {
     @Test("tells other processes of plans, parcels and credentials")
-    func rings() async throws {
+    func signals() async throws {
         try await withStores { world in
-            let heard = Heard()
-            try await withListener(world.settings, heard) {
+            let received = ReceivedEvents()
+            try await withListener(world.settings, received) {
                 try await world.register(1...1)
                 _ = try await world.stores.messages.accept(world.newMessage())
-                await heard.waits(for: "carillon_work plan")
+                await received.waits(for: "carillon_work plan")
                 _ = try await world.stores.messages.planSlice(knownFormats: [1])
-                await heard.waits(for: "carillon_work parcels")
+                await received.waits(for: "carillon_work parcels")
                 let credential = NewCredential(
                     id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
                     environment: .production, kind: .token, topics: [],
                     facts: Array("{}".utf8), sealed: [1])
                 _ = try await world.stores.credentials.insert(credential, activate: true)
-                await heard.waits(for: "carillon_credentials changed")
+                await received.waits(for: "carillon_credentials changed")
             }
         }
     }
 }
 
 /// What a listener heard.
-private actor Heard {
-    private var words: Set<String> = []
+private actor ReceivedEvents {
+    private var text: Set<String> = []
     private var waiting: [(String, CheckedContinuation<Void, Never>)] = []
 
-    func note(_ word: String) {
-        words.insert(word)
-        for (wanted, continuation) in waiting where wanted == word { continuation.resume() }
-        waiting.removeAll { $0.0 == word }
+    func note(_ name: String) {
+        text.insert(name)
+        for (wanted, continuation) in waiting where wanted == name { continuation.resume() }
+        waiting.removeAll { $0.0 == name }
     }
 
-    func waits(for word: String) async {
-        if words.contains(word) { return }
-        await withCheckedContinuation { waiting.append((word, $0)) }
+    func waits(for name: String) async {
+        if text.contains(name) { return }
+        await withCheckedContinuation { waiting.append((name, $0)) }
     }
 }
 
 private func withListener(
-    _ settings: PostgresSettings, _ heard: Heard, _ body: () async throws -> Void
+    _ settings: PostgresSettings, _ received: ReceivedEvents, _ body: () async throws -> Void
 ) async throws {
     let loop = try ReactorLoop(name: "store-listener")
     let listener = PostgresListener(
@@ -203,13 +204,13 @@ private func withListener(
     let reading = Task {
         for await event in listener.events {
             switch event {
-            case .listening: await heard.note("listening")
-            case .notification(let said): await heard.note(said.channel + " " + said.payload)
+            case .listening: await received.note("listening")
+            case .notification(let registration): await received.note(registration.channel + " " + registration.payload)
             }
         }
     }
     await listener.start()
-    await heard.waits(for: "listening")
+    await received.waits(for: "listening")
     let outcome: Result<Void, any Error>
     do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
     await listener.close()

@@ -7,9 +7,10 @@ import Testing
 private let dawn = StoreWorld.dawn
 
 extension StoreWorld {
-    fileprivate func wish(_ wish: LifeWish, _ number: UInt64 = 1, at now: WallInstant = dawn) async throws -> LifeReply
+    fileprivate func control(_ control: ControlRequest, _ number: UInt64 = 1, at now: WallInstant = dawn) async throws
+        -> ControlReply
     {
-        try await stores.messages.wish(wish, app: app, id: StoreWorld.message(number), now: now)
+        try await stores.messages.control(control, app: app, id: StoreWorld.message(number), now: now)
     }
 
     @discardableResult
@@ -25,18 +26,19 @@ struct CancelledMessageTests {
         try await withStores { world in
             try await world.register(1...5)
             try await world.send(world.newMessage(), parcelMembersMax: 2)
-            #expect(try await world.wish(.cancel) == .stands)
+            #expect(try await world.control(.cancel) == .done)
             let before = try await world.account()
             #expect(before.state == .cancelled && before.pending == 5)
             #expect(try await world.carryOut() > 0)
             let account = try await world.account()
             #expect(account.state == .cancelled && account.audience == 5 && account.pending == 0)
             #expect(account.count(.cancelled) == 5)
-            #expect(account.reasons == [EndingTotal(ending: Ending(.cancelled, "cancelled"), count: 5)])
+            #expect(
+                account.reasons == [TerminalTotal(terminalStatus: TerminalStatus(.cancelled, "cancelled"), count: 5)])
             #expect(account.providers.map { $0.count(.cancelled) } == [5])
-            let story = try #require(
-                try await world.stores.messages.story(app: world.app, id: account.id, installation: "i3"))
-            #expect(story.standing == .ended(Ending(.cancelled, "cancelled")))
+            let pushHistory = try #require(
+                try await world.stores.messages.pushHistory(app: world.app, id: account.id, installation: "i3"))
+            #expect(pushHistory.status == .ended(TerminalStatus(.cancelled, "cancelled")))
             #expect(try await world.number("SELECT count(*) FROM parcels") == 0)
             #expect(try await world.number("SELECT count(*) FROM stops") == 0)
         }
@@ -48,7 +50,7 @@ struct CancelledMessageTests {
             try await world.register(1...2)
             for number in UInt64(1)...2 {
                 try await world.send(world.newMessage(number))
-                _ = try await world.wish(.cancel, number)
+                _ = try await world.control(.cancel, number)
             }
             let first = StoreWorld.message(1)
             let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels")).text(0, 0)
@@ -71,7 +73,7 @@ struct CancelledMessageTests {
             try await world.register(1...4)
             try await world.send(world.newMessage(1, badge: .increment), parcelMembersMax: 1)
             try await world.send(world.newMessage(2))
-            _ = try await world.wish(.cancel)
+            _ = try await world.control(.cancel)
             #expect(try await world.lease()?.message == StoreWorld.message(2))
             #expect(try await world.lease() == nil)
             // Held, not leased: no badge was raised, and nobody is told of ready parcels.
@@ -87,7 +89,7 @@ struct CancelledMessageTests {
             try await world.register(1...3)
             try await world.send(world.newMessage())
             let leased = try #require(try await world.lease())
-            _ = try await world.wish(.cancel)
+            _ = try await world.control(.cancel)
             try await world.carryOut()
             #expect(try await world.account().pending == 3)
             #expect(
@@ -98,12 +100,13 @@ struct CancelledMessageTests {
                 route: leased.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, members: [leased.members[1].registration])
             let lost = leased.remainder(2..<3, after: .seconds(60))
-            try await world.settle(leased.settling([(0..<1, Ending(.accepted))], remainders: [back, lost]))
+            try await world.settle(leased.settling([(0..<1, TerminalStatus(.accepted))], remainders: [back, lost]))
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
             try await world.carryOut()
             let account = try await world.account()
             #expect(account.count(.accepted) == 1 && account.count(.cancelled) == 1 && account.count(.gaveUp) == 1)
-            #expect(account.reasons.last == EndingTotal(ending: Ending(.gaveUp, "answer_lost"), count: 1))
+            #expect(
+                account.reasons.last == TerminalTotal(terminalStatus: TerminalStatus(.gaveUp, "answer_lost"), count: 1))
             #expect(account.pending == 0 && account.audience == 3)
         }
     }
@@ -114,7 +117,7 @@ struct CancelledMessageTests {
             try await world.register(1...6)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             _ = try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn)
-            _ = try await world.wish(.cancel)
+            _ = try await world.control(.cancel)
             try await world.carryOut()
             #expect(try await world.account().audience == nil)
             while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
@@ -131,28 +134,28 @@ struct CancelledMessageTests {
         try await withStores { world in
             try await world.register(1...1)
             try await world.send(world.newMessage(1))
-            #expect(try await world.wish(.cancel) == .stands)
-            #expect(try await world.wish(.cancel) == .stands)
-            #expect(try await world.wish(.resume) == .over(.cancelled))
-            #expect(try await world.wish(.pause) == .over(.cancelled))
-            #expect(try await world.wish(.cancel, 9) == .noSuchMessage)
+            #expect(try await world.control(.cancel) == .done)
+            #expect(try await world.control(.cancel) == .done)
+            #expect(try await world.control(.resume) == .over(.cancelled))
+            #expect(try await world.control(.pause) == .over(.cancelled))
+            #expect(try await world.control(.cancel, 9) == .noSuchMessage)
             try await world.carryOut()
             try await world.send(world.newMessage(2))
             try await world.settle(try #require(try await world.lease()).settlingAll())
-            #expect(try await world.wish(.cancel, 2) == .over(.finished))
-            #expect(try await world.wish(.pause, 2) == .over(.finished))
+            #expect(try await world.control(.cancel, 2) == .over(.finished))
+            #expect(try await world.control(.pause, 2) == .over(.finished))
         }
     }
 
     @Test("lets the next one of its request go on")
-    func inTurn() async throws {
+    func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
             let messages = [world.newMessage(1), world.newMessage(2)]
             _ = try await world.stores.messages.accept(messages, now: dawn)
             _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
             #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn) == .nothing)
-            _ = try await world.wish(.cancel)
+            _ = try await world.control(.cancel)
             try await world.carryOut()
             let reply = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
             guard case .planned(let slice) = reply else { throw TestFailure(reason: "nothing was planned") }
@@ -171,8 +174,8 @@ struct PausedMessageTests {
             try await world.register(1...4)
             try await world.send(world.newMessage(badge: .increment), parcelMembersMax: 2)
             let leased = try #require(try await world.lease())
-            #expect(try await world.wish(.pause) == .stands)
-            #expect(try await world.wish(.pause) == .stands)
+            #expect(try await world.control(.pause) == .done)
+            #expect(try await world.control(.pause) == .done)
             #expect(try await world.lease() == nil)
             // What was in flight comes back untried, and is held as it is born.
             let back = Remainder(
@@ -183,7 +186,7 @@ struct PausedMessageTests {
             #expect(try await world.lease() == nil)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
             let later = dawn + .seconds(60)
-            #expect(try await world.wish(.resume, at: later) == .stands)
+            #expect(try await world.control(.resume, at: later) == .done)
             #expect(try await world.account().state == .sending)
             try await world.carryOut(at: later)
             for _ in 1...2 {
@@ -203,10 +206,10 @@ struct PausedMessageTests {
             try await world.send(world.newMessage(lifetime: .seconds(86_400)))
             let leased = try #require(try await world.lease())
             try await world.settle(leased.settling([], remainders: [leased.remainder(0..<1, after: .seconds(10))]))
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             try await world.carryOut()
             let later = dawn + .seconds(4 * 3_600)
-            _ = try await world.wish(.resume, at: later)
+            _ = try await world.control(.resume, at: later)
             try await world.carryOut(at: later)
             let again = try #require(try await world.lease(at: later))
             #expect(again.retrySpent == .seconds(3) && again.attempt == 1 && again.answerLost)
@@ -220,9 +223,10 @@ struct PausedMessageTests {
             try await world.send(world.newMessage(lifetime: .seconds(100)), parcelMembersMax: 2)
             let leased = try #require(try await world.lease())
             try await world.settle(
-                leased.settling([(0..<1, Ending(.accepted))], remainders: [leased.remainder(1..<2, after: .seconds(9))])
+                leased.settling(
+                    [(0..<1, TerminalStatus(.accepted))], remainders: [leased.remainder(1..<2, after: .seconds(9))])
             )
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             try await world.carryOut(at: dawn + .seconds(99))
             #expect(try await world.account().pending == 2)
             try await world.carryOut(at: dawn + .seconds(100))
@@ -237,12 +241,12 @@ struct PausedMessageTests {
         try await withStores { world in
             try await world.register(1...5)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
             let paused = try await world.account()
             #expect(paused.state == .paused && paused.audience == 5 && paused.pending == 5)
             #expect(try await world.lease() == nil)
-            _ = try await world.wish(.resume)
+            _ = try await world.control(.resume)
             try await world.carryOut()
             #expect(try await world.account().state == .sending)
             #expect(try await world.lease() != nil)
@@ -253,7 +257,7 @@ struct PausedMessageTests {
     func nobody() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
             #expect(try await world.account().state == .finished)
             try await world.carryOut()
@@ -267,7 +271,7 @@ struct PausedMessageTests {
             try await world.register(1...4)
             try await world.send(world.newMessage(), parcelMembersMax: 2)
             _ = try #require(try await world.lease())
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             #expect(try await world.lease(at: later) == nil)
@@ -275,7 +279,7 @@ struct PausedMessageTests {
             try await world.pool.script("UPDATE parcels SET state = 1")
             try await world.carryOut(at: later)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3") == 2)
-            _ = try await world.wish(.cancel, at: later)
+            _ = try await world.control(.cancel, at: later)
             try await world.carryOut(at: later)
             let account = try await world.account()
             #expect(account.count(.gaveUp) == 2 && account.count(.cancelled) == 2 && account.pending == 0)
@@ -283,12 +287,12 @@ struct PausedMessageTests {
     }
 
     @Test("keeps the next one of its request waiting")
-    func inTurn() async throws {
+    func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
             let messages = [world.newMessage(1), world.newMessage(2)]
             _ = try await world.stores.messages.accept(messages, now: dawn)
-            _ = try await world.wish(.pause)
+            _ = try await world.control(.pause)
             _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
             try await world.carryOut()
             let later = dawn + .seconds(60)

@@ -185,12 +185,12 @@ extension LeasedParcel {
 
     /// A settlement of some members by their positions in `members`.
     func settling(
-        _ endings: [(Range<Int>, Ending)], remainders: [Remainder] = [], settles: Int32? = nil,
+        _ terminalCounts: [(Range<Int>, TerminalStatus)], remainders: [Remainder] = [], settles: Int32? = nil,
         sample: AnswerSample = AnswerSample()
     ) -> Settlement {
         var bits = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
         var settled = 0
-        for (range, _) in endings {
+        for (range, _) in terminalCounts {
             for place in range { bits[Int(members[place].index)] = true }
             settled += range.count
         }
@@ -202,9 +202,10 @@ extension LeasedParcel {
         }
         return Settlement(
             parcel: id, message: message, epoch: epoch, settles: settles ?? self.settles,
-            endings: endings.map { EndingCount(ending: $0.1, count: $0.0.count) }, settledBits: bits.bytes,
+            terminalCounts: terminalCounts.map { TerminalCount(terminalStatus: $0.1, count: $0.0.count) },
+            settledBits: bits.bytes,
             remainders: remainders, pendingAfter: members.count - settled, sample: sample,
-            history: endings.map {
+            history: terminalCounts.map {
                 HistoryEntry(.ended($0.1), attempts: attempt + 1, members: members[$0.0].map(\.registration))
             }
                 + remainders.map {
@@ -212,7 +213,9 @@ extension LeasedParcel {
                 })
     }
 
-    func settlingAll(as ending: Ending = Ending(.accepted)) -> Settlement { settling([(0..<members.count, ending)]) }
+    func settlingAll(as terminalStatus: TerminalStatus = TerminalStatus(.accepted)) -> Settlement {
+        settling([(0..<members.count, terminalStatus)])
+    }
 
     func remainder(
         _ range: Range<Int>, route: RouteID? = nil, after: Duration = .zero, attempt: Int16 = 1

@@ -16,7 +16,7 @@ struct TableSettingsTests {
         /// Registered once, changed seldom, read by index alone.
         case registry
         /// Changes with every push, in its page.
-        case pulse
+        case activity
         /// Rows of seconds.
         case queue
         /// For ever; the last ones change.
@@ -32,7 +32,7 @@ struct TableSettingsTests {
         "project_quotas": .small,
         "provider_tokens": .small, "master_key_proof": .small, "api_keys": .small,
         "feedback_swept": .small, "schema_migrations": .small,
-        "registrations": .registry, "registration_tags": .registry, "registration_pulse": .pulse,
+        "registrations": .registry, "registration_tags": .registry, "registration_pulse": .activity,
         "parcels": .queue, "message_rates": .queue, "plans": .queue, "stops": .queue, "schedules": .queue,
         "suspicions": .queue,
         "messages": .account, "message_reasons": .account,
@@ -105,7 +105,7 @@ struct TableSettingsTests {
         case .registry:
             #expect(table.dead(of: 10 * million) <= 0.25 * million, name)
             #expect(table.unseen(of: 10 * million) <= 0.6 * million, name)
-        case .pulse:
+        case .activity:
             #expect(table.options["fillfactor"] == "50", name)
             // A broadcast to all, which leaves one dead version of each row, sets none off.
             #expect(table.dead(of: 10 * million) >= 15 * million, name)

@@ -20,24 +20,24 @@ struct TagTableTests {
     @Test("says what devices say, whatever becomes of them")
     func follows() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
+            var registration = StoreWorld.registration("i1", token: 1)
             var other = StoreWorld.registration("i2", token: 2)
-            said.tags = .set(["news", "sport", #"a "quoted\" one"#, ""])
+            registration.tags = .set(["news", "sport", #"a "quoted\" one"#, ""])
             other.tags = .set(["news"])
-            let both = [said, other, StoreWorld.registration("i3", token: 3)]
+            let both = [registration, other, StoreWorld.registration("i3", token: 3)]
             for answer in await world.stores.registry.register(both, app: world.app) { _ = try answer.get() }
             #expect(try await world.number(Self.rows) == 5)
             #expect(try await world.number(Self.difference) == 0)
-            said.tags = .set(["sport", "weather"])
-            try await world.register(said)
+            registration.tags = .set(["sport", "weather"])
+            try await world.register(registration)
             #expect(try await world.number(Self.rows) == 3)
             #expect(try await world.number(Self.difference) == 0)
-            said.tags = .keep
-            said.locale = .set("fr")
-            try await world.register(said)
+            registration.tags = .keep
+            registration.locale = .set("fr")
+            try await world.register(registration)
             #expect(try await world.number(Self.rows) == 3)
-            said.tags = .clear
-            try await world.register(said)
+            registration.tags = .clear
+            try await world.register(registration)
             #expect(try await world.number(Self.rows) == 1)
             #expect(try await world.stores.registry.removeDevice(app: world.app, installation: "i2") == 1)
             #expect(try await world.number(Self.rows) == 0)

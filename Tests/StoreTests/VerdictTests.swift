@@ -18,14 +18,14 @@ extension StoreWorld {
     fileprivate func apply(
         _ verdicts: [GuardedVerdict], answered: Int = 0, suspected: Int = 0, at now: WallInstant = dawn
     ) async throws -> VerdictReport {
-        if answered > 0 { try await hear(AnswerSample(answered: answered, suspected: suspected), at: now) }
+        if answered > 0 { try await receive(AnswerSample(answered: answered, suspected: suspected), at: now) }
         return try await stores.parcels.applyVerdicts(verdicts, now: now)
     }
 
     /// As settles have counted it.
-    private func hear(_ sample: AnswerSample, at now: WallInstant) async throws {
+    private func receive(_ sample: AnswerSample, at now: WallInstant) async throws {
         let route = try await route()
-        let hear = query(
+        let receive = query(
             """
             INSERT INTO route_minutes VALUES ($1, date_trunc('minute', $2::timestamptz), $3, $4)
             ON CONFLICT (route_id, minute) DO UPDATE SET answered = route_minutes.answered + excluded.answered,
@@ -37,22 +37,22 @@ extension StoreWorld {
             $0.int64(Int64(sample.answered))
             $0.int64(Int64(sample.suspected))
         }
-        _ = try await pool.run(hear)
+        _ = try await pool.run(receive)
     }
 
     /// Registers `i1` and doubts it among so many answers.
-    fileprivate func doubt(answered: Int, suspected: Int = 1) async throws -> RegistrationID {
+    fileprivate func suspicion(answered: Int, suspected: Int = 1) async throws -> RegistrationID {
         let id = try await register(1...1)[0]
-        try await doubtAll([id], answered: answered, suspected: suspected, at: Self.dawn)
+        try await suspectAll([id], answered: answered, suspected: suspected, at: Self.dawn)
         return id
     }
 
-    fileprivate func doubtAll(
+    fileprivate func suspectAll(
         _ ids: [RegistrationID], answered: Int, suspected: Int, at now: WallInstant
     ) async throws {
-        var doubts: [GuardedVerdict] = []
-        for id in ids { doubts.append(try await verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: now)) }
-        _ = try await apply(doubts, answered: answered, suspected: suspected, at: now)
+        var suspicions: [GuardedVerdict] = []
+        for id in ids { suspicions.append(try await verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: now)) }
+        _ = try await apply(suspicions, answered: answered, suspected: suspected, at: now)
     }
 
     /// How many tokens are retired then.
@@ -60,7 +60,7 @@ extension StoreWorld {
         try await stores.parcels.confirmSuspicions(rule, now: Self.dawn + .seconds(seconds)).retired
     }
 
-    fileprivate func hasWaitingDoubts() async throws -> Bool {
+    fileprivate func hasPendingSuspicions() async throws -> Bool {
         try await number("SELECT count(*) FROM suspicions") > 0
     }
 }
@@ -89,9 +89,9 @@ struct UnregisteredTests {
     @Test("counts against a token that was handed in late from when that was learned, not from its import")
     func importedLate() async throws {
         try await withStores { world in
-            var said = StoreWorld.registration("i1", token: 1)
-            said.asOf = dawn + .seconds(-100)
-            for time in [dawn, dawn + .seconds(50)] { try await world.register(said, at: time) }
+            var registration = StoreWorld.registration("i1", token: 1)
+            registration.asOf = dawn + .seconds(-100)
+            for time in [dawn, dawn + .seconds(50)] { try await world.register(registration, at: time) }
             let id = try await world.device("i1").id
             let before = TokenVerdict.unregistered(since: dawn + .seconds(-101), reason: "Unregistered")
             #expect(try await world.apply([try await world.verdict(before, on: id)]) == none)
@@ -185,20 +185,20 @@ struct SuspicionTests {
     @Test("makes it suspected, and pushes still go to it")
     func suspected() async throws {
         try await withStores { world in
-            _ = try await world.doubt(answered: 1_000)
+            _ = try await world.suspicion(answered: 1_000)
             #expect(try await world.device("i1").state == .suspected)
             #expect(try await world.feed().map(\.verdict) == [.suspected])
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             #expect(parcel.members.map(\.isSuspected) == [true])
-            #expect(parcel.members.map(\.standing) == [.present])
+            #expect(parcel.members.map(\.status) == [.present])
         }
     }
 
     @Test("is confirmed after its window, once, by any process, and the feed says why")
     func confirmed() async throws {
         try await withStores { world in
-            _ = try await world.doubt(answered: 1_000)
+            _ = try await world.suspicion(answered: 1_000)
             let parcels = world.stores.parcels
             #expect(try await world.confirm(at: 3_599) == 0)
             let counts = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -212,7 +212,7 @@ struct SuspicionTests {
             let feed = try await world.feed()
             #expect(feed.map(\.verdict) == [.suspected, .retired])
             #expect(feed.map(\.reason) == ["BadDeviceToken", "BadDeviceToken"])
-            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await !world.hasPendingSuspicions())
         }
     }
 
@@ -222,12 +222,12 @@ struct SuspicionTests {
             let ids = try await world.register(1...40)
             for day in Int64(0)...3 {
                 let start = day * 86_400
-                try await world.doubtAll(ids, answered: 40, suspected: 40, at: dawn + .seconds(start))
+                try await world.suspectAll(ids, answered: 40, suspected: 40, at: dawn + .seconds(start))
                 #expect(try await world.confirm(at: start) == 0)
                 _ = try await world.apply([], answered: 1_000_000, at: dawn + .seconds(start + 7_200))
                 for hour in Int64(1)...12 {
                     #expect(try await world.confirm(at: start + hour * 3_600) == 0)
-                    if hour == 1 { #expect(try await !world.hasWaitingDoubts(), "what was judged is not kept") }
+                    if hour == 1 { #expect(try await !world.hasPendingSuspicions(), "what was judged is not kept") }
                 }
             }
             #expect(try await world.number("SELECT count(*) FROM registrations WHERE state = 2") == 40)
@@ -237,16 +237,16 @@ struct SuspicionTests {
     @Test("of a small app is confirmed once a sample was heard and the token doubted again")
     func smallApp() async throws {
         try await withStores { world in
-            let id = try await world.doubt(answered: 1)
+            let id = try await world.suspicion(answered: 1)
             for hour in Int64(1)...24 {
                 #expect(try await world.confirm(at: hour * 3_600) == 0)
                 _ = try await world.apply([], answered: 10, at: dawn + .seconds(hour * 3_600))
             }
             #expect(try await world.confirm(at: 90_000) == 0, "it may have been one bad moment")
-            try await world.doubtAll([id], answered: 1, suspected: 1, at: dawn + .seconds(90_000))
+            try await world.suspectAll([id], answered: 1, suspected: 1, at: dawn + .seconds(90_000))
             #expect(try await world.confirm(at: 90_060) == 1)
             #expect(try await world.device("i1").state == .retired)
-            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await !world.hasPendingSuspicions())
             #expect(try await world.feed().map(\.verdict) == [.suspected, .retired])
         }
     }
@@ -254,11 +254,11 @@ struct SuspicionTests {
     @Test("that was judged and not borne out is forgotten, and the next one opens a window of its own")
     func nextWindow() async throws {
         try await withStores { world in
-            let id = try await world.doubt(answered: 1_000, suspected: 500)
+            let id = try await world.suspicion(answered: 1_000, suspected: 500)
             #expect(try await world.confirm(at: 3_600) == 0)
-            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await !world.hasPendingSuspicions())
             #expect(try await world.device("i1").state == .suspected)
-            try await world.doubtAll([id], answered: 1_000, suspected: 1, at: dawn + .seconds(50_000))
+            try await world.suspectAll([id], answered: 1_000, suspected: 1, at: dawn + .seconds(50_000))
             #expect(try await world.confirm(at: 53_599) == 0)
             #expect(try await world.confirm(at: 53_600) == 1)
             #expect(try await world.feed().map(\.verdict) == [.suspected, .retired])
@@ -268,35 +268,35 @@ struct SuspicionTests {
     @Test("that nothing came after in a week is forgotten, and its token stays suspected")
     func week() async throws {
         try await withStores { world in
-            _ = try await world.doubt(answered: 1)
+            _ = try await world.suspicion(answered: 1)
             let week: Int64 = 7 * 86_400
             for second in [3_600, week - 60, week - 1] {
                 #expect(try await world.confirm(at: second) == 0)
-                #expect(try await world.hasWaitingDoubts())
+                #expect(try await world.hasPendingSuspicions())
             }
             #expect(try await world.confirm(at: week + 60) == 0)
-            #expect(try await !world.hasWaitingDoubts())
+            #expect(try await !world.hasPendingSuspicions())
             #expect(try await world.device("i1").state == .suspected)
         }
     }
 
     @Test("that waits for its turn is looked at by nobody")
-    func inTurn() async throws {
+    func inOrder() async throws {
         try await withStores { world in
-            _ = try await world.doubt(answered: 1)
-            var looks: [Int] = []
+            _ = try await world.suspicion(answered: 1)
+            var due: [Int] = []
             for second in [Int64(0), 1, 3_599, 3_600, 3_601, 3_659, 3_660] {
                 let now = dawn + .seconds(second)
-                looks.append(try await world.stores.parcels.confirmSuspicions(rule, now: now).judged)
+                due.append(try await world.stores.parcels.confirmSuspicions(rule, now: now).judged)
             }
-            #expect(looks == [1, 0, 0, 1, 0, 0, 1])
+            #expect(due == [1, 0, 0, 1, 0, 0, 1])
         }
     }
 
     @Test("falls when the token works, and the feed says so")
     func cleared() async throws {
         try await withStores { world in
-            let id = try await world.doubt(answered: 1_000)
+            let id = try await world.suspicion(answered: 1_000)
             let cleared = try await world.apply([try await world.verdict(.cleared, on: id)])
             #expect(cleared == VerdictReport(retired: 0, suspected: 0, cleared: 1))
             #expect(try await world.device("i1").state == .active)
@@ -308,11 +308,12 @@ struct SuspicionTests {
     @Test("falls when the device registers again, and an older doubt can't raise it anew")
     func registeredAgain() async throws {
         try await withStores { world in
-            let id = try await world.doubt(answered: 1_000)
+            let id = try await world.suspicion(answered: 1_000)
             try await world.register(1...1, at: dawn + .seconds(10))
             #expect(try await world.confirm(at: 9_999) == 0)
-            let doubt = try await world.verdict(.suspected(reason: "BadDeviceToken"), on: id, asOf: dawn + .seconds(9))
-            #expect(try await world.apply([doubt]) == none)
+            let suspicion = try await world.verdict(
+                .suspected(reason: "BadDeviceToken"), on: id, asOf: dawn + .seconds(9))
+            #expect(try await world.apply([suspicion]) == none)
             #expect(try await world.device("i1").state == .active)
         }
     }

@@ -27,14 +27,14 @@ package enum RunEvidence {
     package static func keep(logsBelow path: String, fileID: String = #fileID) {
         guard let folder else { return }
         let place = URL(filePath: path)
-        let told = folder.appending(path: "told")
-        try? FileManager.default.createDirectory(at: told, withIntermediateDirectories: true)
+        let reported = folder.appending(path: "told")
+        try? FileManager.default.createDirectory(at: reported, withIntermediateDirectories: true)
         for name in names(in: place) {
             let inside = place.appending(path: name)
             for log in [inside] + (name == "postgres" ? [] : names(in: inside).map { inside.appending(path: $0) })
             where log.pathExtension == "log" {
                 let kept = "\(suite(of: fileID))-\(UUID().uuidString.prefix(8))-\(log.lastPathComponent)"
-                try? FileManager.default.moveItem(at: log, to: told.appending(path: kept))
+                try? FileManager.default.moveItem(at: log, to: reported.appending(path: kept))
             }
         }
     }

@@ -29,11 +29,11 @@ struct Conversation {
     func carry(from: TLSSession, to: TLSSession) throws {
         var wire: [UInt8] = []
         from.takeCiphertext(into: &wire)
-        var rest = wire[...]
-        while !rest.isEmpty {
-            let part = rest.prefix(chunk)
+        var remaining = wire[...]
+        while !remaining.isEmpty {
+            let part = remaining.prefix(chunk)
             try to.feed(part.span)
-            rest = rest.dropFirst(chunk)
+            remaining = remaining.dropFirst(chunk)
         }
     }
 
@@ -63,7 +63,7 @@ func readAll(_ session: TLSSession) throws -> [UInt8] {
 }
 
 /// An authority, a server named as Apple's, and a client that believes the authority.
-struct House {
+struct TLSFixture {
     let authority: CertificateAuthority
     let server: TLSIdentity
 

@@ -38,9 +38,9 @@ enum DERTree {
     /// nil: not DER from front to end.
     private static func elements(_ der: [UInt8]) -> [(tag: UInt8, contents: [UInt8])]? {
         var elements: [(tag: UInt8, contents: [UInt8])] = []
-        var rest = der[...]
-        while let tag = rest.first {
-            var header = rest.dropFirst()
+        var remaining = der[...]
+        while let tag = remaining.first {
+            var header = remaining.dropFirst()
             guard let first = header.popFirst() else { return nil }
             var length = Int(first)
             if first >= 0x80 {
@@ -51,7 +51,7 @@ enum DERTree {
             }
             guard header.count >= length else { return nil }
             elements.append((tag, Array(header.prefix(length))))
-            rest = header.dropFirst(length)
+            remaining = header.dropFirst(length)
         }
         return elements
     }

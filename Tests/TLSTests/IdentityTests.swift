@@ -34,7 +34,7 @@ struct IdentityTests {
         let cut = try #require(text.firstRange(of: "-----BEGIN EC PRIVATE KEY-----"))
         let certificate = Array(text[..<cut.lowerBound].utf8)
         let key = Array(text[cut.lowerBound...].utf8)
-        let other = try House().server.pem()
+        let other = try TLSFixture().server.pem()
         let otherText = String(decoding: other, as: UTF8.self)
         let otherCut = try #require(otherText.firstRange(of: "-----BEGIN PRIVATE KEY-----"))
         let otherKey = Array(otherText[otherCut.lowerBound...].utf8)

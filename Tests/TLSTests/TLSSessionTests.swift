@@ -6,8 +6,8 @@ import Testing
 struct TLSSessionTests {
     @Test("agrees on TLS 1.3 and h2, and carries bytes both ways")
     func plain() throws {
-        let house = try House()
-        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
         try conversation.settle()
         #expect(conversation.client.state == .open)
         #expect(conversation.server.state == .open)
@@ -23,8 +23,8 @@ struct TLSSessionTests {
 
     @Test("takes megabytes in one write and keeps their order", arguments: [1_000_003, 16_384, 1])
     func large(count: Int) throws {
-        let house = try House()
-        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
         try conversation.settle()
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         try conversation.client.write(bytes.span)
@@ -34,8 +34,8 @@ struct TLSSessionTests {
 
     @Test("survives a wire that delivers one byte at a time")
     func dripping() throws {
-        let house = try House()
-        var conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        var conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
         conversation.chunk = 1
         try conversation.settle()
         try conversation.client.write([1, 2, 3].span)
@@ -45,8 +45,8 @@ struct TLSSessionTests {
 
     @Test("ends politely, after what was said before")
     func ends() throws {
-        let house = try House()
-        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
         try conversation.settle()
         try conversation.server.write([9].span)
         conversation.server.close()
@@ -59,12 +59,12 @@ struct TLSSessionTests {
 
     @Test("accepts a client that offers no protocol, as Apple does, and refuses one that offers only others")
     func protocols() throws {
-        let house = try House()
-        let silent = try Conversation(house.clientContext(alpn: []), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        let silent = try Conversation(fixture.clientContext(alpn: []), .server(identity: fixture.server))
         try silent.settle()
         #expect(silent.client.state == .open)
         #expect(silent.server.alpn == nil)
-        let other = try Conversation(house.clientContext(alpn: ["http/1.1"]), .server(identity: house.server))
+        let other = try Conversation(fixture.clientContext(alpn: ["http/1.1"]), .server(identity: fixture.server))
         #expect(other.clientFailure() == .noSharedProtocol)
     }
 }
@@ -80,52 +80,52 @@ struct VerificationTests {
         "believes names and addresses that the certificate carries",
         arguments: ["api.push.apple.com", "127.0.0.1", "[::1]"])
     func good(name: String) throws {
-        let house = try House()
-        #expect(try failure(house.server, trusting: house.authority.pem, as: name) == nil)
+        let fixture = try TLSFixture()
+        #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == nil)
     }
 
     @Test("says that the names differ", arguments: ["api.sandbox.push.apple.com", "127.0.0.2", "push.apple.com"])
     func name(name: String) throws {
-        let house = try House()
-        #expect(try failure(house.server, trusting: house.authority.pem, as: name) == .verification(.nameMismatch))
+        let fixture = try TLSFixture()
+        #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == .verification(.nameMismatch))
     }
 
     @Test("says that it knows no issuer")
     func stranger() throws {
-        let house = try House()
+        let fixture = try TLSFixture()
         let other = try CertificateAuthority(validity: century)
         #expect(
-            try failure(house.server, trusting: other.pem, as: "api.push.apple.com") == .verification(.unknownIssuer))
+            try failure(fixture.server, trusting: other.pem, as: "api.push.apple.com") == .verification(.unknownIssuer))
     }
 
     @Test("says that the certificate stands for itself")
     func selfSigned() throws {
         let identity = try TLSIdentity(pem: Fixtures.selfSigned)
-        let house = try House()
+        let fixture = try TLSFixture()
         #expect(
-            try failure(identity, trusting: house.authority.pem, as: "com.example") == .verification(.selfSigned))
+            try failure(identity, trusting: fixture.authority.pem, as: "com.example") == .verification(.selfSigned))
     }
 
     @Test("says that the certificate has expired, or does not hold yet")
     func dates() throws {
-        let house = try House()
+        let fixture = try TLSFixture()
         let subject = CertificateSubject(commonName: "api.push.apple.com")
         let past = CertificateValidity(from: longAgo, until: longAgo + .seconds(86_400))
         let future = CertificateValidity(from: century.until + .seconds(-86_400), until: century.until)
-        let expired = try house.authority.issue(subject, names: ["api.push.apple.com"], validity: past)
-        let early = try house.authority.issue(subject, names: ["api.push.apple.com"], validity: future)
-        let trust = house.authority.pem
+        let expired = try fixture.authority.issue(subject, names: ["api.push.apple.com"], validity: past)
+        let early = try fixture.authority.issue(subject, names: ["api.push.apple.com"], validity: future)
+        let trust = fixture.authority.pem
         #expect(try failure(expired, trusting: trust, as: "api.push.apple.com") == .verification(.expired))
         #expect(try failure(early, trusting: trust, as: "api.push.apple.com") == .verification(.notYetValid))
     }
 
     @Test("does not believe the test authority by the system's roots")
     func systemRoots() throws {
-        let house = try House()
-        let conversation = try Conversation(.client(trust: .system()), .server(identity: house.server))
+        let fixture = try TLSFixture()
+        let conversation = try Conversation(.client(trust: .system()), .server(identity: fixture.server))
         #expect(conversation.clientFailure() != nil)
         let taught = try Conversation(
-            .client(trust: .system(and: house.authority.pem)), .server(identity: house.server))
+            .client(trust: .system(and: fixture.authority.pem)), .server(identity: fixture.server))
         #expect(taught.clientFailure() == nil)
     }
 
@@ -137,8 +137,8 @@ struct VerificationTests {
 
 @Suite("A server that asks for certificates")
 struct ClientCertificateTests {
-    private func apple(_ house: House) throws -> TLSIdentity {
-        try house.authority.issue(
+    private func apple(_ fixture: TLSFixture) throws -> TLSIdentity {
+        try fixture.authority.issue(
             CertificateSubject(
                 commonName: "Apple Push Services: com.example.app", userID: "com.example.app",
                 organizationalUnit: "TEAMID1234"),
@@ -147,11 +147,11 @@ struct ClientCertificateTests {
 
     @Test("reads the topic of the one that it is shown")
     func shown() throws {
-        let house = try House()
-        let identity = try apple(house)
+        let fixture = try TLSFixture()
+        let identity = try apple(fixture)
         let conversation = try Conversation(
-            house.clientContext(identity: identity),
-            .server(identity: house.server, clientCertificates: .requested))
+            fixture.clientContext(identity: identity),
+            .server(identity: fixture.server, clientCertificates: .requested))
         try conversation.settle()
         let certificate = try #require(conversation.server.peerCertificate)
         #expect(certificate.userID == "com.example.app")
@@ -162,32 +162,32 @@ struct ClientCertificateTests {
 
     @Test("lets in who shows none, or one of a stranger, where it only asks")
     func requested() throws {
-        let house = try House()
-        let stranger = try House()
+        let fixture = try TLSFixture()
+        let stranger = try TLSFixture()
         let none = try Conversation(
-            house.clientContext(), .server(identity: house.server, clientCertificates: .requested))
+            fixture.clientContext(), .server(identity: fixture.server, clientCertificates: .requested))
         try none.settle()
         #expect(none.server.peerCertificate == nil)
         let strange = try Conversation(
-            house.clientContext(identity: apple(stranger)),
-            .server(identity: house.server, clientCertificates: .requested))
+            fixture.clientContext(identity: apple(stranger)),
+            .server(identity: fixture.server, clientCertificates: .requested))
         try strange.settle()
         #expect(strange.server.peerCertificate?.userID == "com.example.app")
     }
 
     @Test("refuses both where it insists")
     func required() throws {
-        let house = try House()
-        let stranger = try House()
+        let fixture = try TLSFixture()
+        let stranger = try TLSFixture()
         let server = try TLSContext.server(
-            identity: house.server, clientCertificates: .required(.only(pem: house.authority.pem)))
-        #expect(try Conversation(house.clientContext(), server).clientFailure() == .alert(.certificateRequired))
-        let strange = try Conversation(house.clientContext(identity: apple(stranger)), server).clientFailure()
+            identity: fixture.server, clientCertificates: .required(.only(pem: fixture.authority.pem)))
+        #expect(try Conversation(fixture.clientContext(), server).clientFailure() == .alert(.certificateRequired))
+        let strange = try Conversation(fixture.clientContext(identity: apple(stranger)), server).clientFailure()
         guard case .alert = strange else {
             Issue.record("expected an alert, got \(String(describing: strange))")
             return
         }
-        #expect(try Conversation(house.clientContext(identity: apple(house)), server).clientFailure() == nil)
+        #expect(try Conversation(fixture.clientContext(identity: apple(fixture)), server).clientFailure() == nil)
     }
 }
 
@@ -195,19 +195,19 @@ struct ClientCertificateTests {
 struct TLSGarbageTests {
     @Test("says so")
     func http() throws {
-        let house = try House()
-        let client = try TLSSession(house.clientContext(), serverName: "api.push.apple.com")
+        let fixture = try TLSFixture()
+        let client = try TLSSession(fixture.clientContext(), serverName: "api.push.apple.com")
         try client.advance()
         #expect(throws: TLSError.self) { try client.feed(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8).span) }
-        let server = try TLSSession(.server(identity: house.server))
+        let server = try TLSSession(.server(identity: fixture.server))
         #expect(throws: TLSError.self) { try server.feed(Array("GET / HTTP/1.1\r\n\r\n".utf8).span) }
         #expect(server.state == .ended)
     }
 
     @Test("never traps on a conversation with a byte changed anywhere", arguments: 0..<300)
     func mutated(seed: Int) throws {
-        let house = try Self.house.get()
-        let conversation = try Conversation(house.clientContext(), .server(identity: house.server))
+        let fixture = try Self.fixture.get()
+        let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
         var chance = UInt64(seed) &* 0x9e37_79b9_7f4a_7c15 | 1
         func next(_ bound: Int) -> Int {
             chance ^= chance << 13
@@ -238,5 +238,5 @@ struct TLSGarbageTests {
         }
     }
 
-    private static let house = Result { try House() }
+    private static let fixture = Result { try TLSFixture() }
 }

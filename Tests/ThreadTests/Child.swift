@@ -4,7 +4,7 @@ import TestSupport
 
 /// A program that a test started: its lines, its end, and its end by our hand. Never outlives its owner.
 final class Child: Sendable {
-    private let told = Mutex<Ending?>(nil)
+    private let exitStatus = Mutex<ExitStatus?>(nil)
     private let process: Locked<Process>
     let name: String
     /// Where its standard error goes, for whoever reads a failure.
@@ -12,7 +12,7 @@ final class Child: Sendable {
     /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
     private let output: URL
 
-    enum Ending: Equatable {
+    enum ExitStatus: Equatable {
         case exited(Int32)
         case killed(signal: Int32)
     }
@@ -46,8 +46,8 @@ final class Child: Sendable {
     }
 
     var processID: Int32 { process.withLock { $0.processIdentifier } }
-    var ending: Ending? { told.withLock { $0 } }
-    var isAlive: Bool { ending == nil }
+    var terminalStatus: ExitStatus? { exitStatus.withLock { $0 } }
+    var isAlive: Bool { terminalStatus == nil }
     /// Whole ones only.
     var lines: [String] {
         let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
@@ -66,14 +66,15 @@ final class Child: Sendable {
         }
         guard let line = lines.first(where: { $0.hasPrefix(prefix) }) else {
             throw TookTooLong(
-                description: "\(name) ended (\(String(describing: ending))) without printing \(prefix)...; \(summary)")
+                description:
+                    "\(name) ended (\(String(describing: terminalStatus))) without printing \(prefix)...; \(summary)")
         }
         return line
     }
 
-    func end(within bound: Duration = .seconds(60)) async throws -> Ending {
+    func end(within bound: Duration = .seconds(60)) async throws -> ExitStatus {
         try await eventually("\(name) to end", within: bound) { !self.isAlive }
-        return ending ?? .exited(-1)
+        return terminalStatus ?? .exited(-1)
     }
 
     /// Waits for the very state of a stopped process, as the kernel tells it.
@@ -87,7 +88,7 @@ final class Child: Sendable {
     private var summary: String { "wrote to \(errorLog.path(percentEncoded: false))" }
     private func hasLine(_ prefix: String) -> Bool { lines.contains { $0.hasPrefix(prefix) } }
 
-    private func ended(_ ending: Ending) { told.withLock { $0 = ending } }
+    private func ended(_ terminalStatus: ExitStatus) { exitStatus.withLock { $0 = terminalStatus } }
 }
 
 /// Foundation's Process is no Sendable; only one of its methods at a time is called here.

@@ -14,7 +14,7 @@ struct FrozenTests {
     func frozenAt(step: Step) async throws {
         try await World.within(devices: Self.devices) { world in
             let sleeper = try await world.gateway(Fault(step: step, freezes: true))
-            try await world.furnish(through: sleeper)
+            try await world.fill(through: sleeper)
             // The sleeper may freeze before it answers: its client waits beside us.
             async let firstTry = Self.send(Client(body: Self.body, key: "first"), through: sleeper)
             try await sleeper.child.frozen()

@@ -26,7 +26,7 @@ struct KilledTests {
     func severalParcels(step: Step) async throws {
         try await World.within(devices: Self.devices, settings: ["PARCEL_MEMBERS": "10"]) { world in
             let kills = [Fault(step: step, time: 2), Fault(step: step)]
-            let outcome = try await ThreadOfKills(world: world, kills: kills).run()
+            let outcome = try await KillWorld(world: world, kills: kills).run()
             #expect(outcome.fired.first?.step == step, "the first kill came to pass")
             // While one parcel is at the step, the answers of others may not be settled.
             var evidence = outcome.evidence
@@ -42,7 +42,7 @@ struct KilledTests {
             .leaseCommitted, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted, .settleWritten,
         ]
         try await World.within(devices: Self.devices) { world in
-            let outcome = try await ThreadOfKills(world: world, kills: steps.map { Fault(step: $0) }).run()
+            let outcome = try await KillWorld(world: world, kills: steps.map { Fault(step: $0) }).run()
             #expect(outcome.fired.map(\.step) == steps, "each kill came to pass")
             #expect(Promises.breaches(in: outcome.evidence) == [])
         }
@@ -50,7 +50,7 @@ struct KilledTests {
 
     private func keepsItsPromises(_ kills: [Fault]) async throws {
         try await World.within(devices: Self.devices) { world in
-            let outcome = try await ThreadOfKills(world: world, kills: kills).run()
+            let outcome = try await KillWorld(world: world, kills: kills).run()
             #expect(outcome.fired.first?.step == kills[0].step, "the first kill came to pass")
             #expect(Promises.breaches(in: outcome.evidence) == [])
         }

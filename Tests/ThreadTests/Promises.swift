@@ -43,11 +43,11 @@ struct Promises {
             }
         }
         if evidence.parcelsLeft != 0 { breaches.append("P2: \(evidence.parcelsLeft) parcels are left") }
-        let told = TerminalState.allCases.map { evidence.account.outcomes[$0.name] ?? 0 }
+        let reported = TerminalState.allCases.map { evidence.account.outcomes[$0.name] ?? 0 }
         let stored = evidence.messages.first { $0.id == evidence.account.id }?.outcomes
-        if told != stored || evidence.account.pending != 0 {
+        if reported != stored || evidence.account.pending != 0 {
             breaches.append(
-                "P2: the API tells \(told), pending \(evidence.account.pending); the row has \(stored ?? [])")
+                "P2: the API tells \(reported), pending \(evidence.account.pending); the row has \(stored ?? [])")
         }
         return breaches
     }
@@ -87,13 +87,13 @@ struct Promises {
                 guard let id = UniversalID(text: message.id) else { continue }
                 let name = PushIdentity.apnsID(message: MessageID(id), registration: RegistrationID(registration.id))
                     .text
-                let mine = pushes.filter { $0.id == name }
-                if mine.isEmpty || mine.count > 1 + evidence.repeatsAllowed {
+                let own = pushes.filter { $0.id == name }
+                if own.isEmpty || own.count > 1 + evidence.repeatsAllowed {
                     breaches.append(
-                        "P4: \(device.installation) got message \(message.id) \(mine.count) times, at most"
+                        "P4: \(device.installation) got message \(message.id) \(own.count) times, at most"
                             + " \(1 + evidence.repeatsAllowed) are excused")
                 }
-                if Set(mine.map(\.collapseID)).count > 1 || mine.contains(where: { ($0.collapseID ?? "").isEmpty }) {
+                if Set(own.map(\.collapseID)).count > 1 || own.contains(where: { ($0.collapseID ?? "").isEmpty }) {
                     breaches.append(
                         "P4: repetitions to \(device.installation) would be seen: their collapse ids differ")
                 }
@@ -124,9 +124,9 @@ struct Promises {
             if state != states[device.fate].map({ Int($0.rawValue) }) {
                 breaches.append("P5: \(device.installation) is in state \(state ?? 0)")
             }
-            let told = evidence.feedback.filter { $0.installation == device.installation }.map(\.verdict)
+            let reported = evidence.feedback.filter { $0.installation == device.installation }.map(\.verdict)
             let expected = verdicts[device.fate].map { [Int($0.rawValue)] } ?? []
-            if told != expected { breaches.append("P5: the feedback says \(told) of \(device.installation)") }
+            if reported != expected { breaches.append("P5: the feedback says \(reported) of \(device.installation)") }
         }
         return breaches
     }

@@ -11,7 +11,7 @@ struct StrangerTests {
     /// Streams that the peer resets, drops, or answers with nonsense, one at a time.
     private static let repeatsExcused = 6
     /// A loaded machine's peer may be slow; a dropped request has to be given up all the same.
-    private static let patience = ["LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "4"]
+    private static let timeout = ["LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "4"]
     /// What a lane has in the air when a connection breaks: all of the first two, which may have been opened side by
     /// side, then an eighth of what one lives for.
     private static let repeatsExcusedOfCutters = 2 * 96 + 4 * 12
@@ -24,10 +24,10 @@ struct StrangerTests {
             ["--one-stream-after", "40"], ["--max-streams", "1"], ["--delay-ms", "300"],
         ])
     func misbehaves(peer: [String]) async throws {
-        try await World.within(devices: Device.some(live: 280, dead: 19, bad: 1), peer: peer, settings: Self.patience) {
+        try await World.within(devices: Device.some(live: 280, dead: 19, bad: 1), peer: peer, settings: Self.timeout) {
             world in
             let gateway = try await world.gateway()
-            try await world.furnish(through: gateway)
+            try await world.fill(through: gateway)
             var client = Client(body: Self.body, key: "once")
             try await client.sendUntilAnswered(through: gateway)
             let account = try await client.finished(through: gateway)

@@ -38,7 +38,7 @@ final class World: Sendable {
             do {
                 defer { RunEvidence.keep(logsBelow: world.folder.path(percentEncoded: false)) }
                 try await body(world)
-                let secrets = try world.toldSecrets()
+                let secrets = try world.leakedSecrets()
                 #expect(secrets == [], "the gateways' logs tell nobody's secrets")
                 outcome = .success(())
             } catch {
@@ -103,7 +103,7 @@ final class World: Sendable {
     func gatewayOrItsEnd(_ fault: Fault) async throws -> Gateway? {
         let child = try start(fault)
         do { return try await ready(child) } catch {
-            if child.ending == .killed(signal: SIGKILL) { return nil }
+            if child.terminalStatus == .killed(signal: SIGKILL) { return nil }
             throw error
         }
     }
@@ -125,7 +125,7 @@ final class World: Sendable {
     }
 
     /// The app, its credential and its devices, over HTTP.
-    func furnish(through gateway: Gateway) async throws {
+    func fill(through gateway: Gateway) async throws {
         _ = try await gateway.caller.expect(201, "POST", "/v1/apps", #"{"slug": "\#(Self.app)", "name": "Garden"}"#)
         let p8 = String(decoding: try signingKey.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
         _ = try await gateway.caller.expect(
@@ -144,7 +144,7 @@ final class World: Sendable {
 
     /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log, at the level `debug`.
     /// Empty.
-    private func toldSecrets() throws -> [String] {
+    private func leakedSecrets() throws -> [String] {
         let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "log" && $0.lastPathComponent.hasPrefix("carillon") }

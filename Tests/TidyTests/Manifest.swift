@@ -64,16 +64,16 @@ enum Project {
     static func manifest() throws -> Manifest { Manifest(text: try text("Package.swift")) }
 
     /// Every Swift file of the rooms and of the tests, sorted by path. Read once.
-    static func files() throws -> [HouseFile] { try readFiles.get() }
+    static func files() throws -> [SourceFile] { try readFiles.get() }
 
     private static let readFiles = Result {
         try ["Sources", "Tests", "migrations"].flatMap { try swiftFiles(under: $0) }.sorted().map { path in
-            HouseFile(SourceText(path: path, text: try text(path)), room: room(of: path))
+            SourceFile(SourceText(path: path, text: try text(path)), moduleRule: moduleRule(of: path))
         }
     }
 
-    static func room(of path: String) -> Room? {
-        House.rooms.first { path.hasPrefix($0.folder + "/") }
+    static func moduleRule(of path: String) -> ModuleRule? {
+        Layering.moduleRules.first { path.hasPrefix($0.folder + "/") }
     }
 
     private static func swiftFiles(under folder: String) throws -> [String] {

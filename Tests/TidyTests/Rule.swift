@@ -1,13 +1,13 @@
 /// One Swift file of the project and the room that it belongs to.
-struct HouseFile {
+struct SourceFile {
     let source: SourceText
     /// A row of the table; tests have none.
-    let room: Room?
+    let moduleRule: ModuleRule?
     let tokens: [Token]
 
-    init(_ source: SourceText, room: Room?) {
+    init(_ source: SourceText, moduleRule: ModuleRule?) {
         self.source = source
-        self.room = room
+        self.moduleRule = moduleRule
         tokens = source.tokens
     }
 
@@ -28,21 +28,21 @@ struct Finding: Equatable, CustomStringConvertible {
 /// Something that the house asks of every file.
 struct Rule: Sendable {
     let name: String
-    let judge: @Sendable (HouseFile) -> [Finding]
+    let judge: @Sendable (SourceFile) -> [Finding]
 
-    init(_ name: String, _ judge: @escaping @Sendable (HouseFile) -> [Finding]) {
+    init(_ name: String, _ judge: @escaping @Sendable (SourceFile) -> [Finding]) {
         self.name = name
         self.judge = judge
     }
 
     static let all: [Rule] = [
         .importsGoDown, .foundationHasItsRooms, .noOldTests, .unsafeStaysInTheBasement, .uncheckedIsProven, .noTraps,
-        .printingHasOnePlace, .pureFloorsAreDeterministic, .pureFloorsKeepOrder, .filesAreShort, .functionsAreShort,
+        .printingHasOnePlace, .pureLayersAreDeterministic, .pureLayersKeepOrder, .filesAreShort, .functionsAreShort,
         .nothingIsUnfinished,
     ]
 }
 
-extension HouseFile {
+extension SourceFile {
     func finding(_ token: Token, _ complaint: String) -> Finding {
         Finding(path: source.path, line: token.line + 1, complaint: complaint)
     }

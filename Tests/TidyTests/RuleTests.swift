@@ -1,14 +1,19 @@
 import Testing
 
 /// A file as if it lay in the room; what the rule says of it, without the path.
-private func verdicts(_ rule: Rule, _ text: String, in room: String, file: String = "Sample.swift") throws -> [String] {
-    let room = try #require(House.room(room))
-    let path = "\(room.folder)/\(file)"
-    return rule.judge(HouseFile(SourceText(path: path, text: text), room: room)).map { "\($0.line): \($0.complaint)" }
+private func verdicts(_ rule: Rule, _ text: String, in moduleRule: String, file: String = "Sample.swift") throws
+    -> [String]
+{
+    let moduleRule = try #require(Layering.moduleRule(moduleRule))
+    let path = "\(moduleRule.folder)/\(file)"
+    return rule.judge(SourceFile(SourceText(path: path, text: text), moduleRule: moduleRule)).map {
+        "\($0.line): \($0.complaint)"
+    }
 }
 
 private func verdictsInTests(_ rule: Rule, _ text: String) -> [String] {
-    rule.judge(HouseFile(SourceText(path: "Tests/SampleTests/Sample.swift", text: text), room: nil)).map(\.complaint)
+    rule.judge(SourceFile(SourceText(path: "Tests/SampleTests/Sample.swift", text: text), moduleRule: nil)).map(
+        \.complaint)
 }
 
 @Suite("The rules of the house, shown a file that breaks them,")
@@ -100,14 +105,14 @@ struct RuleTests {
             "let now = time(nil)", "var hasher = Hasher()", "Task { }",
         ])
     func impure(sample: String) throws {
-        #expect(try verdicts(.pureFloorsAreDeterministic, sample, in: "DeliveryRules").count == 1)
-        #expect(try verdicts(.pureFloorsAreDeterministic, sample, in: "Store").isEmpty)
+        #expect(try verdicts(.pureLayersAreDeterministic, sample, in: "DeliveryRules").count == 1)
+        #expect(try verdicts(.pureLayersAreDeterministic, sample, in: "Store").isEmpty)
     }
 
     @Test("let a pure floor have words like time and random for things of its own")
     func pureWords() throws {
         let text = "let time = instant\nfunc make(random: UInt64) {}\n"
-        #expect(try verdicts(.pureFloorsAreDeterministic, text, in: "Encodings").isEmpty)
+        #expect(try verdicts(.pureLayersAreDeterministic, text, in: "Encodings").isEmpty)
     }
 
     @Test(
@@ -117,9 +122,9 @@ struct RuleTests {
             "Dictionary(grouping: list)", "func f(_ x: [[Int]: (Int, Int)]) {}",
         ])
     func unordered(sample: String) throws {
-        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "JSON").count == 1)
-        #expect(try verdicts(.pureFloorsKeepOrder, sample + "  // lookup only\n", in: "JSON").isEmpty)
-        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "Delivery").isEmpty)
+        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "JSON").count == 1)
+        #expect(try verdicts(.pureLayersKeepOrder, sample + "  // lookup only\n", in: "JSON").isEmpty)
+        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "Delivery").isEmpty)
     }
 
     @Test(
@@ -129,7 +134,7 @@ struct RuleTests {
             "let calls = [f(a: 1), g { (b: Int) in b }]", "let f = { [weak self] (a: Int) in a }",
         ])
     func ordered(sample: String) throws {
-        #expect(try verdicts(.pureFloorsKeepOrder, sample + "\n", in: "JSON").isEmpty)
+        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "JSON").isEmpty)
     }
 
     @Test("see files and functions that are too long")

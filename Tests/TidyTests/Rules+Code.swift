@@ -13,8 +13,8 @@ extension Rule {
     }
 
     /// Their time and chance are handed in, so that a seed replays.
-    static let pureFloorsAreDeterministic = Rule("pure floors know neither clock nor chance nor sockets") { file in
-        guard let room = file.room, room.floor.isPure else { return [] }
+    static let pureLayersAreDeterministic = Rule("pure floors know neither clock nor chance nor sockets") { file in
+        guard let moduleRule = file.moduleRule, moduleRule.layer.isPure else { return [] }
         let forbidden: Set<String> = [
             "ContinuousClock", "SuspendingClock", "Date", "Clock", "Clocks", "clock_gettime", "time", "gettimeofday",
             "SystemRandomNumberGenerator", "RandomNumberGenerator", "Entropy", "random", "shuffled", "shuffle",
@@ -36,8 +36,8 @@ extension Rule {
 
     /// Sets and dictionaries come out in another order in every process. Whether one is iterated can't be told
     /// without its type; so they are not used at all, save where a line says that they are only looked up in.
-    static let pureFloorsKeepOrder = Rule("pure floors use no Set and no Dictionary") { file in
-        guard let room = file.room, room.floor.isPure else { return [] }
+    static let pureLayersKeepOrder = Rule("pure floors use no Set and no Dictionary") { file in
+        guard let moduleRule = file.moduleRule, moduleRule.layer.isPure else { return [] }
         return file.findings { token, place in
             let isType = token.text == "Set" || token.text == "Dictionary"
             guard isType || file.opensDictionary(at: place) else { return nil }
@@ -61,7 +61,7 @@ extension Rule {
     }
 }
 
-extension HouseFile {
+extension SourceFile {
     /// `[Key: Value]`, `[:]` or `[key: value]`; not a subscript with a label, not an array with `a ? b : c`.
     fileprivate func opensDictionary(at place: Int) -> Bool {
         guard tokens[place].text == "[" else { return false }

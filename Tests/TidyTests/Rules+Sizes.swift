@@ -16,7 +16,7 @@ extension Rule {
     }
 }
 
-extension HouseFile {
+extension SourceFile {
     /// From the word that declares it to the closing brace, nested ones too. Requirements of protocols have no body.
     fileprivate var functionBodies: [(start: Int, end: Int)] {
         tokens.indices.compactMap { place in

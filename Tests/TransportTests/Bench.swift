@@ -17,12 +17,12 @@ final class Sink: AnswerSink {
     }
     private let state = Mutex(State())
     /// What the owner of the batch does about an answer.
-    private let heed: @Sendable (Answer) -> Void
+    private let onAnswer: @Sendable (Answer) -> Void
 
-    init(heed: @escaping @Sendable (Answer) -> Void = { _ in }) { self.heed = heed }
+    init(onAnswer: @escaping @Sendable (Answer) -> Void = { _ in }) { self.onAnswer = onAnswer }
 
     func deliver(_ answers: AnswerBatch) {
-        for answer in answers.answers { heed(answer) }
+        for answer in answers.answers { onAnswer(answer) }
         let ready = state.withLock { state in
             for answer in answers.answers {
                 state.kinds[answer.tag, default: []].append(answer.kind)
@@ -182,7 +182,7 @@ final class Bench: Sendable {
     /// - Parameter padding: bytes that make each path longer.
     static func batch(
         _ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0, isUrgent: Bool = false,
-        tellsWhenSent: Bool = false
+        reportsWhenSent: Bool = false
     ) -> PushBatch {
         let end = String(repeating: "~", count: padding)
         var bytes: [UInt8] = []
@@ -202,7 +202,7 @@ final class Bench: Sendable {
             idHeader: Array("apns-id".utf8),
             sharedFields: fields.map { .init(name: Array($0.utf8), value: Array($1.utf8), isIndexed: true) },
             bytes: bytes, requests: requests, noStreamAfter: noStreamAfter, isUrgent: isUrgent,
-            tellsWhenSent: tellsWhenSent)
+            reportsWhenSent: reportsWhenSent)
     }
 }
 

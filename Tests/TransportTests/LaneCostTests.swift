@@ -53,7 +53,7 @@ private final class CountingSink: AnswerSink {
 
     private let state: Mutex<[Mark]>
     private let count: Int
-    private let ending: AsyncStream<Void>
+    private let terminalStatus: AsyncStream<Void>
     private let isOver: AsyncStream<Void>.Continuation
 
     init(until count: Int) {
@@ -61,7 +61,7 @@ private final class CountingSink: AnswerSink {
         var marks: [Mark] = []
         marks.reserveCapacity(count)
         state = Mutex(marks)
-        (ending, isOver) = AsyncStream.makeStream()
+        (terminalStatus, isOver) = AsyncStream.makeStream()
     }
 
     func deliver(_ answers: AnswerBatch) {
@@ -74,7 +74,7 @@ private final class CountingSink: AnswerSink {
     }
 
     func marks() async -> [Mark] {
-        for await _ in ending {}
+        for await _ in terminalStatus {}
         return state.withLock { $0 }
     }
 }

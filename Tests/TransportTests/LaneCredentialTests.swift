@@ -108,10 +108,10 @@ struct LaneRetireTests {
 @Suite("A lane whose provider token is refused in an answer", .timeLimit(.minutes(5)))
 struct LaneRefusedTokenTests {
     /// Refuses every push until it is mended.
-    private func peer(_ mended: SharedFlag) async throws -> Peer {
+    private func peer(_ repaired: SharedFlag) async throws -> Peer {
         var script = PeerScript()
         let body = Array(#"{"reason":"InvalidProviderToken"}"#.utf8)
-        script.onRequest = { _ in [mended.value ? .respond(status: 200) : .respond(status: 403, body: body)] }
+        script.onRequest = { _ in [repaired.value ? .respond(status: 200) : .respond(status: 403, body: body)] }
         return try await Peer(script)
     }
 
@@ -120,15 +120,15 @@ struct LaneRefusedTokenTests {
         let lane = bench.lane
         return Sink { answer in
             if answer.kind.status == 403 {
-                lane.refuseCredential(reason: "InvalidProviderToken", heardOn: answer.origin?.connection)
+                lane.refuseCredential(reason: "InvalidProviderToken", receivedOn: answer.origin?.connection)
             }
         }
     }
 
     @Test("hands back what waits at once, says so, and costs one request with each try until it is mended")
     func refused() async throws {
-        let mended = SharedFlag(false)
-        let peer = try await peer(mended)
+        let repaired = SharedFlag(false)
+        let peer = try await peer(repaired)
         let bench = try Bench(peer, authorization: Tokens(1)) { $0.provenAfter = .milliseconds(50) }
         let sink = sink(bench)
         bench.submit(0..<2_000, sink: sink)
@@ -152,7 +152,7 @@ struct LaneRefusedTokenTests {
             #expect(bench.observer.changes.count == 2 * Int(round) + 1)
             #expect(bench.observer.changes.last == false)
         }
-        mended.value = true
+        repaired.value = true
         bench.lane.retry()
         await bench.observer.wait { _, changes in changes.count == 6 }
         bench.submit(50_000..<50_500, ticket: 9, sink: sink)
@@ -187,8 +187,8 @@ struct LaneRefusedTokenTests {
 
     @Test("is known to who asks the lane on hearing of it, in order")
     func asked() async throws {
-        let mended = SharedFlag(false)
-        let peer = try await peer(mended)
+        let repaired = SharedFlag(false)
+        let peer = try await peer(repaired)
         let bench = try Bench(peer, authorization: Tokens(1)) { $0.provenAfter = .milliseconds(50) }
         let asking = bench.observer
         #expect(bench.lane.canSend, "before anything was tried")

@@ -135,11 +135,11 @@ struct LaneDeliveryTests {
     @Test("asks for its part of a quota that processes share, once a second, and sends by it")
     func sharedQuota() async throws {
         let peer = try await Peer()
-        let asks = Mutex<[QuotaAsk]>([])
-        let book = Mutex(QuotaBook())
+        let asks = Mutex<[QuotaRequest]>([])
+        let answerLedger = Mutex(QuotaLedger())
         let pace = ProviderPace(perMinute: 6_000) { ask in
             asks.withLock { $0.append(ask) }
-            return book.withLock {
+            return answerLedger.withLock {
                 $0.answer(ask, of: ProcessID(UniversalID(high: 0, low: 1)), now: Clocks.wallNow())
             }
         }
@@ -152,16 +152,16 @@ struct LaneDeliveryTests {
         let seconds = Int((Clocks.monotonicNow() - start).components.seconds)
         let answers = await bench.sink.answers(1_000)
         #expect(answers.count(of: .accepted) >= 40)
-        let said = asks.withLock { $0 }
-        #expect(said.first?.holds == QuotaPart.none)
-        #expect(said.dropFirst().contains { $0.holds == .whole })
-        #expect((2...seconds + 3).contains(said.count))
+        let input = asks.withLock { $0 }
+        #expect(input.first?.holds == QuotaPart.none)
+        #expect(input.dropFirst().contains { $0.holds == .whole })
+        #expect((2...seconds + 3).contains(input.count))
         await bench.finish()
         peer.stop()
     }
 
     @Test("lets a single push pass a broadcast that came before it")
-    func turns() async throws {
+    func alternates() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 10
         let peer = try await Peer(script)
@@ -266,7 +266,7 @@ struct LaneDeliveryTests {
         _ = await bench.sink.answers(100)
         await bench.lane.drain()
         await peer.log.wait { _, open in open == 0 }
-        #expect(peer.log.goodbyes == 1)
+        #expect(peer.log.goAways == 1)
         bench.submit(100..<110, ticket: 2)
         let answers = await bench.sink.answers(110)
         #expect(answers.count(of: .unsent(.withdrawn)) == 10)

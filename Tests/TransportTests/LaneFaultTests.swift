@@ -64,10 +64,10 @@ struct LaneGoAwayTests {
 
     @Test("blocks and tells why when the goodbye refuses the credential, and tries once when it is mended")
     func credential() async throws {
-        let mended = SharedFlag(false)
+        let repaired = SharedFlag(false)
         var script = PeerScript()
         script.onOpen = { _ in
-            mended.value ? [] : [.goAway(last: 0, debug: #"{"reason":"BadCertificateEnvironment"}"#)]
+            repaired.value ? [] : [.goAway(last: 0, debug: #"{"reason":"BadCertificateEnvironment"}"#)]
         }
         let peer = try await Peer(script)
         let bench = try Bench(peer)
@@ -82,7 +82,7 @@ struct LaneGoAwayTests {
         // Refused again: still the one block, and requests come back at once.
         bench.submit(10..<20, ticket: 2)
         #expect(await bench.sink.answers(20).count(of: .unsent(.tlsRefused)) == 20)
-        mended.value = true
+        repaired.value = true
         bench.lane.retry()
         await bench.observer.wait { _, changes in changes.last == true }
         bench.submit(20..<30, ticket: 3)

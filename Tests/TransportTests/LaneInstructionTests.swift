@@ -117,12 +117,12 @@ private final class SteppedSink: AnswerSink {
 
     private let state = Mutex(State())
     private let count: Int
-    private let ending: AsyncStream<Void>
+    private let terminalStatus: AsyncStream<Void>
     private let isOver: AsyncStream<Void>.Continuation
 
     init(until count: Int) {
         self.count = count
-        (ending, isOver) = AsyncStream.makeStream()
+        (terminalStatus, isOver) = AsyncStream.makeStream()
     }
 
     func begin() {
@@ -142,7 +142,7 @@ private final class SteppedSink: AnswerSink {
     }
 
     func instructions() async -> Int {
-        for await _ in ending {}
+        for await _ in terminalStatus {}
         return state.withLock { $0.instructions }
     }
 }

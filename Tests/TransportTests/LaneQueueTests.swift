@@ -18,11 +18,11 @@ private func batch(
 @Suite("A lane's queue")
 struct LaneQueueTests {
     private func tags(_ queue: inout LaneQueue) -> [Int32] {
-        queue.takeNews().flatMap { $0.answers.answers.map(\.tag) }
+        queue.takeChanges().flatMap { $0.answers.answers.map(\.tag) }
     }
 
     @Test("hands out each request once, batches in turns")
-    func turns() throws {
+    func alternates() throws {
         var queue = LaneQueue()
         queue.submit(batch(0..<3), BatchTicket(1), NoSink(), at(0))
         queue.submit(batch(10..<12), BatchTicket(2), NoSink(), at(0))
@@ -100,33 +100,33 @@ struct LaneQueueTests {
 
     @Test("tells that all of a batch have streams, once, without an answer or with some, where it was asked to")
     func sent() throws {
-        for (tells, answers) in [(true, false), (true, true), (false, true)] {
+        for (reports, answers) in [(true, false), (true, true), (false, true)] {
             var queue = LaneQueue()
-            let batch = Bench.batch(0..<3, noStreamAfter: at(100), tellsWhenSent: tells)
+            let batch = Bench.batch(0..<3, noStreamAfter: at(100), reportsWhenSent: reports)
             queue.submit(batch, BatchTicket(1), NoSink(), at(0))
             let run = try #require(queue.front)
             var flights: [Flight] = []
             for _ in 1...3 {
                 queue.noteSent(run)
-                #expect(queue.takeNews().isEmpty)
+                #expect(queue.takeChanges().isEmpty)
                 let taken = queue.take(run)
                 flights.append(try #require(taken))
             }
             if answers { queue.respond(flights[0], from: nil, status: 200) }
             queue.noteSent(run)
             queue.noteSent(run)
-            let news = queue.takeNews().map(\.answers)
-            #expect(news.map(\.isSent) == [tells])
+            let news = queue.takeChanges().map(\.answers)
+            #expect(news.map(\.isSent) == [reports])
             #expect(news.map(\.answers.count) == [answers ? 1 : 0])
             // One comes back, and leaves again.
             queue.giveBack(flights[2])
             let taken = queue.take(run)
             let last = try #require(taken)
             queue.noteSent(run)
-            #expect(queue.takeNews().isEmpty)
+            #expect(queue.takeChanges().isEmpty)
             if !answers { queue.respond(flights[0], from: nil, status: 200) }
             for flight in [flights[1], last] { queue.respond(flight, from: nil, status: 200) }
-            #expect(queue.takeNews().map(\.answers.answers.count) == [answers ? 2 : 3])
+            #expect(queue.takeChanges().map(\.answers.answers.count) == [answers ? 2 : 3])
             #expect(queue.unanswered == 0)
         }
     }
@@ -134,11 +134,11 @@ struct LaneQueueTests {
     @Test("tells that none of a batch waits where the rest of it was handed back")
     func sentOrBack() throws {
         var queue = LaneQueue()
-        queue.submit(Bench.batch(0..<3, noStreamAfter: at(100), tellsWhenSent: true), BatchTicket(1), NoSink(), at(0))
+        queue.submit(Bench.batch(0..<3, noStreamAfter: at(100), reportsWhenSent: true), BatchTicket(1), NoSink(), at(0))
         let run = try #require(queue.front)
         _ = queue.take(run)
         queue.withdraw(BatchTicket(1))
-        let news = queue.takeNews().map(\.answers)
+        let news = queue.takeChanges().map(\.answers)
         #expect(news.map(\.isSent) == [true] && news.map(\.answers.count) == [2])
     }
 
@@ -161,7 +161,7 @@ struct LaneQueueTests {
     }
 
     @Test("counts the patience for an unusable lane from the later of submission and loss")
-    func patience() {
+    func timeout() {
         var queue = LaneQueue()
         queue.submit(batch(0..<1), BatchTicket(1), NoSink(), at(0))
         queue.submit(batch(1..<2), BatchTicket(2), NoSink(), at(5_000))

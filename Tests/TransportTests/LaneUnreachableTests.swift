@@ -45,7 +45,7 @@ struct UnreachableLaneTests {
     }
 
     @Test("hands requests back within its time although it is not blocked yet")
-    func patience() async throws {
+    func timeout() async throws {
         var script = PeerScript()
         script.isMute = true
         let peer = try await Peer(script)
@@ -81,11 +81,11 @@ struct UnreachableLaneTests {
         let bench = try Bench([peer.address], trust: PeerWorld().trust())
         bench.submit(0..<10)
         #expect(await bench.sink.answers(10).count(of: .unsent(.tlsRefused)) == 10)
-        let words = bench.observer.events.compactMap { event in
+        let reasons = bench.observer.events.compactMap { event in
             if case .tlsRefused(let detail) = event { return detail }
             return nil
         }
-        #expect(words.first == "certificate not believed: unknown issuer")
+        #expect(reasons.first == "certificate not believed: unknown issuer")
         await bench.finish()
         peer.stop()
     }

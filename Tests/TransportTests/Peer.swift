@@ -125,7 +125,7 @@ final class PeerLog: Sendable {
         var paths: [String] = []
         var authorizations: [String] = []
         var topics: [String?] = []
-        var goodbyes = 0
+        var goAways = 0
         var waiters: [(condition: @Sendable (Int, Int) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
@@ -140,7 +140,7 @@ final class PeerLog: Sendable {
     var authorizations: [String] { state.withLock { $0.authorizations } }
     /// The user id of each connection's client certificate.
     var topics: [String?] { state.withLock { $0.topics } }
-    var goodbyes: Int { state.withLock { $0.goodbyes } }
+    var goAways: Int { state.withLock { $0.goAways } }
 
     func accepted() -> Int {
         change {
@@ -152,7 +152,7 @@ final class PeerLog: Sendable {
     }
     func closed() { change { $0.open -= 1 } }
     func secured(topic: String?) { change { $0.topics.append(topic) } }
-    func saidGoodbye() { change { $0.goodbyes += 1 } }
+    func sentGoAway() { change { $0.goAways += 1 } }
     func received(_ request: PeerRequest) {
         change {
             $0.requests[request.connection, default: 0] += 1

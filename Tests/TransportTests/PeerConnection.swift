@@ -85,7 +85,7 @@ final class PeerConnection: ReadinessHandler {
                     id: text("apns-id"), body: session.bytes(request.body))
                 log.received(seen)
                 for act in script.onRequest(seen) { try perform(act, streamID: request.streamID) }
-            case .goAway: log.saidGoodbye()
+            case .goAway: log.sentGoAway()
             case .pingAnswered(Self.lastingPing):
                 let (acts, streamID) = afterPing
                 afterPing = ([], 0)
@@ -144,8 +144,8 @@ final class PeerConnection: ReadinessHandler {
         }
         tls?.takeCiphertext(into: &unsent)
         while !unsent.isEmpty {
-            let rest = unsent
-            let count = try socket.write(rest.span)
+            let remaining = unsent
+            let count = try socket.write(remaining.span)
             if count == 0 { break }
             unsent.removeFirst(count)
         }

@@ -13,19 +13,19 @@ private final class TestProxy: Sendable {
     init(to peer: SocketAddress, answer: String) async throws {
         let loop = try ReactorLoop(name: "proxy")
         self.loop = loop
-        let heard = Heard()
+        let received = ReceivedEvents()
         (address, acceptor) = try await run(on: loop) {
             let listening = try ListeningSocket(binding: .init(loopbackPort: 0))
             let acceptor = try Acceptor(listening, on: loop) { socket in
-                do { try ProxyConnection(loop, socket, peer, answer, heard).start() } catch { socket.close() }
+                do { try ProxyConnection(loop, socket, peer, answer, received).start() } catch { socket.close() }
             }
             return (listening.address, LoopBound(acceptor))
         }
-        self.heard = heard
+        self.received = received
     }
 
-    private let heard: Heard
-    var requests: [String] { heard.requests.withLock { $0 } }
+    private let received: ReceivedEvents
+    var requests: [String] { received.requests.withLock { $0 } }
 
     func stop() {
         loop.perform { [acceptor] in acceptor.value?.close() }
@@ -33,7 +33,7 @@ private final class TestProxy: Sendable {
     }
 }
 
-private final class Heard: Sendable {
+private final class ReceivedEvents: Sendable {
     let requests = Mutex<[String]>([])
 }
 
@@ -43,18 +43,20 @@ private final class ProxyConnection: ReadinessHandler {
     private let client: StreamSocket
     private let peerAddress: SocketAddress
     private let answer: String
-    private let heard: Heard
+    private let received: ReceivedEvents
     private var head: [UInt8] = []
     private var peer: StreamSocket?
     private var toPeer: [UInt8] = []
     private var toClient: [UInt8] = []
 
-    init(_ loop: ReactorLoop, _ client: StreamSocket, _ peer: SocketAddress, _ answer: String, _ heard: Heard) {
+    init(
+        _ loop: ReactorLoop, _ client: StreamSocket, _ peer: SocketAddress, _ answer: String, _ received: ReceivedEvents
+    ) {
         self.loop = loop
         self.client = client
         peerAddress = peer
         self.answer = answer
-        self.heard = heard
+        self.received = received
     }
 
     func start() throws { try loop.watch(client.descriptor, .read, self) }
@@ -78,7 +80,7 @@ private final class ProxyConnection: ReadinessHandler {
     private func takeHead(_ bytes: ArraySlice<UInt8>) throws {
         head += bytes
         guard head.suffix(4) == [13, 10, 13, 10] else { return }
-        heard.requests.withLock { $0.append(String(decoding: head, as: UTF8.self)) }
+        received.requests.withLock { $0.append(String(decoding: head, as: UTF8.self)) }
         toClient += answer.utf8
         let peer = try StreamSocket.connect(to: peerAddress)
         self.peer = peer
@@ -87,9 +89,9 @@ private final class ProxyConnection: ReadinessHandler {
 
     private func push(_ bytes: inout [UInt8], to socket: StreamSocket?) throws {
         guard let socket, !bytes.isEmpty else { return }
-        let rest = bytes
+        let remaining = bytes
         do {
-            bytes.removeFirst(try socket.write(rest.span))
+            bytes.removeFirst(try socket.write(remaining.span))
         } catch ReactorError.system(_, let failure) where failure.description.contains("not connected") { return }
     }
 
@@ -151,8 +153,8 @@ struct ProxyTunnelTests {
 
     @Test("is read piece by piece, and what follows it is not lost")
     func pieces() {
-        #expect(take(["HTTP/1.1 200 OK\r\n", "\r\n"]) == .open(rest: []))
-        #expect(take(["HTTP/1.0 200 OK\r\nVia: x\r\n\r", "\nrest"]) == .open(rest: Array("rest".utf8)))
+        #expect(take(["HTTP/1.1 200 OK\r\n", "\r\n"]) == .open(remaining: []))
+        #expect(take(["HTTP/1.0 200 OK\r\nVia: x\r\n\r", "\nrest"]) == .open(remaining: Array("rest".utf8)))
         #expect(take(["HTTP/1.1 200 OK\r\n"]) == .needsMore)
     }
 

@@ -44,12 +44,12 @@ extension BenchWorld {
 enum ReferenceDatabase {
     static let name = "bench_reference"
     /// What is made or dropped may wait for a checkpoint, and for gigabytes to be removed.
-    private static let patience: Duration = .seconds(3_600)
+    private static let timeout: Duration = .seconds(3_600)
 
     /// Empty at the body's start, and dropped at its end, however that ends.
     static func within<Answer>(_ world: BenchWorld, _ body: () async throws -> Answer) async throws -> Answer {
-        try await world.withDatabase(statementTime: patience) { pool in
-            try await pool.script("CREATE DATABASE \(name)", deadline: patience)
+        try await world.withDatabase(statementTime: timeout) { pool in
+            try await pool.script("CREATE DATABASE \(name)", deadline: timeout)
         }
         let outcome: Result<Answer, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
@@ -62,9 +62,9 @@ enum ReferenceDatabase {
 
     /// Also one that a killed measurement left behind. Nothing happens where there is none.
     static func drop(of world: BenchWorld) async throws {
-        try await world.withDatabase(statementTime: patience) { pool in
+        try await world.withDatabase(statementTime: timeout) { pool in
             // By force: the server may not have noticed yet that those who worked in it are gone.
-            try await pool.script("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", deadline: patience)
+            try await pool.script("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", deadline: timeout)
         }
     }
 }

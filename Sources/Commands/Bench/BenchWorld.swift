@@ -35,7 +35,7 @@ struct BenchWorld: Sendable {
         let child = try children.start("migrate", ["migrate"], try gateway.settings(ofDatabase: name), in: folder)
         let code = try await children.wait(for: child) { child.process.exitCode }
         guard code == 0 else {
-            throw CommandFault(.failed, "the tables of the database \(name) were not made: \(child.lastWords)")
+            throw CommandFault(.failed, "the tables of the database \(name) were not made: \(child.lastOutput)")
         }
     }
 
@@ -59,7 +59,7 @@ struct BenchWorld: Sendable {
     var memoryBytesMax: Int64 { ProcessUsage(of: gateway.process)?.memoryBytesMax ?? 0 }
 
     /// The app, and what the stand-ins believe; that of an earlier run is used again.
-    func furnish() async throws {
+    func fill() async throws {
         try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"], as: .app)
         for credential in try standIns.credentials() {
             try await client.send("POST", Self.app + "/credentials", credential, as: .list(of: .credential))

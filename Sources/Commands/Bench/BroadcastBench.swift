@@ -91,16 +91,16 @@ struct BroadcastBench: AsyncParsableCommand {
         }
     }
 
-    private enum Way {
+    private enum Mode {
         case rounds
-        case life(BroadcastWish)
+        case control(BroadcastControl)
         case audience(BroadcastAudience)
     }
 
-    private var way: Way {
-        if let pauseSeconds { return .life(.pause(.seconds(pauseSeconds))) }
-        if cancel { return .life(.cancel) }
-        if let rate { return .life(.rate(rate)) }
+    private var mode: Mode {
+        if let pauseSeconds { return .control(.pause(.seconds(pauseSeconds))) }
+        if cancel { return .control(.cancel) }
+        if let rate { return .control(.rate(rate)) }
         if let filter { return .audience(.filter(filter)) }
         if let tag { return .audience(.tag(tag)) }
         if let localHour { return .audience(.localHour(.seconds(localHour))) }
@@ -110,17 +110,18 @@ struct BroadcastBench: AsyncParsableCommand {
     func run() async throws {
         try await options.run(standIns: ["--sink", "--open-streams"], data: BenchWorld.data(of: devices)) { world in
             let reference = try ReferenceSender(world.folder, sink: world.standIns, requests: devices)
-            let garden = BroadcastGarden(world: world, devices: devices, hasValues: values)
-            try await garden.furnish()
-            switch way {
-            case .rounds: try await measure(garden, reference)
-            case .life(let wish):
-                let figures = try await BroadcastLife(garden: garden, rate: rate, wish: wish).measure(reference)
-                if options.json { sayJSON(figures.json) } else { figures.say() }
-                try complain(of: figures.life.faults)
+            let fixture = BroadcastFixture(world: world, devices: devices, hasValues: values)
+            try await fixture.fill()
+            switch mode {
+            case .rounds: try await measure(fixture, reference)
+            case .control(let control):
+                let figures = try await BroadcastControlBench(fixture: fixture, rate: rate, control: control).measure(
+                    reference)
+                if options.json { writeJSON(figures.json) } else { figures.write() }
+                try complain(of: figures.control.faults)
             case .audience(let audience):
-                let figures = try await BroadcastReach(garden: garden, audience: audience).measure(reference)
-                if options.json { sayJSON(figures.json) } else { figures.say() }
+                let figures = try await BroadcastReach(fixture: fixture, audience: audience).measure(reference)
+                if options.json { writeJSON(figures.json) } else { figures.write() }
                 try complain(of: figures.reach.faults)
             }
         }
@@ -131,29 +132,29 @@ struct BroadcastBench: AsyncParsableCommand {
         throw CommandFault(.failed, faults.map(\.sentence).joined(separator: "; "))
     }
 
-    private func measure(_ garden: BroadcastGarden, _ reference: ReferenceSender) async throws {
+    private func measure(_ fixture: BroadcastFixture, _ reference: ReferenceSender) async throws {
         // Opens connections, prepares statements, and makes room on the badges' pages.
-        _ = try await garden.broadcast()
+        _ = try await fixture.broadcast()
         var figures = BroadcastFigures(devices: devices)
         var progress = Progress("broadcasts")
         let rounds = rounds ?? Self.roundsDefault
         for round in 1...rounds {
-            let ours = try await garden.broadcast()
-            figures.add(ours, late: try await lateBroadcast(garden), try reference.run(devices))
+            let ours = try await fixture.broadcast()
+            figures.add(ours, late: try await lateBroadcast(fixture), try reference.run(devices))
             progress.show(Int64(round), of: Int64(rounds), "each beside h2load")
         }
         progress.end()
-        figures.memoryBytesMax = garden.world.memoryBytesMax
-        if options.json { sayJSON(figures.json) } else { figures.say(answerMs: answerMs) }
+        figures.memoryBytesMax = fixture.world.memoryBytesMax
+        if options.json { writeJSON(figures.json) } else { figures.write(answerMs: answerMs) }
         try complain(of: figures.faults)
     }
 
     /// nil where it is not asked for.
-    private func lateBroadcast(_ garden: BroadcastGarden) async throws -> BroadcastGarden.Broadcast? {
+    private func lateBroadcast(_ fixture: BroadcastFixture) async throws -> BroadcastFixture.Broadcast? {
         guard let answerMs else { return nil }
-        try await garden.world.standIns.answerLate(by: answerMs)
-        let late = try await garden.broadcast()
-        try await garden.world.standIns.answerLate(by: 0)
+        try await fixture.world.standIns.answerLate(by: answerMs)
+        let late = try await fixture.broadcast()
+        try await fixture.world.standIns.answerLate(by: 0)
         return late
     }
 }

@@ -23,18 +23,18 @@ struct BroadcastCost {
         SinkLoad(ours: took.used.sink / took.time, reference: reference.sink / reference.time)
     }
 
-    func say() {
+    func write() {
         func shown(_ value: Double?) -> String { value.map { String(format: "%.2f", $0) } ?? "-" }
         var table = TextTable("", "PUSHES/S", "CPU S PER MILLION")
         table.add("carillon, with PostgreSQL", "", shown(perMillion(took.used.program)))
         table.add("  of these the gateway", "", shown(perMillion(took.used.gateway)))
         table.add("  of these PostgreSQL", "", shown(perMillion(took.used.database)))
         table.add("h2load", String(format: "%.0f", reference.perSecond), shown(referencePerMillion))
-        table.say()
-        Console.say(
+        table.write()
+        Console.write(
             "processor ratio \(shown(ratio)), what the programs do while nothing is sent included; a gateway's memory was "
                 + "at most \(memoryBytesMax >> 20) MiB")
-        sinkLoad.say()
+        sinkLoad.write()
     }
 
     var members: [JSONMember] {

@@ -11,7 +11,7 @@ package enum BroadcastFault: Equatable, Sendable {
     /// The mean of whole seconds, as a share of what was asked for.
     case rateMissed(share: Double)
     /// How many pushes were more than the rate allows until then, a second's worth let by, when that was most.
-    case rateRushed(Int64)
+    case rateExceeded(Int64)
     /// So many of the gateways had pushes out, and there were more.
     case gatewayIdle(sending: Int)
     /// It was over before it could be paused or cancelled.
@@ -41,7 +41,7 @@ package enum BroadcastFault: Equatable, Sendable {
         case .sinkDisagrees: "sink_disagrees"
         case .sentWhilePaused: "sent_while_paused"
         case .rateMissed(let share): share > 1 ? "rate_exceeded" : "rate_missed"
-        case .rateRushed: "rate_rushed"
+        case .rateExceeded: "rate_rushed"
         case .gatewayIdle: "gateway_idle"
         case .tooSoon: "too_soon"
         case .muchMemory: "much_memory"
@@ -58,7 +58,7 @@ package enum BroadcastFault: Equatable, Sendable {
         case .sentWhilePaused(let count): "\(count) pushes came while it was paused"
         case .rateMissed(let share):
             "the rate was not kept: the mean second had \(String(format: "%.3f", share)) of it"
-        case .rateRushed(let count): "\(count) pushes came before the rate allows them"
+        case .rateExceeded(let count): "\(count) pushes came before the rate allows them"
         case .gatewayIdle(let sending):
             "\(sending == 1 ? "only one" : "none") of the gateways was seen to send anything: take more devices"
         case .tooSoon: "it was over before it could be paused or cancelled: take more devices, or a --rate"

@@ -4,8 +4,8 @@ import JSON
 /// What several rounds gave; medians are shown.
 struct BroadcastFigures {
     private struct Round {
-        let ours: BroadcastGarden.Broadcast
-        let late: BroadcastGarden.Broadcast?
+        let ours: BroadcastFixture.Broadcast
+        let late: BroadcastFixture.Broadcast?
         let reference: ReferenceSender.Figures
     }
 
@@ -16,7 +16,7 @@ struct BroadcastFigures {
     init(devices: Int) { self.devices = devices }
 
     mutating func add(
-        _ ours: BroadcastGarden.Broadcast, late: BroadcastGarden.Broadcast?, _ reference: ReferenceSender.Figures
+        _ ours: BroadcastFixture.Broadcast, late: BroadcastFixture.Broadcast?, _ reference: ReferenceSender.Figures
     ) {
         rounds.append(Round(ours: ours, late: late, reference: reference))
     }
@@ -54,8 +54,8 @@ struct BroadcastFigures {
             reference: median { $0.reference.sink / $0.reference.time })
     }
 
-    func say(answerMs: Int?) {
-        Console.say("\(devices) devices, \(rounds.count) rounds, medians")
+    func write(answerMs: Int?) {
+        Console.write("\(devices) devices, \(rounds.count) rounds, medians")
         var table = TextTable("", "PUSHES/S", "CPU S PER MILLION")
         func seconds(_ value: Double) -> String { String(format: "%.2f", value) }
         table.add(
@@ -68,13 +68,13 @@ struct BroadcastFigures {
             table.add(
                 "carillon, answers \(answerMs) ms late", String(format: "%.0f", lateRate), seconds(lateProcessor))
         }
-        table.say()
-        if hasLate { Console.say("with late answers \(seconds(lateRatio)) of the rate without") }
-        Console.say(
+        table.write()
+        if hasLate { Console.write("with late answers \(seconds(lateRatio)) of the rate without") }
+        Console.write(
             "ratios: rate \(seconds(rateRatio)), processor \(seconds(processorRatio)); the gateway's memory was at most "
                 + "\(memoryBytesMax >> 20) MiB")
-        sinkLoad.say()
-        Console.say("the first push of a round came after \(String(format: "%.0f", firstMs)) ms at the latest")
+        sinkLoad.write()
+        Console.write("the first push of a round came after \(String(format: "%.0f", firstMs)) ms at the latest")
     }
 
     var json: JSONValue {

@@ -3,33 +3,33 @@ import JSON
 
 /// A broadcast to those whom a filter, a tag or a clock finds among all devices, each push of which is counted by the sink.
 struct BroadcastReach {
-    let garden: BroadcastGarden
+    let fixture: BroadcastFixture
     let audience: BroadcastAudience
     private static let place = "Europe/Berlin"
     /// After which what still waits for other clocks is cancelled, whoever has got it by then.
-    private static let patienceBehindHour: Duration = .seconds(600)
-    private static let look: Duration = .milliseconds(20)
-    private static let patience: Duration = .seconds(3_600)
+    private static let timeoutAfterHour: Duration = .seconds(600)
+    private static let pollEvery: Duration = .milliseconds(20)
+    private static let timeout: Duration = .seconds(3_600)
     private static let clock = ContinuousClock()
 
-    private var world: BenchWorld { garden.world }
+    private var world: BenchWorld { fixture.world }
 
     func measure(_ reference: ReferenceSender) async throws -> BroadcastReachReport {
         let meant = meant
-        try await garden.warmUp()
+        try await fixture.warmUp()
         let before = try world.used()
         let start = Self.clock.now
         let reach = try await perform(from: start, meant: meant)
         let took = BenchRun(time: Self.clock.now - start, used: try world.used() - before)
         let cost = BroadcastCost(
-            pushes: reach.received, took: took, reference: try reference.run(beside: garden.devices),
+            pushes: reach.received, took: took, reference: try reference.run(beside: fixture.devices),
             memoryBytesMax: world.memoryBytesMax)
         return BroadcastReachReport(reach: reach, cost: cost)
     }
 
     /// How many devices are to get it; nil: the filter alone knows.
     private var meant: Int64? {
-        let numbers = 1..<garden.devices + 1
+        let numbers = 1..<fixture.devices + 1
         return switch audience {
         case .filter: nil
         case .tag(let tag): Int64(numbers.count { BenchDevice(number: $0).tags.contains(tag) })
@@ -39,8 +39,8 @@ struct BroadcastReach {
 
     private func message(at hour: Date) throws(CommandFault) -> JSONValue {
         switch audience {
-        case .filter(let filter): return garden.message(to: ["filter": .string(filter)])
-        case .tag(let tag): return garden.message(to: ["tags": ["any": .array([.string(tag)])]])
+        case .filter(let filter): return fixture.message(to: ["filter": .string(filter)])
+        case .tag(let tag): return fixture.message(to: ["tags": ["any": .array([.string(tag)])]])
         case .localHour:
             guard let zone = TimeZone(identifier: Self.place) else {
                 throw CommandFault(.failed, "this machine does not know the time zone \(Self.place)")
@@ -49,7 +49,7 @@ struct BroadcastReach {
             text.locale = Locale(identifier: "en_US_POSIX")
             text.timeZone = zone
             text.dateFormat = "yyyy-MM-dd'T'HH:mm:ss"
-            return garden.message(options: [
+            return fixture.message(options: [
                 JSONMember("send_at", .string(text.string(from: hour))), JSONMember("device_local_time", true),
             ])
         }
@@ -65,8 +65,8 @@ struct BroadcastReach {
         let path = BenchWorld.app + "/messages/" + id
         var first: Duration?
         // nil: nothing of it is to be cancelled any more.
-        var cancelAt: ContinuousClock.Instant? = lead.map { start + $0 + Self.patienceBehindHour }
-        while Self.clock.now - start < Self.patience {
+        var cancelAt: ContinuousClock.Instant? = lead.map { start + $0 + Self.timeoutAfterHour }
+        while Self.clock.now - start < Self.timeout {
             if first == nil, try await world.standIns.requests() > before { first = Self.clock.now - start }
             let account = try await world.client.get(path, as: .message)
             let outcomes = account.object?["outcomes"]
@@ -81,7 +81,7 @@ struct BroadcastReach {
                 cancelAt = nil
                 try await world.client.send("POST", path + "/cancel", nil, as: .message)
             }
-            try await Task.sleep(for: Self.look)
+            try await Task.sleep(for: Self.pollEvery)
         }
         throw CommandFault(.failed, "the broadcast has not finished in an hour")
     }
@@ -113,9 +113,9 @@ struct BroadcastReachReport {
     let reach: BroadcastReachFigures
     let cost: BroadcastCost
 
-    func say() {
-        reach.say()
-        cost.say()
+    func write() {
+        reach.write()
+        cost.write()
     }
 
     var json: JSONValue { .object(JSONObject(reach.members + cost.members)) }
@@ -166,13 +166,13 @@ package struct BroadcastReachFigures {
     private var missing: Int64 { audience - accepted - suppressed - cancelled }
     private var excess: Int64 { received - accepted }
 
-    func say() {
+    func write() {
         func seconds(_ time: Duration) -> String { String(format: "%.2f", time / .seconds(1)) }
-        Console.say(
+        Console.write(
             "\(audience) devices found: \(accepted) accepted, \(suppressed) suppressed, \(cancelled) cancelled; the sink "
                 + "received \(received)")
         let ahead = lead.map { ", the hour was \(seconds($0)) s ahead at most" } ?? ""
-        Console.say(
+        Console.write(
             (first.map { "the first push came after \(seconds($0)) s" + ahead } ?? "there was no push")
                 + "; it was over after \(seconds(time)) s")
     }

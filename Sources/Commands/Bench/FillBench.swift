@@ -43,14 +43,15 @@ struct FillBench: AsyncParsableCommand {
             throw CommandFault(
                 .failed, "\(place) has its devices already: serve it, or remove it, or name another --folder")
         }
-        try await world.furnish()
+        try await world.fill()
         let imports = DeviceImport(world: world, devices: devices)
         let figures = try await ReferenceRegistry.within(world) { reference in
-            var turns: [FillFigures.Turn] = []
-            for numbers in Turns(devices, in: rounds).ranges {
+            var samples: [FillFigures.Sample] = []
+            for numbers in Portions(devices, in: rounds).ranges {
                 let ours = try await imports.run(numbers)
-                turns.append(
-                    FillFigures.Turn(devices: numbers.count, ours: ours, reference: try await reference.copy(numbers)))
+                samples.append(
+                    FillFigures.Sample(devices: numbers.count, ours: ours, reference: try await reference.copy(numbers))
+                )
             }
             let memory = world.memoryBytesMax
             let (sizes, rows) = try await RegistryDatabase.within(world) { (try await $0.sizes(), try await $0.rows()) }
@@ -58,68 +59,68 @@ struct FillBench: AsyncParsableCommand {
             guard rows == copied else {
                 throw CommandFault(.failed, "the import wrote \(rows), and PostgreSQL's own COPY \(copied)")
             }
-            return FillFigures(turns: turns, sizes: sizes, memoryBytesMax: memory, place: place)
+            return FillFigures(samples: samples, sizes: sizes, memoryBytesMax: memory, place: place)
         }
-        if options.json { sayJSON(figures.json) } else { figures.say() }
+        if options.json { writeJSON(figures.json) } else { figures.write() }
     }
 }
 
 /// What `carillon bench fill` found.
 struct FillFigures: Sendable {
-    struct Turn: Sendable {
+    struct Sample: Sendable {
         let devices: Int
         let ours: BenchRun
         let reference: BenchRun
     }
 
     /// At least one.
-    let turns: [Turn]
+    let samples: [Sample]
     let sizes: [RegistryDatabase.Size]
     let memoryBytesMax: Int64
     let place: String
 
-    private var devices: Int { turns.map(\.devices).reduce(0, +) }
+    private var devices: Int { samples.map(\.devices).reduce(0, +) }
     /// Of all turns.
-    private var ours: BenchRun { turns.dropFirst().reduce(turns[0].ours) { $0 + $1.ours } }
-    private var reference: BenchRun { turns.dropFirst().reduce(turns[0].reference) { $0 + $1.reference } }
+    private var ours: BenchRun { samples.dropFirst().reduce(samples[0].ours) { $0 + $1.ours } }
+    private var reference: BenchRun { samples.dropFirst().reduce(samples[0].reference) { $0 + $1.reference } }
     private func perSecond(_ run: BenchRun) -> Double { Double(devices) / (run.time / .seconds(1)) }
     /// Seconds for a million registrations, that is microseconds a registration.
     private func perMillion(_ time: Duration) -> Double { time / .seconds(1) * 1_000_000 / Double(devices) }
     /// Rising.
-    private var timeRatios: [Double] { turns.map { $0.ours.time / $0.reference.time }.sorted() }
+    private var timeRatios: [Double] { samples.map { $0.ours.time / $0.reference.time }.sorted() }
     private var timeRatio: Double { timeRatios[timeRatios.count / 2] }
     private var bytes: Int64 { sizes.map(\.bytes).reduce(0, +) }
 
-    func say() {
+    func write() {
         func ratio(_ value: Double) -> String { String(format: "%.1f", value) }
-        Console.say("\(devices) devices, \(turns.count) turns")
+        Console.write("\(devices) devices, \(samples.count) turns")
         var table = TextTable("", "DEVICES/S", "CPU S PER MILLION: GATEWAY", "POSTGRESQL")
         func whole(_ value: Double) -> String { String(format: "%.0f", value) }
         table.add(
             "carillon's import", whole(perSecond(ours)), whole(perMillion(ours.used.gateway)),
             whole(perMillion(ours.used.database)))
         table.add("COPY and upsert", whole(perSecond(reference)), "", whole(perMillion(reference.used.database)))
-        table.say()
-        Console.say(
+        table.write()
+        Console.write(
             "the import took \(ratio(timeRatio)) times as long in the median of the turns, from "
-                + "\(ratio(timeRatios[0])) to \(ratio(timeRatios[turns.count - 1])); the gateway's memory was at most "
+                + "\(ratio(timeRatios[0])) to \(ratio(timeRatios[samples.count - 1])); the gateway's memory was at most "
                 + "\(memoryBytesMax >> 20) MiB")
         var parts = TextTable("TABLE OR INDEX", "MIB", "BYTES PER DEVICE")
         for size in sizes {
             parts.add(size.name, String(size.bytes >> 20), String(size.bytes / Int64(devices)))
         }
         parts.add("together", String(bytes >> 20), String(bytes / Int64(devices)))
-        parts.say()
-        Console.say("It stays: CARILLON_DATA_DIR=\(place) carillon serve")
+        parts.write()
+        Console.write("It stays: CARILLON_DATA_DIR=\(place) carillon serve")
     }
 
     var json: JSONValue {
         func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
         return [
-            "devices": .number(.whole(Int64(devices))), "rounds": .number(.whole(Int64(turns.count))),
+            "devices": .number(.whole(Int64(devices))), "rounds": .number(.whole(Int64(samples.count))),
             "devices_per_second": number(perSecond(ours)), "copy_per_second": number(perSecond(reference)),
             "time_ratio": number(timeRatio), "time_ratio_min": number(timeRatios[0]),
-            "time_ratio_max": number(timeRatios[turns.count - 1]),
+            "time_ratio_max": number(timeRatios[samples.count - 1]),
             "gateway_cpu_s_per_million": number(perMillion(ours.used.gateway)),
             "database_cpu_s_per_million": number(perMillion(ours.used.database)),
             "copy_cpu_s_per_million": number(perMillion(reference.used.database)),

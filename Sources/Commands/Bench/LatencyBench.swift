@@ -93,42 +93,42 @@ struct LatencyBench: AsyncParsableCommand {
             ) { world in
                 let figures = try await SinglesBench(world: world, messages: singles, connections: connections)
                     .measure()
-                if options.json { sayJSON(figures.json) } else { figures.say() }
+                if options.json { writeJSON(figures.json) } else { figures.write() }
             }
         }
         guard let besideDevices else { return try await options.run { world in try await measure(world, pushes) } }
         let data = BenchWorld.data(of: besideDevices)
         try await options.run(standIns: ["--sink", "--open-streams"], data: data) { world in
-            let figures = try await LatencyBeside(
+            let figures = try await LatencyUnderLoad(
                 world: world, devices: besideDevices, pushes: pushes, rounds: rounds ?? Self.roundsDefault
             ).measure()
-            if options.json { sayJSON(figures.json) } else { figures.say() }
+            if options.json { writeJSON(figures.json) } else { figures.write() }
         }
     }
 
     private func measure(_ world: BenchWorld, _ pushes: Int) async throws {
         let report = try await ReferenceCommits.within(world, senders: 1) { commits in
-            let garden = LatencyGarden(world: world, commits: commits)
-            try await garden.furnish()
+            let fixture = LatencyFixture(world: world, commits: commits)
+            try await fixture.fill()
             var report: [JSONMember] = []
-            for provider in LatencyGarden.Provider.allCases {
-                let figures = try await garden.measure(provider, pushes: pushes)
-                if !options.json { figures.say(provider) }
+            for provider in LatencyFixture.Provider.allCases {
+                let figures = try await fixture.measure(provider, pushes: pushes)
+                if !options.json { figures.write(provider) }
                 report.append(JSONMember(provider.rawValue, figures.json))
             }
             return report
         }
         let memory = world.memoryBytesMax
         if options.json {
-            sayJSON(.object(JSONObject(report + [JSONMember("memory_bytes_max", .number(.whole(memory)))])))
+            writeJSON(.object(JSONObject(report + [JSONMember("memory_bytes_max", .number(.whole(memory)))])))
         } else {
-            Console.say("the gateway's memory was at most \(memory >> 20) MiB")
+            Console.write("the gateway's memory was at most \(memory >> 20) MiB")
         }
     }
 }
 
 /// An app with one phone of each provider.
-private struct LatencyGarden {
+private struct LatencyFixture {
     enum Provider: String, CaseIterable { case apns, fcm }
 
     let world: BenchWorld
@@ -139,11 +139,11 @@ private struct LatencyGarden {
     private static let warmUpCount = 30
     /// Long enough for everything that follows a settle to have gone quiet.
     private static let pause: Duration = .milliseconds(25)
-    private static let look: Duration = .milliseconds(5)
-    private static let patience: Duration = .seconds(60)
+    private static let pollEvery: Duration = .milliseconds(5)
+    private static let timeout: Duration = .seconds(60)
 
-    func furnish() async throws {
-        try await world.furnish()
+    func fill() async throws {
+        try await world.fill()
         for provider in Provider.allCases {
             var device: [JSONMember] = [
                 JSONMember("provider", .string(provider.rawValue)), JSONMember("token", .string(token(provider))),
@@ -220,9 +220,9 @@ private struct LatencyGarden {
 
     private func finish(_ message: String) async throws {
         let clock = ContinuousClock()
-        let limit = clock.now + Self.patience
+        let limit = clock.now + Self.timeout
         while clock.now < limit {
-            try await Task.sleep(for: Self.look)
+            try await Task.sleep(for: Self.pollEvery)
             let account = try await world.client.get(BenchWorld.app + "/messages/" + message, as: .message)
             guard account.shown("state") == "finished" else { continue }
             guard account.object?["outcomes"]?.count("accepted") == 1 else {
@@ -266,8 +266,8 @@ private struct LatencyFigures {
 
     private var ratio: Double { received.value(at: 0.5) / reference.value(at: 0.5) }
 
-    func say(_ provider: LatencyGarden.Provider) {
-        Console.say("\(provider.rawValue): \(received.count) pushes, one at a time, in milliseconds")
+    func write(_ provider: LatencyFixture.Provider) {
+        Console.write("\(provider.rawValue): \(received.count) pushes, one at a time, in milliseconds")
         var table = TextTable("", "P50", "P90", "P99", "MAX")
         let rows = [
             ("request to 202", accepted), ("request to the provider", received),
@@ -277,11 +277,11 @@ private struct LatencyFigures {
             let shown = figures.all.map { String(format: "%.2f", $0.value) }
             table.add(name, shown[0], shown[1], shown[2], shown[3])
         }
-        table.say()
-        Console.say(
+        table.write()
+        Console.write(
             "to the provider a push took \(String(format: "%.2f", ratio)) times as long as three commits and an empty "
                 + "request (p50)")
-        Console.say(
+        Console.write(
             "processor seconds for a million of them, with what they are held against: the gateway "
                 + String(format: "%.0f", perMillion(used.gateway)) + ", PostgreSQL "
                 + String(format: "%.0f", perMillion(used.database)))

@@ -39,7 +39,7 @@ struct RegisterBench: AsyncParsableCommand {
             throw CommandFault(.failed, "\(base) is no address")
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
-        try await world.furnish()
+        try await world.fill()
         // Devices that no earlier run knows.
         let run = UUID().uuidString.lowercased().filter { $0 != "-" }
         var figures = RegisterFigures(devices: devices, connections: connections)
@@ -53,7 +53,7 @@ struct RegisterBench: AsyncParsableCommand {
         }
         progress.end()
         figures.memoryBytesMax = world.memoryBytesMax
-        if options.json { sayJSON(figures.json) } else { figures.say() }
+        if options.json { writeJSON(figures.json) } else { figures.write() }
     }
 
     /// In short turns: what else the machine does in these seconds meets all three alike.
@@ -62,9 +62,9 @@ struct RegisterBench: AsyncParsableCommand {
     ) async throws -> [RegisterFigures.Part: RegisterFigures.Run] {
         var parts: [RegisterFigures.Part: RegisterFigures.Run] = [:]
         // Long enough that the last requests of a turn, with which connections fall idle, are few of it.
-        let turn = max(5_000, 40 * connections)
-        for start in stride(from: 0, to: devices, by: turn) {
-            let numbers = start..<min(start + turn, devices)
+        let batch = max(5_000, 40 * connections)
+        for start in stride(from: 0, to: devices, by: batch) {
+            let numbers = start..<min(start + batch, devices)
             for part in RegisterFigures.Part.allCases {
                 let (before, generator) = (try world.used(), ProcessUsage.own)
                 let figures = try await load.run(numbers) { part == .empty ? Self.empty : template.request($0) }
@@ -91,13 +91,13 @@ private struct RegistrationTemplate: Sendable {
 
     /// - Parameter run: hexadecimal digits that no earlier registration has.
     init(run: String, key: String) {
-        let hole = String(repeating: "0", count: Self.digits)
+        let placeholder = String(repeating: "0", count: Self.digits)
         // As long as Apple's tokens are: 32 bytes, as hexadecimal digits.
-        let token = (run + String(repeating: "0", count: 64)).prefix(64 - Self.digits) + hole
+        let token = (run + String(repeating: "0", count: 64)).prefix(64 - Self.digits) + placeholder
         let start =
             #"{"provider":"apns","topic":"\#(OwnStandIns.topic)","locale":"en-GB","tags":["news"],"token":"\#(token)"#
         let body = start + #""}"#
-        let path = "PUT /v1/apps/bench/devices/\(run)-\(hole)"
+        let path = "PUT /v1/apps/bench/devices/\(run)-\(placeholder)"
         let head =
             path + " HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer \(key)\r\ncontent-type: application/json\r\n"
             + "content-length: \(body.utf8.count)\r\n\r\n"
@@ -107,11 +107,11 @@ private struct RegistrationTemplate: Sendable {
 
     func request(_ number: Int) -> ByteBuffer {
         var request = bytes
-        var rest = number
+        var remaining = number
         for digit in stride(from: Self.digits - 1, through: 0, by: -1) {
-            let letter = UInt8(ascii: "0") + UInt8(rest % 10)
+            let letter = UInt8(ascii: "0") + UInt8(remaining % 10)
             for place in places { request[place + digit] = letter }
-            rest /= 10
+            remaining /= 10
         }
         return ByteBuffer(bytes: request)
     }

@@ -57,8 +57,8 @@ struct RegisterFigures {
         median(part) { run, _ in time(run) / .seconds(1) } * 1_000_000 / Double(devices)
     }
 
-    func say() {
-        Console.say("\(devices) devices over \(connections) connections, \(rounds.count) rounds, medians")
+    func write() {
+        Console.write("\(devices) devices over \(connections) connections, \(rounds.count) rounds, medians")
         var table = TextTable(
             "", "REQUESTS/S", "OF THE EMPTY ROUTE", "CPU S PER MILLION: GATEWAY", "POSTGRESQL", "LOAD GENERATOR")
         for part in Part.allCases {
@@ -68,8 +68,8 @@ struct RegisterFigures {
                 String(format: "%.0f", perMillion(part, \.used.database)),
                 String(format: "%.0f", perMillion(part, \.generator)))
         }
-        table.say()
-        Console.say("the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
+        table.write()
+        Console.write("the gateway's memory was at most \(memoryBytesMax >> 20) MiB")
     }
 
     var json: JSONValue {

@@ -62,10 +62,10 @@ struct RegistryDatabase: Sendable {
     /// How many rows the tables have that registering writes.
     struct Rows: Equatable, Sendable, CustomStringConvertible {
         let registrations: Int64
-        let pulses: Int64
+        let activities: Int64
         let tags: Int64
 
-        var description: String { "\(registrations) registrations, \(pulses) badges and \(tags) tags" }
+        var description: String { "\(registrations) registrations, \(activities) badges and \(tags) tags" }
     }
 
     func rows() async throws -> Rows { try await Self.rows(in: pool) }
@@ -74,7 +74,7 @@ struct RegistryDatabase: Sendable {
     static func rows(in pool: PostgresPool) async throws -> Rows {
         let counts = try await pool.read(Query(Self.counts), deadline: Self.deadline)
         return Rows(
-            registrations: try counts.int64(0, 0), pulses: try counts.int64(0, 1), tags: try counts.int64(0, 2))
+            registrations: try counts.int64(0, 0), activities: try counts.int64(0, 1), tags: try counts.int64(0, 2))
     }
 
     private static let counts = Statement(

@@ -78,7 +78,7 @@ private final class LoadQueue: Sendable {
         return place < numbers.count ? request(numbers.lowerBound + place) : nil
     }
 
-    func tell(_ statuses: [Int: Int]) {
+    func count(_ statuses: [Int: Int]) {
         let all = answered.withLock { answered -> [Int: Int]? in
             answered?.merge(statuses, uniquingKeysWith: +)
             guard let all = answered, all.values.reduce(0, +) == numbers.count else { return nil }
@@ -104,7 +104,7 @@ private final class LoadConnection: ChannelInboundHandler {
 
     /// nil: nothing is to be sent.
     private var queue: LoadQueue?
-    private var held = ByteBuffer()
+    private var buffered = ByteBuffer()
     private var statuses: [Int: Int] = [:]
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -118,7 +118,7 @@ private final class LoadConnection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var chunk = unwrapInboundIn(data)
-        held.writeBuffer(&chunk)
+        buffered.writeBuffer(&chunk)
         guard let status = takeAnswer() else { return }
         statuses[status, default: 0] += 1
         sendNext(context)
@@ -128,7 +128,7 @@ private final class LoadConnection: ChannelInboundHandler {
 
     private func sendNext(_ context: ChannelHandlerContext) {
         guard let request = queue?.next() else {
-            queue?.tell(statuses)
+            queue?.count(statuses)
             queue = nil
             statuses = [:]
             return
@@ -139,7 +139,7 @@ private final class LoadConnection: ChannelInboundHandler {
     /// The status of a whole answer, which is taken away; nil as long as something of it is missing. Reads what our own
     /// gateway writes: a length, no chunks.
     private func takeAnswer() -> Int? {
-        let bytes = held.readableBytesView
+        let bytes = buffered.readableBytesView
         guard let end = bytes.firstRange(of: Self.headEnd) else { return nil }
         let head = bytes[bytes.startIndex..<end.lowerBound]
         guard let status = Int(String(decoding: head.dropFirst(9).prefix(3), as: UTF8.self)) else { return nil }
@@ -151,8 +151,8 @@ private final class LoadConnection: ChannelInboundHandler {
         }
         let whole = end.upperBound - bytes.startIndex + length
         guard bytes.count >= whole else { return nil }
-        held.moveReaderIndex(forwardBy: whole)
-        held.discardReadBytes()
+        buffered.moveReaderIndex(forwardBy: whole)
+        buffered.discardReadBytes()
         return status
     }
 

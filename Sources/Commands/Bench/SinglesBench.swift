@@ -9,14 +9,14 @@ struct SinglesBench {
     let messages: Int
     let connections: Int
     private static let devices = 1_000
-    private static let turns = 5
+    private static let rounds = 5
     private static let warmUpCount = 200
-    private static let look: Duration = .milliseconds(20)
-    private static let patience: Duration = .seconds(600)
+    private static let pollEvery: Duration = .milliseconds(20)
+    private static let timeout: Duration = .seconds(600)
 
     func measure() async throws -> SinglesFigures {
-        let garden = BroadcastGarden(world: world, devices: Self.devices)
-        try await garden.furnish()
+        let garden = BroadcastFixture(world: world, devices: Self.devices)
+        try await garden.fill()
         return try await RegistryDatabase.within(world) { database in
             // As many as the gateway has connections for its requests.
             try await ReferenceCommits.within(world, senders: PoolSettings().connectionsMax) { commits in
@@ -33,19 +33,19 @@ struct SinglesBench {
         _ = try await finish(database)
         _ = try await commits.run(Self.warmUpCount)
         let before = try await database.transactions()
-        var looks: Int64 = 0
-        var turns: [SinglesFigures.Turn] = []
+        var polls: Int64 = 0
+        var rounds: [SinglesFigures.Round] = []
         var progress = Progress("messages")
-        for numbers in Turns(messages, in: Self.turns).ranges {
+        for numbers in Portions(messages, in: Self.rounds).ranges {
             let used = try world.used()
             let clock = ContinuousClock()
             let start = clock.now
             let load = try await send(numbers)
-            looks += try await finish(database)
+            polls += try await finish(database)
             let took = BenchRun(time: clock.now - start, used: try world.used() - used)
             // The gateway rests by now.
-            turns.append(
-                SinglesFigures.Turn(
+            rounds.append(
+                SinglesFigures.Round(
                     messages: numbers.count, accepted: load.time, settled: took,
                     commits: try await commits.run(numbers.count)))
             progress.show(Int64(numbers.upperBound - 1), of: Int64(messages), "each turn beside as many commits")
@@ -53,8 +53,8 @@ struct SinglesBench {
         progress.end()
         // Commits are not among them: they are of another database.
         return SinglesFigures(
-            turns: turns, connections: connections, senders: commits.senders,
-            transactions: try await database.transactions() - before - looks, memoryBytesMax: world.memoryBytesMax)
+            rounds: rounds, connections: connections, senders: commits.senders,
+            transactions: try await database.transactions() - before - polls, memoryBytesMax: world.memoryBytesMax)
     }
 
     private func send(_ numbers: Range<Int>) async throws -> RequestLoad.Figures {
@@ -85,21 +85,21 @@ struct SinglesBench {
     ///
     /// - Returns: how often it was asked.
     private func finish(_ database: RegistryDatabase) async throws -> Int64 {
-        var looks: Int64 = 1
+        var polls: Int64 = 1
         let clock = ContinuousClock()
-        let limit = clock.now + Self.patience
+        let limit = clock.now + Self.timeout
         while try await database.hasOpenMessages() {
             guard clock.now < limit else { throw CommandFault(.failed, "messages have not finished in ten minutes") }
-            try await Task.sleep(for: Self.look)
-            looks += 1
+            try await Task.sleep(for: Self.pollEvery)
+            polls += 1
         }
-        return looks
+        return polls
     }
 }
 
 /// What was measured of single messages.
 struct SinglesFigures {
-    struct Turn {
+    struct Round {
         let messages: Int
         /// From the first request to the last 202.
         let accepted: Duration
@@ -110,34 +110,34 @@ struct SinglesFigures {
     }
 
     /// At least one.
-    let turns: [Turn]
+    let rounds: [Round]
     let connections: Int
     let senders: Int
     let transactions: Int64
     let memoryBytesMax: Int64
 
-    private var messages: Int { turns.map(\.messages).reduce(0, +) }
-    private var used: BenchUsage { turns.dropFirst().reduce(turns[0].settled) { $0 + $1.settled }.used }
+    private var messages: Int { rounds.map(\.messages).reduce(0, +) }
+    private var used: BenchUsage { rounds.dropFirst().reduce(rounds[0].settled) { $0 + $1.settled }.used }
     /// Of all turns.
-    private func rate(_ time: (Turn) -> Duration) -> Double {
-        Double(messages) / (turns.map(time).reduce(.zero, +) / .seconds(1))
+    private func rate(_ time: (Round) -> Duration) -> Double {
+        Double(messages) / (rounds.map(time).reduce(.zero, +) / .seconds(1))
     }
     /// Of the turns' ratios the median.
-    private var acceptedRatio: Double { turns.map { $0.commits / $0.accepted }.sorted()[turns.count / 2] }
+    private var acceptedRatio: Double { rounds.map { $0.commits / $0.accepted }.sorted()[rounds.count / 2] }
     private func each(_ value: Double) -> Double { value / Double(messages) }
     private func microseconds(_ time: Duration) -> Double { each(time / .microseconds(1)) }
 
-    func say() {
-        Console.say(
-            "\(messages) messages to one device each, over \(connections) connections, in \(turns.count) turns")
+    func write() {
+        Console.write(
+            "\(messages) messages to one device each, over \(connections) connections, in \(rounds.count) turns")
         var table = TextTable("", "A SECOND")
         table.add("accepted", String(format: "%.0f", rate(\.accepted)))
         table.add("sent and settled", String(format: "%.0f", rate(\.settled.time)))
         table.add("commits of a row each, \(senders) connections", String(format: "%.0f", rate(\.commits)))
-        table.say()
-        Console.say(
+        table.write()
+        Console.write(
             "accepted at \(String(format: "%.2f", acceptedRatio)) of the commits' rate, in the median of the turns")
-        Console.say(
+        Console.write(
             String(
                 format: "a message: %.2f transactions, processor time in microseconds: gateway %.0f, PostgreSQL %.0f",
                 each(Double(transactions)), microseconds(used.gateway), microseconds(used.database))
@@ -148,7 +148,7 @@ struct SinglesFigures {
         func number(_ value: Double) -> JSONValue { JSONNumber(value).map(JSONValue.number) ?? .null }
         return [
             "messages": .number(.whole(Int64(messages))), "connections": .number(.whole(Int64(connections))),
-            "rounds": .number(.whole(Int64(turns.count))),
+            "rounds": .number(.whole(Int64(rounds.count))),
             "accepted_per_second": number(rate(\.accepted)), "settled_per_second": number(rate(\.settled.time)),
             "commits_per_second": number(rate(\.commits)), "commit_connections": .number(.whole(Int64(senders))),
             "accepted_ratio": number(acceptedRatio),

@@ -41,7 +41,7 @@ struct WireBench: AsyncParsableCommand {
                 progress.end()
                 return figures
             }
-            if options.json { sayJSON(figures.json) } else { figures.say() }
+            if options.json { writeJSON(figures.json) } else { figures.write() }
         }
     }
 }
@@ -74,16 +74,16 @@ struct WireFigures {
         ProcessUsage(of: ProcessInfo.processInfo.processIdentifier)?.memoryBytesMax ?? 0
     }
 
-    func say() {
-        Console.say("\(pushes) pushes over one connection, \(rounds.count) rounds, medians")
+    func write() {
+        Console.write("\(pushes) pushes over one connection, \(rounds.count) rounds, medians")
         var table = TextTable("", "PUSHES/S", "CPU S PER MILLION")
         table.add("a lane", String(format: "%.0f", rate), String(format: "%.2f", processor))
         table.add("h2load", String(format: "%.0f", referenceRate), String(format: "%.2f", referenceProcessor))
-        table.say()
-        Console.say(
+        table.write()
+        Console.write(
             "ratio of the processor time \(String(format: "%.2f", ratio)); the sender's memory was at most "
                 + "\(memoryBytesMax >> 20) MiB")
-        sinkLoad.say()
+        sinkLoad.write()
     }
 
     var json: JSONValue {
@@ -109,10 +109,10 @@ struct SinkLoad {
     /// Whoever is slower than the sink is measured, else only the sink.
     var isWall: Bool { ours >= Self.wall }
 
-    func say() {
+    func write() {
         func share(_ load: Double) -> String { String(format: "%.2f", load) }
-        Console.say("of a core the sink used \(share(ours)) for carillon, \(share(reference)) for h2load")
-        if isWall { Console.say("VOID: carillon waited for the sink, whose rate this is") }
-        if reference >= Self.wall { Console.say("h2load waited for the sink: its rate is the sink's") }
+        Console.write("of a core the sink used \(share(ours)) for carillon, \(share(reference)) for h2load")
+        if isWall { Console.write("VOID: carillon waited for the sink, whose rate this is") }
+        if reference >= Self.wall { Console.write("h2load waited for the sink: its rate is the sink's") }
     }
 }

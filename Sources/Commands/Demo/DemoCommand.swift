@@ -46,30 +46,31 @@ package struct DemoCommand: AsyncParsableCommand {
         headline("Starting stand-ins of APNs and FCM, and the gateway with a PostgreSQL of its own")
         let standIns = try await OwnStandIns(folder, children)
         let gateway = try await OwnGateway(folder, standIns, port: port, children)
-        narrator.say("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
-        narrator.say("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
+        narrator.write("gateway    \(gateway.client.base)   (API key in \(gateway.keyFile))")
+        narrator.write("stand-ins  APNs \(standIns.production), sandbox \(standIns.sandbox), FCM \(standIns.fcm)")
 
-        let story = DemoStory(narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
+        let scenario = DemoScenario(
+            narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
         headline("An app with its credentials and installations")
-        try await story.furnish(folder)
+        try await scenario.fill(folder)
         headline("A broadcast in everybody's language, which raises the badge")
-        let account = try await story.broadcast()
-        for line in AccountText(account, app: DemoStory.app).lines { narrator.say(line) }
-        try story.checkAccount(account)
+        let account = try await scenario.broadcast()
+        for line in AccountText(account, app: DemoScenario.app).lines { narrator.write(line) }
+        try scenario.checkAccount(account)
         headline("What two phones received")
-        try await story.showPhones()
+        try await scenario.showPhones()
         headline("What the app's backend reads about its dead tokens")
-        try await story.showFeedback()
-        if json { sayJSON(account) }
+        try await scenario.showFeedback()
+        if json { writeJSON(account) }
         guard !once else { return }
         headline("It stays up until Ctrl-C. Try, in another terminal:")
-        for line in story.suggestions(program: children.executable) { narrator.say("  " + line) }
+        for line in scenario.suggestions(program: children.executable) { narrator.write("  " + line) }
         try await children.stayUp()
     }
 
     private func headline(_ text: String) {
-        narrator.say("")
-        guard !json, Console.isColoured else { return narrator.say(text) }
+        narrator.write("")
+        guard !json, Console.isColoured else { return narrator.write(text) }
         Console.write(Array("\u{1b}[1m\(text)\u{1b}[0m\n".utf8))
     }
 }

@@ -19,7 +19,7 @@ package final class ChildPrograms: Sendable {
         executable = (name.map { own.deletingLastPathComponent().appending(path: $0) } ?? own).path
     }
 
-    private static let patience: Duration = .seconds(120)
+    private static let timeout: Duration = .seconds(120)
     private static let pause: Duration = .milliseconds(50)
 
     package struct Child: Sendable {
@@ -29,7 +29,7 @@ package final class ChildPrograms: Sendable {
         package let log: String
 
         /// What it said last, for whoever has to find out why it ended.
-        package var lastWords: String {
+        package var lastOutput: String {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").suffix(3).joined(separator: "; ")
         }
@@ -98,13 +98,13 @@ package final class ChildPrograms: Sendable {
     /// Settings of this process's own gateway decide nothing here.
     private static let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CARILLON_") }
 
-    /// What `look` finds, once it finds something; nil where the child ended first.
-    package func wait<Found>(for child: Child, _ look: () -> Found?) async throws -> Found? {
+    /// What `probe` finds, once it finds something; nil where the child ended first.
+    package func wait<Found>(for child: Child, _ probe: () -> Found?) async throws -> Found? {
         let clock = ContinuousClock()
-        let limit = clock.now + Self.patience
+        let limit = clock.now + Self.timeout
         while clock.now < limit {
-            if let found = look() { return found }
-            guard child.process.isRunning else { return look() }
+            if let found = probe() { return found }
+            guard child.process.isRunning else { return probe() }
             try await Task.sleep(for: Self.pause)
         }
         throw CommandFault(.failed, "\(child.name) did not get ready in two minutes; its log is \(child.log)")
@@ -121,7 +121,7 @@ package final class ChildPrograms: Sendable {
         do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
         await children.stop()
         // Who heard that the end is asked for ends this program; that what it was doing failed then is no news.
-        while children.state.withLock({ $0.asked }) != nil { try? await Task.sleep(for: Self.patience) }
+        while children.state.withLock({ $0.asked }) != nil { try? await Task.sleep(for: Self.timeout) }
         try outcome.get()
     }
 
@@ -152,7 +152,7 @@ package final class ChildPrograms: Sendable {
     package func stayUp() async throws {
         let (asked, end) = AsyncStream.makeStream(of: Void.self)
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-        let hearing = Task {
+        let reader = Task {
             for await _ in signals { end.yield() }
         }
         let children = state.withLock { $0.children }
@@ -162,9 +162,9 @@ package final class ChildPrograms: Sendable {
         }
         for await _ in asked { break }
         watching.cancel()
-        hearing.cancel()
-        if let ended = children.first(where: { !$0.process.isRunning }), !ended.lastWords.isEmpty {
-            throw CommandFault(.failed, "\(ended.name) ended: \(ended.lastWords)")
+        reader.cancel()
+        if let ended = children.first(where: { !$0.process.isRunning }), !ended.lastOutput.isEmpty {
+            throw CommandFault(.failed, "\(ended.name) ended: \(ended.lastOutput)")
         }
     }
 }

@@ -53,7 +53,7 @@ package struct OwnGateway: Sendable {
         ].merging(more) { _, own in own }
         dataFolder = folder.file(data)
         let ready = "carillon is ready on "
-        var lastWords = ""
+        var lastOutput = ""
         for attempt in key == nil ? [port, 0] : [0] {
             environment["CARILLON_LISTEN"] = "127.0.0.1:\(attempt)"
             let child = try children.start(key == nil ? "gateway" : data, ["serve"], environment, in: folder)
@@ -62,7 +62,7 @@ package struct OwnGateway: Sendable {
                 return text.split(separator: "\n").first { $0.hasPrefix(ready) }.map(String.init)
             }
             guard let line else {
-                lastWords = child.lastWords
+                lastOutput = child.lastOutput
                 continue
             }
             keyFile = key ?? folder.file(data) + "/admin-key"
@@ -71,7 +71,7 @@ package struct OwnGateway: Sendable {
             client = GatewayClient(base: String(line.dropFirst(ready.count)), key: String(key))
             return
         }
-        throw CommandFault(.failed, "the gateway ended: \(lastWords)")
+        throw CommandFault(.failed, "the gateway ended: \(lastOutput)")
     }
 
     /// Of its private PostgreSQL, whose first line names it.

@@ -32,7 +32,7 @@ package struct OwnStandIns: Sendable {
         guard let ready = found, let production = ready["apns_production_url"]?.string,
             let sandbox = ready["apns_sandbox_url"]?.string, let fcm = ready["fcm_url"]?.string,
             let authority = ready["ca_file"]?.string
-        else { throw CommandFault(.failed, "the stand-ins ended: \(child.lastWords)") }
+        else { throw CommandFault(.failed, "the stand-ins ended: \(child.lastOutput)") }
         self.ready = ready
         process = child.process.id
         self.production = production

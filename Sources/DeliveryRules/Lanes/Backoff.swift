@@ -14,7 +14,7 @@ package struct Backoff: Equatable, Sendable {
 
     /// - Parameter failures: in a row, at least 1.
     /// - Parameter entropy: chance, handed in.
-    package func rest(afterFailures failures: Int, entropy: UInt64) -> Duration {
+    package func delay(afterFailures failures: Int, entropy: UInt64) -> Duration {
         precondition(failures >= 1)
         let doublings = Int64(min(failures - 1, Backoff.doublingsMax))
         let step = min(floor.wholeNanoseconds << doublings, ceiling.wholeNanoseconds)

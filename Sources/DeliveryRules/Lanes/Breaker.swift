@@ -18,36 +18,36 @@ package struct Breaker: Equatable, Sendable {
     /// So many failures in a row block the lane. One may be an address that just went away.
     package let failuresMax: Int
     /// After a refused credential. Nothing changes by itself within seconds; `allowNow` comes when somebody mended it.
-    package let credentialRest: Duration
+    package let credentialBackoff: Duration
 
     package private(set) var failures = 0
     /// No dial before.
-    package private(set) var restsUntil: MonotonicInstant?
+    package private(set) var blockedUntil: MonotonicInstant?
     /// nil: requests may come.
     package private(set) var block: BlockCause?
     /// Failed dials in a row beside a connection that works.
     private var spareFailures = 0
     /// No dial before, beside a connection that works.
-    package private(set) var spareRestsUntil: MonotonicInstant?
+    package private(set) var spareBlockedUntil: MonotonicInstant?
 
-    package init(backoff: Backoff, failuresMax: Int, credentialRest: Duration) {
-        precondition(failuresMax >= 1 && credentialRest >= backoff.floor)
+    package init(backoff: Backoff, failuresMax: Int, credentialBackoff: Duration) {
+        precondition(failuresMax >= 1 && credentialBackoff >= backoff.floor)
         self.backoff = backoff
         self.failuresMax = failuresMax
-        self.credentialRest = credentialRest
+        self.credentialBackoff = credentialBackoff
     }
 
     package func mayDial(_ now: MonotonicInstant) -> Bool {
-        guard let restsUntil else { return true }
-        return now >= restsUntil
+        guard let blockedUntil else { return true }
+        return now >= blockedUntil
     }
 
     /// A dial failed, or a connection ended before it had proved itself. True where this blocks the lane.
     package mutating func failed(_ cause: BlockCause, now: MonotonicInstant, entropy: UInt64) -> Bool {
         // Counted no further than anybody can tell the difference.
         failures = min(failures + 1, 1_000)
-        let rest = backoff.rest(afterFailures: failures, entropy: entropy)
-        restsUntil = now + (cause == .credentialRefused ? max(rest, credentialRest) : rest)
+        let delay = backoff.delay(afterFailures: failures, entropy: entropy)
+        blockedUntil = now + (cause == .credentialRefused ? max(delay, credentialBackoff) : delay)
         let wasBlocked = block != nil
         if cause == .credentialRefused || failures >= failuresMax || wasBlocked { block = cause }
         return block != nil && !wasBlocked
@@ -57,23 +57,23 @@ package struct Breaker: Equatable, Sendable {
     /// finds a breaker that has counted nothing.
     package mutating func failedBeside(now: MonotonicInstant, entropy: UInt64) {
         spareFailures = min(spareFailures + 1, 1_000)
-        spareRestsUntil = now + backoff.rest(afterFailures: spareFailures, entropy: entropy)
+        spareBlockedUntil = now + backoff.delay(afterFailures: spareFailures, entropy: entropy)
     }
 
     /// A connection works. True where this opens the lane again.
     package mutating func proved() -> Bool {
         let wasBlocked = block != nil
         failures = 0
-        restsUntil = nil
+        blockedUntil = nil
         block = nil
         spareFailures = 0
-        spareRestsUntil = nil
+        spareBlockedUntil = nil
         return wasBlocked
     }
 
     /// Somebody mended something: the next dial may be at once. The block stays until a connection proves itself.
     package mutating func allowNow() {
-        restsUntil = nil
-        spareRestsUntil = nil
+        blockedUntil = nil
+        spareBlockedUntil = nil
     }
 }

@@ -58,7 +58,7 @@ package struct ConnectionMachine: Equatable, Sendable {
         /// TLS handshake. → greeting, closed
         case securing
         /// Waiting for the peer's SETTINGS. → open, closed
-        case greeting
+        case awaitingSettings
         /// Streams may be opened. → draining, closed
         case open
         /// Answers only. → closed
@@ -91,9 +91,9 @@ package struct ConnectionMachine: Equatable, Sendable {
         case connect(address: Int)
         case tunnel
         case secure
-        case greet
-        case tellOpen
-        case tellDraining(DrainReason)
+        case sendPreface
+        case reportOpen
+        case reportDraining(DrainReason)
         case ping(UInt64)
         /// Politely: GOAWAY and close_notify first.
         case close(ConnectionEnd, politely: Bool)
@@ -102,7 +102,7 @@ package struct ConnectionMachine: Equatable, Sendable {
     package let times: ConnectionTimes
     package private(set) var phase = Phase.resolving
     private let dialUntil: MonotonicInstant
-    private var heardAt: MonotonicInstant
+    private var receivedAt: MonotonicInstant
     private var answeredAt: MonotonicInstant
     private var pingSentAt: MonotonicInstant?
     private var pings: UInt64 = 0
@@ -111,18 +111,18 @@ package struct ConnectionMachine: Equatable, Sendable {
     package init(times: ConnectionTimes, now: MonotonicInstant) {
         self.times = times
         dialUntil = now + times.dialDeadline
-        heardAt = now
+        receivedAt = now
         answeredAt = now
     }
 
     /// Whether a request may be risked on it. After long silence only once a PING was answered: `wake` sends it.
     package func mayOpen(_ now: MonotonicInstant) -> Bool { phase == .open && !isStale(now) }
 
-    private func isStale(_ now: MonotonicInstant) -> Bool { openStreams == 0 && now - heardAt >= times.staleAfter }
+    private func isStale(_ now: MonotonicInstant) -> Bool { openStreams == 0 && now - receivedAt >= times.staleAfter }
 
     // The notes of the fast path: no decision follows from them at once.
 
-    package mutating func heard(_ now: MonotonicInstant) { heardAt = now }
+    package mutating func noteActivity(_ now: MonotonicInstant) { receivedAt = now }
     package mutating func answered(_ now: MonotonicInstant) { answeredAt = now }
     package mutating func streams(open count: Int, _ now: MonotonicInstant) {
         // The first request after a quiet time starts the peer's time to answer.
@@ -140,8 +140,8 @@ package struct ConnectionMachine: Equatable, Sendable {
         switch phase {
         case .closed: nil
         case .connecting(_, _, let until): min(until, dialUntil)
-        case .resolving, .tunnelling, .securing, .greeting: dialUntil
-        case .open, .draining: pingSentAt.map { $0 + times.pingDeadline } ?? heardAt + times.pingAfter
+        case .resolving, .tunnelling, .securing, .awaitingSettings: dialUntil
+        case .open, .draining: pingSentAt.map { $0 + times.pingDeadline } ?? receivedAt + times.pingAfter
         }
     }
 }
@@ -153,8 +153,8 @@ extension ConnectionMachine {
         case .connected(let throughProxy): connected(throughProxy)
         case .connectFailed: connectFailed(now)
         case .tunnelled: advance(from: .tunnelling, to: .securing, .secure)
-        case .secured: advance(from: .securing, to: .greeting, .greet)
-        case .settings: advance(from: .greeting, to: .open, .tellOpen)
+        case .secured: advance(from: .securing, to: .awaitingSettings, .sendPreface)
+        case .settings: advance(from: .awaitingSettings, to: .open, .reportOpen)
         case .pingAnswered(let payload): pingAnswered(payload)
         case .requestTimedOut: requestTimedOut(now)
         case .goAway: drain(.goAway)
@@ -225,9 +225,9 @@ extension ConnectionMachine {
         switch phase {
         case .open:
             phase = .draining(reason)
-            guard openStreams == 0 else { return [.tellDraining(reason)] }
-            return [.tellDraining(reason)] + emptied()
-        case .resolving, .connecting, .tunnelling, .securing, .greeting:
+            guard openStreams == 0 else { return [.reportDraining(reason)] }
+            return [.reportDraining(reason)] + emptied()
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
             phase = .closed
             let end = reason == .retired ? ConnectionEnd.drained(.retired) : .dialFailed(.goAway)
             return [.close(end, politely: false)]
@@ -246,7 +246,7 @@ extension ConnectionMachine {
         defer { phase = .closed }
         switch phase {
         case .closed: return []
-        case .resolving, .connecting, .tunnelling, .securing, .greeting:
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
             return [.close(.dialFailed(fault), politely: false)]
         case .open: return [.close(.lost(fault), politely: false)]
         // The peer that said goodbye may close first. With nothing in flight that is the end that we waited for.
@@ -259,13 +259,13 @@ extension ConnectionMachine {
         switch phase {
         case .closed: return []
         case .connecting(_, _, let until) where now < dialUntil: return now >= until ? connectFailed(now) : []
-        case .resolving, .connecting, .tunnelling, .securing, .greeting:
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
             return now >= dialUntil ? end(.unreachable) : []
         case .open, .draining:
             if let pingSentAt {
                 return now - pingSentAt >= times.pingDeadline ? end(.connectionLost) : []
             }
-            return now - heardAt >= times.pingAfter ? [ping(now)] : []
+            return now - receivedAt >= times.pingAfter ? [ping(now)] : []
         }
     }
 }

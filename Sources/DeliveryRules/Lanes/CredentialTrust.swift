@@ -4,11 +4,11 @@
 package struct CredentialTrust: Equatable, Sendable {
     /// It was refused, and nothing has shown since that it is taken: one request at a time, so that one that is still
     /// refused costs one request a connection.
-    package private(set) var isDoubted = false
+    package private(set) var isSuspected = false
 
     package init() {}
 
-    package mutating func refused() { isDoubted = true }
+    package mutating func refused() { isSuspected = true }
 
     /// An answer on a connection that was opened since. False where it refuses the credential again: that connection
     /// would go on refusing.
@@ -18,7 +18,7 @@ package struct CredentialTrust: Equatable, Sendable {
         // Not even looked at, or nobody knows how far it came.
         case 429, 500...: return true
         default:
-            isDoubted = false
+            isSuspected = false
             return true
         }
     }

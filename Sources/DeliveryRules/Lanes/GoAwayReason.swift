@@ -2,7 +2,7 @@
 ///
 /// Source: apns.md section 10.5.
 package struct GoAwayReason: Equatable, Sendable {
-    package let word: String
+    package let reason: String
 
     /// Longer is not one of Apple's words; and whatever it is, it may end in a log.
     private static let lettersMax = 48
@@ -12,26 +12,26 @@ package struct GoAwayReason: Equatable, Sendable {
         var bytes: [UInt8] = []
         // A foreign server may write anything; the reason stands within the first bytes or not at all.
         for index in 0..<min(debugBytes.count, 512) { bytes.append(debugBytes[index]) }
-        guard let word = Self.word(in: bytes) else { return nil }
-        self.word = word
+        guard let reason = Self.reason(in: bytes) else { return nil }
+        self.reason = reason
     }
 
     /// What stands in quotes behind `"reason"` and a colon. Letters and blanks only: the rest is not a word, and with
     /// digits it might be a device token, which no log may hold.
-    private static func word(in bytes: [UInt8]) -> String? {
+    private static func reason(in bytes: [UInt8]) -> String? {
         let name = Array(#""reason""#.utf8)
         guard bytes.count >= name.count else { return nil }
         let starts = 0...(bytes.count - name.count)
         guard let found = starts.first(where: { bytes[$0..<($0 + name.count)].elementsEqual(name) }) else { return nil }
-        var rest = bytes[(found + name.count)...].drop(while: isBlank)
-        guard rest.popFirst() == UInt8(ascii: ":") else { return nil }
-        rest = rest.drop(while: isBlank)
-        guard rest.popFirst() == UInt8(ascii: "\""), let end = rest.firstIndex(of: UInt8(ascii: "\"")) else {
+        var remaining = bytes[(found + name.count)...].drop(while: isBlank)
+        guard remaining.popFirst() == UInt8(ascii: ":") else { return nil }
+        remaining = remaining.drop(while: isBlank)
+        guard remaining.popFirst() == UInt8(ascii: "\""), let end = remaining.firstIndex(of: UInt8(ascii: "\"")) else {
             return nil
         }
-        let word = rest[..<end]
-        guard (1...lettersMax).contains(word.count), word.allSatisfy(isLetter) else { return nil }
-        return String(decoding: word, as: UTF8.self)
+        let reason = remaining[..<end]
+        guard (1...lettersMax).contains(reason.count), reason.allSatisfy(isLetter) else { return nil }
+        return String(decoding: reason, as: UTF8.self)
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
@@ -46,11 +46,11 @@ package struct GoAwayReason: Equatable, Sendable {
     /// Whether it speaks of our credential, so that another connection would hear the same. An expired provider
     /// token is not among them: the next connection carries a new one.
     package var refusesCredential: Bool {
-        switch word {
+        switch reason {
         case "BadCertificate", "BadCertificateEnvironment", "Forbidden", "InvalidProviderToken", "MissingProviderToken",
             "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
             true
-        default: word.hasPrefix("BadCertificate")
+        default: reason.hasPrefix("BadCertificate")
         }
     }
 }

@@ -21,7 +21,7 @@ package struct LaneLimits: Equatable, Sendable {
     package var provenAfter: Duration = .seconds(2)
     /// So many failures in a row block the lane.
     package var failuresMax = 2
-    package var credentialRest: Duration = .seconds(300)
+    package var credentialBackoff: Duration = .seconds(300)
     /// Beyond a burst of `connectionsMax` dials: one in each such interval.
     package var dialInterval: Duration = .milliseconds(250)
 
@@ -112,7 +112,7 @@ package struct LaneMachine: Sendable {
     package init(limits: LaneLimits) {
         self.limits = limits
         breaker = Breaker(
-            backoff: limits.backoff, failuresMax: limits.failuresMax, credentialRest: limits.credentialRest)
+            backoff: limits.backoff, failuresMax: limits.failuresMax, credentialBackoff: limits.credentialBackoff)
         pace = DialPace(burst: limits.connectionsMax, interval: limits.dialInterval)
     }
 
@@ -205,7 +205,7 @@ extension LaneMachine {
 
     /// Whether an answer that refuses the credential is news: not while the lane is blocked for that, and not on a
     /// connection that was there when it was refused the time before.
-    package func isNews(refusalOn id: ConnectionID?) -> Bool {
+    package func isNew(refusalOn id: ConnectionID?) -> Bool {
         guard !isDraining, breaker.block != .credentialRefused else { return false }
         return id.map { $0.value > refusedUpTo } ?? true
     }
@@ -265,7 +265,7 @@ extension LaneMachine {
         guard !isDraining, var at = wantedFrom(now) else { return nil }
         let taking = connections.reduce(0) { $0 + ($1.stage == .draining ? 0 : 1) }
         guard taking < limits.connectionsMax, connections.count < 2 * limits.connectionsMax else { return nil }
-        if let rest = hasWorking ? breaker.spareRestsUntil : breaker.restsUntil { at = max(at, rest) }
+        if let until = hasWorking ? breaker.spareBlockedUntil : breaker.blockedUntil { at = max(at, until) }
         if let earliest = pace.earliest(now) { at = max(at, earliest) }
         return at
     }

@@ -12,15 +12,15 @@ import PushModel
 package struct LaneThrottle: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
         /// As much as there is room for.
-        case flowing
+        case closed
         /// `triesFrom`: no transactional push before; nil: one may be tried.
-        case resting(until: MonotonicInstant, triesFrom: MonotonicInstant?)
+        case open(until: MonotonicInstant, triesFrom: MonotonicInstant?)
         /// So many in flight at once.
-        case probing(limit: Int, since: MonotonicInstant)
+        case halfOpen(limit: Int, since: MonotonicInstant)
     }
 
     /// Fewer words say nothing of the other pushes.
-    private let wordsMin: Int
+    private let signalsMin: Int
     /// After so long without a word all are forgotten; and so long a probing lasts at most, which most answers don't end.
     package static let memory: Duration = .seconds(10)
     /// So long a push of another message that was taken says that a word is about its own message.
@@ -29,101 +29,101 @@ package struct LaneThrottle: Equatable, Sendable {
     /// after that push.
     private static let besideForEach = 8
     /// So many in flight, all taken: the provider is well again.
-    package static let probingMax = 512
+    package static let halfOpenMax = 512
     package static let tryEvery: Duration = .seconds(1)
     /// Whatever is asked for.
-    package static let restMax: Duration = .seconds(600)
+    package static let openMax: Duration = .seconds(600)
     private static let growth = 8
     /// Of so many answers for each of the words that suffice the older half is forgotten.
     private static let answersForEach = 4
     /// Where less is asked for. Source: APNs and FCM ask for an exponential pause, and name no numbers for a lane.
     private static let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
 
-    package private(set) var phase = Phase.flowing
+    package private(set) var phase = Phase.closed
     /// What is leased before says nothing of how the provider is now.
     package private(set) var since = MonotonicInstant(nanoseconds: .min)
     /// How many of those leased since are with the lane.
     private var tries = 0
     /// The latest answers, and how many of them are such words.
     private var answered = 0
-    private var words = 0
+    private var signals = 0
     /// Such words in all, ever.
-    private var wordsEver = 0
-    private var wordAt: MonotonicInstant?
+    private var signalsTotal = 0
+    private var signalAt: MonotonicInstant?
     /// Until when the longest of the pauses lasts that they ask for.
     private var asked: MonotonicInstant?
     /// The message whose pushes got them; nil: several.
-    private var wordsOf: MessageID?
+    private var signalsOf: MessageID?
     /// Of which message pushes were taken last, and of which other one before.
     private var taken: Taken?
     private var takenBefore: Taken?
     /// In a row: the provider did not get well in between.
-    private var rests = 0
+    private var openings = 0
 
     private struct Taken: Equatable, Sendable {
         let message: MessageID
         let at: MonotonicInstant
         /// How many words there had been by then.
-        let words: Int
+        let signals: Int
     }
 
-    /// - Parameter wordsMin: fewer are their pushes' own affair. More let a lane go on for longer that has one bad
+    /// - Parameter signalsMin: fewer are their pushes' own affair. More let a lane go on for longer that has one bad
     ///   connection among others, or a provider that says so.
-    package init(wordsMin: Int) {
-        precondition(wordsMin > 0)
-        self.wordsMin = wordsMin
+    package init(signalsMin: Int) {
+        precondition(signalsMin > 0)
+        self.signalsMin = signalsMin
     }
 
     /// nil: it does not rest.
-    package var rest: LaneRest? {
-        if case .resting(let until, _) = phase { LaneRest(since: since, until: until) } else { nil }
+    package var openBreaker: OpenBreaker? {
+        if case .open(let until, _) = phase { OpenBreaker(since: since, until: until) } else { nil }
     }
 
-    package var isResting: Bool { if case .resting = phase { true } else { false } }
+    package var isOpen: Bool { if case .open = phase { true } else { false } }
 
     /// Nothing was said of late: whoever forgets it forgets nothing.
-    package var isCalm: Bool { phase == .flowing && words == 0 }
+    package var isCalm: Bool { phase == .closed && signals == 0 }
 
     /// How many pushes may be handed to the lane now.
     ///
     /// - Parameter isUrgent: they are transactional.
     package func room(isUrgent: Bool) -> Int {
         switch phase {
-        case .flowing: .max
-        case .resting(_, let triesFrom): isUrgent && triesFrom == nil ? 1 : 0
-        case .probing(let limit, _): max(0, limit - tries)
+        case .closed: .max
+        case .open(_, let triesFrom): isUrgent && triesFrom == nil ? 1 : 0
+        case .halfOpen(let limit, _): max(0, limit - tries)
         }
     }
 
     /// So many are handed to the lane.
     package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
-        guard phase != .flowing, count > 0 else { return }
+        guard phase != .closed, count > 0 else { return }
         tries += count
-        if case .resting(let until, nil) = phase { phase = .resting(until: until, triesFrom: now + Self.tryEvery) }
+        if case .open(let until, nil) = phase { phase = .open(until: until, triesFrom: now + Self.tryEvery) }
     }
 
     /// So many of one lease are with the lane no more, whatever became of them.
     package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
-        if phase != .flowing, leasedAt >= since { tries = max(0, tries - count) }
+        if phase != .closed, leasedAt >= since { tries = max(0, tries - count) }
     }
 
     /// What time alone changes.
     package mutating func pass(_ now: MonotonicInstant) {
         switch phase {
-        case .flowing: if let wordAt, now - wordAt > Self.memory { forget() }
-        case .resting(let until, _) where until <= now: probe(1, now)
-        case .resting(let until, let triesFrom?) where triesFrom <= now: phase = .resting(until: until, triesFrom: nil)
-        case .resting: break
-        case .probing(_, let began): if now - began >= Self.memory { flow() }
+        case .closed: if let signalAt, now - signalAt > Self.memory { forget() }
+        case .open(let until, _) where until <= now: halfOpen(1, now)
+        case .open(let until, let triesFrom?) where triesFrom <= now: phase = .open(until: until, triesFrom: nil)
+        case .open: break
+        case .halfOpen(_, let began): if now - began >= Self.memory { close() }
         }
     }
 
     /// When `pass` changes something next.
     package var wakeAt: MonotonicInstant? {
         switch phase {
-        case .flowing: nil
-        case .resting(let until, let triesFrom): triesFrom.map { min($0, until) } ?? until
-        case .probing(_, let began): began + Self.memory
+        case .closed: nil
+        case .open(let until, let triesFrom): triesFrom.map { min($0, until) } ?? until
+        case .halfOpen(_, let began): began + Self.memory
         }
     }
 
@@ -134,82 +134,82 @@ package struct LaneThrottle: Equatable, Sendable {
     ///     longest pause that one of these asks for.
     ///   - entropy: chance, for the spread of a rest that nobody asked for.
     /// - Returns: the rest that begins with it; nil: none does.
-    package mutating func heard(
+    package mutating func record(
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
         entropy: UInt64
     ) -> Duration? {
         if answers.taken > 0 { noteTaken(message, now) }
         switch phase {
-        case .resting(let until, let triesFrom):
+        case .open(let until, let triesFrom):
             if answers.taken > 0, leasedAt >= since {
-                probe(1 + (Self.growth - 1) * answers.taken, now)
-            } else if answers.words > 0 {
-                let later = max(until, now + min(answers.pause, Self.restMax))
-                phase = .resting(until: later, triesFrom: triesFrom)
+                halfOpen(1 + (Self.growth - 1) * answers.taken, now)
+            } else if answers.signals > 0 {
+                let later = max(until, now + min(answers.pause, Self.openMax))
+                phase = .open(until: later, triesFrom: triesFrom)
             }
             return nil
-        case .probing(let limit, let began):
+        case .halfOpen(let limit, let began):
             guard leasedAt >= since else { return nil }
-            let more = min(limit + (Self.growth - 1) * answers.taken, Self.probingMax + 1)
-            phase = .probing(limit: more, since: began)
+            let more = min(limit + (Self.growth - 1) * answers.taken, Self.halfOpenMax + 1)
+            phase = .halfOpen(limit: more, since: began)
             count(answers, of: message, now)
-            if isToRest, answers.words > 0 { return rest(now, entropy) }
-            if more > Self.probingMax { flow() }
+            if isToOpen, answers.signals > 0 { return openUp(now, entropy) }
+            if more > Self.halfOpenMax { close() }
             return nil
-        case .flowing:
-            guard answers.words > 0 || words > 0 else { return nil }
+        case .closed:
+            guard answers.signals > 0 || signals > 0 else { return nil }
             count(answers, of: message, now)
-            if words == 0 { answered = 0 }
-            guard isToRest, answers.words > 0, words >= wordsMin else { return nil }
-            return rest(now, entropy)
+            if signals == 0 { answered = 0 }
+            guard isToOpen, answers.signals > 0, signals >= signalsMin else { return nil }
+            return openUp(now, entropy)
         }
     }
 
     private mutating func noteTaken(_ message: MessageID, _ now: MonotonicInstant) {
         if let taken, taken.message != message { takenBefore = taken }
-        taken = Taken(message: message, at: now, words: wordsEver)
+        taken = Taken(message: message, at: now, signals: signalsTotal)
     }
 
     private mutating func count(_ answers: LaneAnswers, of message: MessageID, _ now: MonotonicInstant) {
-        if let wordAt, now - wordAt > Self.memory { forget() }
-        if answers.words > 0 {
-            if words == 0 { wordsOf = message } else if wordsOf != message { wordsOf = nil }
-            wordAt = now
-            let until = now + min(answers.pause, Self.restMax)
+        if let signalAt, now - signalAt > Self.memory { forget() }
+        if answers.signals > 0 {
+            if signals == 0 { signalsOf = message } else if signalsOf != message { signalsOf = nil }
+            signalAt = now
+            let until = now + min(answers.pause, Self.openMax)
             asked = asked.map { max($0, until) } ?? until
         }
-        answered += answers.taken + answers.words
-        words += answers.words
-        wordsEver += answers.words
+        answered += answers.taken + answers.signals
+        signals += answers.signals
+        signalsTotal += answers.signals
         // What was well before says nothing of now. Not to nothing, by which their message would be forgotten.
-        while answered >= Self.answersForEach * wordsMin {
-            (answered, words) = (answered / 2, words == 1 ? 1 : words / 2)
+        while answered >= Self.answersForEach * signalsMin {
+            (answered, signals) = (answered / 2, signals == 1 ? 1 : signals / 2)
         }
     }
 
     /// Where one message gets all the words while another one's pushes are taken, it is not the lane that they mean.
-    private var isToRest: Bool {
-        guard words * 2 > answered, let wordAt else { return false }
-        guard let wordsOf else { return true }
+    private var isToOpen: Bool {
+        guard signals * 2 > answered, let signalAt else { return false }
+        guard let signalsOf else { return true }
         return ![taken, takenBefore].contains { other in
             other.map {
-                $0.message != wordsOf && wordAt - $0.at <= Self.beside
-                    && wordsEver - $0.words <= Self.besideForEach * wordsMin
+                $0.message != signalsOf && signalAt - $0.at <= Self.beside
+                    && signalsTotal - $0.signals <= Self.besideForEach * signalsMin
             } ?? false
         }
     }
 
-    private mutating func rest(_ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
-        rests = min(rests + 1, 1_000)
+    private mutating func openUp(_ now: MonotonicInstant, _ entropy: UInt64) -> Duration {
+        openings = min(openings + 1, 1_000)
         let pause = asked.map { $0 - now } ?? .zero
-        let rest = min(max(pause, Self.backoff.rest(afterFailures: rests, entropy: entropy)), Self.restMax)
-        phase = .resting(until: now + rest, triesFrom: nil)
+        let length = min(max(pause, Self.backoff.delay(afterFailures: openings, entropy: entropy)), Self.openMax)
+        phase = .open(until: now + length, triesFrom: nil)
         begin(now)
-        return rest
+        return length
     }
 
-    private mutating func probe(_ limit: Int, _ now: MonotonicInstant) {
-        phase = .probing(limit: limit, since: now)
+    private mutating func halfOpen(_ limit: Int, _ now: MonotonicInstant) {
+        phase = .halfOpen(limit: limit, since: now)
         begin(now)
     }
 
@@ -218,18 +218,18 @@ package struct LaneThrottle: Equatable, Sendable {
         forget()
     }
 
-    private mutating func flow() {
-        (phase, rests) = (.flowing, 0)
+    private mutating func close() {
+        (phase, openings) = (.closed, 0)
         forget()
     }
 
     private mutating func forget() {
-        (answered, words, wordsOf, wordAt, asked) = (0, 0, nil, nil, nil)
+        (answered, signals, signalsOf, signalAt, asked) = (0, 0, nil, nil, nil)
     }
 }
 
 /// One rest of a lane. It may become longer; another one begins at another time.
-package struct LaneRest: Equatable, Sendable {
+package struct OpenBreaker: Equatable, Sendable {
     package let since: MonotonicInstant
     package let until: MonotonicInstant
 
@@ -244,7 +244,7 @@ package struct LaneAnswers: Equatable, Sendable {
     /// Taken, or refused for what they are: the provider had time for them.
     package private(set) var taken: Int
     /// Those that tell the whole lane to slow down.
-    package private(set) var words = 0
+    package private(set) var signals = 0
     /// The longest that one of these asks for.
     package private(set) var pause = Duration.zero
 
@@ -254,7 +254,7 @@ package struct LaneAnswers: Equatable, Sendable {
             switch other.outcome {
             case .accepted, .rejected: taken += 1
             case .deferred(let after, .laneThrottled), .deferred(let after, .providerUnavailable):
-                words += 1
+                signals += 1
                 pause = max(pause, after ?? .zero)
             case .deferred, .unsent, .unknown, .withheld: break
             }

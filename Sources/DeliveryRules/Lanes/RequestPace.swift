@@ -10,7 +10,7 @@ package struct RequestPace: Equatable, Sendable {
     /// From a rest to the whole rate.
     package static let rampLength: Duration = .seconds(60)
     /// Without a request for so long, the ramp begins anew.
-    package static let restAfter: Duration = .seconds(60)
+    package static let idleAfter: Duration = .seconds(60)
     /// Where the ramp begins: this part of the rate.
     private static let rampStart = 0.1
 
@@ -66,7 +66,7 @@ package struct RequestPace: Equatable, Sendable {
     private static let grain: Duration = .milliseconds(5)
 
     private mutating func refill(_ now: MonotonicInstant) {
-        guard let last = savedAt, now - last < Self.restAfter else {
+        guard let last = savedAt, now - last < Self.idleAfter else {
             // The first after a rest finds what a moment at the ramp's start gives, and one at least.
             rampSince = now
             savedAt = now

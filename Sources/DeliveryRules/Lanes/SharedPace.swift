@@ -6,7 +6,7 @@ import PushModel
 /// to want, and what there is goes to the one that was served least. Who wants nothing leaves the others all of it, and
 /// saves nothing up. The ramp is the project's, too: a lane that comes later doesn't begin one of its own.
 ///
-/// Other processes may speak for the project: then it is the pace of the part that this one holds (`QuotaHolding`),
+/// Other processes may speak for the project: then it is the pace of the part that this one holds (`QuotaAllotment`),
 /// which its lanes' questions keep fresh.
 package struct SharedPace: Equatable, Sendable {
     /// A lane's place in the pace.
@@ -28,17 +28,17 @@ package struct SharedPace: Equatable, Sendable {
     private var sharers: [Sharer] = []
     private var shares: UInt64 = 0
     /// nil: the whole is this process's.
-    private var holding: QuotaHolding?
+    private var holding: QuotaAllotment?
 
     /// A lane that has not asked for so long after it was to is not waited for: what it leaves would be lost to all.
-    private static let patience: Duration = .seconds(1)
+    private static let timeout: Duration = .seconds(1)
 
     /// A lane of a process among others asks again after so long: its part may have grown meanwhile.
-    private static let looksAgainAfter: Duration = .milliseconds(100)
+    private static let checksAgainAfter: Duration = .milliseconds(100)
 
     package init(perMinute: Int, amongProcesses: Bool = false) {
         pace = RequestPace(perMinute: perMinute)
-        holding = amongProcesses ? QuotaHolding() : nil
+        holding = amongProcesses ? QuotaAllotment() : nil
     }
 
     package var perMinute: Int { pace.perMinute }
@@ -76,14 +76,14 @@ package struct SharedPace: Equatable, Sendable {
     }
 
     /// It has nothing to send at present, or nowhere to send it.
-    package mutating func rest(_ share: Share) {
+    package mutating func idle(_ share: Share) {
         guard let place = place(of: share) else { return }
         sharers[place].isWanting = false
     }
 
     /// When the next request of this lane may leave: now, where one may. The lane asks again then.
     package mutating func nextAt(_ share: Share, _ now: MonotonicInstant) -> MonotonicInstant {
-        guard let place = place(of: share) else { return now + Self.patience }
+        guard let place = place(of: share) else { return now + Self.timeout }
         // One for each that others are behind, and one of its own.
         var needed = 1
         for other in sharers.indices where other != place && isAwaited(other, now) {
@@ -91,21 +91,21 @@ package struct SharedPace: Equatable, Sendable {
         }
         var next = pace.nextAt(now, count: needed)
         if holding != nil, next > now {
-            holding?.heldBack()
-            next = min(next, now + Self.looksAgainAfter)
+            holding?.paused()
+            next = min(next, now + Self.checksAgainAfter)
         }
         sharers[place].asksAt = next
         return next
     }
 
     /// What to ask the other processes' book now; nil: nothing. For who was just asked for an allowance.
-    package mutating func ask(_ now: MonotonicInstant) -> QuotaAsk? {
+    package mutating func ask(_ now: MonotonicInstant) -> QuotaRequest? {
         holding?.ask(perSecond: pace.wholePerSecond(now), now)
     }
 
     /// - Parameter grant: nil where none came.
-    package mutating func heard(_ grant: QuotaGrant?, of ask: QuotaAsk, _ now: MonotonicInstant) {
-        holding?.heard(grant, of: ask, now)
+    package mutating func receive(_ grant: QuotaGrant?, of ask: QuotaRequest, _ now: MonotonicInstant) {
+        holding?.receive(grant, of: ask, now)
         guard let grant, let holding else { return }
         pace.hold(holding.part(now), now)
         pace.follow(rampAge: grant.rampAge, begins: grant.begins, now)
@@ -127,7 +127,7 @@ package struct SharedPace: Equatable, Sendable {
 
     private func isAwaited(_ place: Int, _ now: MonotonicInstant) -> Bool {
         guard sharers[place].isWanting, let asksAt = sharers[place].asksAt else { return false }
-        return now <= asksAt + Self.patience
+        return now <= asksAt + Self.timeout
     }
 
     /// Its part, where each of `count` goes to the one that was served least by then; of equals the first.
@@ -148,8 +148,8 @@ package struct SharedPace: Equatable, Sendable {
         }
         guard awaited.prefix(under).contains(place) else { return 0 }
         let before = awaited.prefix(under).count { $0 < place }
-        let rest = count - poured
-        level += rest / under
-        return level - sharers[place].served + (before < rest % under ? 1 : 0)
+        let leftover = count - poured
+        level += leftover / under
+        return level - sharers[place].served + (before < leftover % under ? 1 : 0)
     }
 }

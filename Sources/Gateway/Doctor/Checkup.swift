@@ -16,10 +16,10 @@ struct Checkup {
             return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")]
         }
         var findings = [Finding.good("settings", "all of them can be read"), files()]
-        findings += door(settings)
-        let looked = await database(settings)
-        findings += looked.findings
-        findings += await ProviderCheck(settings).run(used: looked.used)
+        findings += listener(settings)
+        let report = await database(settings)
+        findings += report.findings
+        findings += await ProviderCheck(settings).run(used: report.used)
         return findings
     }
 
@@ -28,17 +28,17 @@ struct Checkup {
     }
 
     /// Nothing where the port speaks plain HTTP.
-    private func door(_ settings: Settings) -> [Finding] {
-        guard let files = DoorFiles(settings) else { return [] }
+    private func listener(_ settings: Settings) -> [Finding] {
+        guard let files = ListenerFiles(settings) else { return [] }
         do throws(StartFault) {
-            return [DoctorRules.door(notAfterSeconds: try files.read().notAfterSeconds, now: Clocks.wallNow())]
+            return [DoctorRules.listener(notAfterSeconds: try files.read().notAfterSeconds, now: Clocks.wallNow())]
         } catch {
             return [.bad("TLS", error.description, "correct it; the gateway does not start with it")]
         }
     }
 
     /// What was found in the database.
-    struct Look {
+    struct DatabaseInspection {
         var findings: [Finding] = []
         /// What the active credentials are for; nil where they can't be read.
         var used: Set<ProviderUse>?
@@ -46,29 +46,34 @@ struct Checkup {
         init(_ findings: Finding...) { self.findings = findings }
     }
 
-    private func database(_ settings: Settings) async -> Look {
+    private func database(_ settings: Settings) async -> DatabaseInspection {
         let found: PostgresSettings?
         if let url = settings.databaseURL {
             do { found = try PostgresSettings(parsing: url) } catch {
-                return Look(
-                    .bad("database", "CARILLON_DATABASE_URL can't be used: \(PostgresWords.of(error))", "correct it"))
+                return DatabaseInspection(
+                    .bad(
+                        "database", "CARILLON_DATABASE_URL can't be used: \(DatabaseErrorText.of(error))", "correct it")
+                )
             }
         } else {
             found = PrivateServer.running(in: settings.dataFolder)
         }
         guard let found else {
-            return Look(DoctorRules.privateServer(fault: Self.privateServerFault(settings), in: settings.dataFolder))
+            return DatabaseInspection(
+                DoctorRules.privateServer(fault: Self.privateServerFault(settings), in: settings.dataFolder))
         }
         let loop: ReactorLoop
-        do { loop = try ReactorLoop(name: "doctor") } catch { return Look(.bad("database", "\(error)", "try again")) }
+        do { loop = try ReactorLoop(name: "doctor") } catch {
+            return DatabaseInspection(.bad("database", "\(error)", "try again"))
+        }
         var bounds = PoolSettings()
         bounds.waitMax = .seconds(10)
         let pool = PostgresPool(found, pool: bounds, loop: loop)
         let place: DatabasePlace = settings.databaseURL == nil ? .folder(settings.dataFolder) : .named(found)
-        let look = await look(into: pool, place, settings)
+        let inspection = await inspection(into: pool, place, settings)
         await pool.close()
         loop.stop()
-        return look
+        return inspection
     }
 
     /// What would keep it from starting; nil where nothing would.
@@ -86,58 +91,60 @@ struct Checkup {
                 coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
             """)
 
-    private func look(into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings) async -> Look {
-        var look = Look()
+    private func inspection(into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings) async
+        -> DatabaseInspection
+    {
+        var inspection = DatabaseInspection()
         do {
             let asked = Clocks.wallNow()
             let answer = try await pool.read(Query(Self.hello))
-            look.findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
-            look.findings.append(
+            inspection.findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
+            inspection.findings.append(
                 DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try answer.instant(0, 1)))
-            look.findings.append(
+            inspection.findings.append(
                 DoctorRules.databaseLog(
                     verbosity: try answer.text(0, 2), parameters: try answer.text(0, 3),
                     parametersOnError: try answer.text(0, 4)))
         } catch {
-            let words = await pool.census().outage.map(PostgresWords.of) ?? "\(error)"
-            return Look(
-                .bad("database", "it can't be used: \(words)", "start it, and look at CARILLON_DATABASE_URL"))
+            let text = await pool.census().outage.map(DatabaseErrorText.of) ?? "\(error)"
+            return DatabaseInspection(
+                .bad("database", "it can't be used: \(text)", "start it, and look at CARILLON_DATABASE_URL"))
         }
         do {
             let missing = try await Migrator(pool: pool).missing()
-            look.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
-            guard missing.isEmpty else { return look }
+            inspection.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
+            guard missing.isEmpty else { return inspection }
         } catch {
-            look.findings.append(.bad("schema", place.complaint(of: error), place.remedy))
-            return look
+            inspection.findings.append(.bad("schema", place.complaint(of: error), place.remedy))
+            return inspection
         }
-        await secrets(pool, settings, &look)
+        await secrets(pool, settings, &inspection)
         do {
-            look.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
+            inspection.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
         } catch {
-            look.findings.append(.bad("routes", "they can't be read: \(error)", "look at the database"))
+            inspection.findings.append(.bad("routes", "they can't be read: \(error)", "look at the database"))
         }
-        return look
+        return inspection
     }
 
-    private func secrets(_ pool: PostgresPool, _ settings: Settings, _ look: inout Look) async {
+    private func secrets(_ pool: PostgresPool, _ settings: Settings, _ inspection: inout DatabaseInspection) async {
         let file = settings.masterKeyFile ?? settings.dataFolder + "/master-key"
         let stores = Stores(pool: pool)
-        let keeper: CredentialKeeper
+        let service: CredentialService
         do {
             guard try await stores.credentials.masterKeyProof() != nil else {
-                return look.findings.append(.note("master key", "nothing is sealed yet"))
+                return inspection.findings.append(.note("master key", "nothing is sealed yet"))
             }
-            keeper = CredentialKeeper(
+            service = CredentialService(
                 store: stores.credentials, vault: try Vault(masterKey: try KeyFiles.masterKey(at: file)),
                 tokenEndpoint: NoEndpoint(), allowsPrivateTargets: settings.allowsPrivateTargets)
-            try await keeper.proveMasterKey()
+            try await service.proveMasterKey()
         } catch {
-            look.findings.append(
+            inspection.findings.append(
                 .bad("master key", "\(error)", "restore the key that sealed this database's secrets to \(file)"))
             return
         }
-        look.findings.append(.good("master key", "it opens what is sealed"))
+        inspection.findings.append(.good("master key", "it opens what is sealed"))
         do {
             var apps: [AppRecord] = []
             var page: [AppRecord] = []
@@ -146,37 +153,37 @@ struct Checkup {
                 apps += page
             } while page.count == Self.appsAtOnce
             let blocks = try await stores.credentials.blocks()
-            look.used = []
-            for app in apps { try await credentials(of: app, keeper, blocks, &look) }
+            inspection.used = []
+            for app in apps { try await credentials(of: app, service, blocks, &inspection) }
         } catch {
-            look.used = nil
-            look.findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
+            inspection.used = nil
+            inspection.findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
         }
     }
 
     private func credentials(
-        of app: AppRecord, _ keeper: CredentialKeeper, _ blocks: [LaneBlock], _ look: inout Look
+        of app: AppRecord, _ service: CredentialService, _ blocks: [LaneBlock], _ inspection: inout DatabaseInspection
     ) async throws {
         let subject = "app \(app.slug)"
-        let active = try await keeper.list(app: app.id).filter { $0.state == .active }
+        let active = try await service.list(app: app.id).filter { $0.state == .active }
         guard !active.isEmpty else {
-            return look.findings.append(
+            return inspection.findings.append(
                 .note(
                     subject, "no active credential: its pushes wait",
                     "carillon credentials add --app \(app.slug) --help"))
         }
         for credential in active {
-            look.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
+            inspection.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
         }
         for credential in active {
             let name =
                 "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
-            do { _ = try await keeper.material(of: credential) } catch {
-                look.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "hand it in again"))
+            do { _ = try await service.material(of: credential) } catch {
+                inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "hand it in again"))
                 continue
             }
             let facts = (try? JSONReader.read(credential.facts))?.object
-            look.findings.append(
+            inspection.findings.append(
                 DoctorRules.credential(
                     subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
                     refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },

@@ -21,24 +21,24 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let findings = await Checkup().run()
         if json {
-            sayJSON(Finding.json(findings))
+            writeJSON(Finding.json(findings))
         } else {
-            for finding in findings { Self.say(finding) }
+            for finding in findings { Self.write(finding) }
             let bad = findings.count { $0.level == .bad }
-            Console.say(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be mended.")
+            Console.write(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be mended.")
         }
         let code = Finding.exitCode(findings)
         if code != 0 { throw ExitCode(code) }
     }
 
-    private static func say(_ finding: Finding) {
+    private static func write(_ finding: Finding) {
         let mark =
             switch finding.level {
             case .good: "ok  "
             case .note: "note"
             case .bad: "BAD "
             }
-        Console.say("\(mark)  \(finding.subject): \(finding.words)")
-        if let remedy = finding.remedy { Console.say("      -> \(remedy)") }
+        Console.write("\(mark)  \(finding.subject): \(finding.text)")
+        if let remedy = finding.remedy { Console.write("      -> \(remedy)") }
     }
 }

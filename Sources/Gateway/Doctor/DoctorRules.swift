@@ -10,20 +10,20 @@ package struct Finding: Equatable, Sendable {
 
     package let level: Level
     package let subject: String
-    package let words: String
+    package let text: String
     package let remedy: String?
 
-    package static func good(_ subject: String, _ words: String) -> Finding {
-        Finding(level: .good, subject: subject, words: words, remedy: nil)
+    package static func good(_ subject: String, _ text: String) -> Finding {
+        Finding(level: .good, subject: subject, text: text, remedy: nil)
     }
 
     /// Nothing is wrong yet, or nothing that stops anybody.
-    package static func note(_ subject: String, _ words: String, _ remedy: String? = nil) -> Finding {
-        Finding(level: .note, subject: subject, words: words, remedy: remedy)
+    package static func note(_ subject: String, _ text: String, _ remedy: String? = nil) -> Finding {
+        Finding(level: .note, subject: subject, text: text, remedy: remedy)
     }
 
-    package static func bad(_ subject: String, _ words: String, _ remedy: String) -> Finding {
-        Finding(level: .bad, subject: subject, words: words, remedy: remedy)
+    package static func bad(_ subject: String, _ text: String, _ remedy: String) -> Finding {
+        Finding(level: .bad, subject: subject, text: text, remedy: remedy)
     }
 }
 
@@ -35,7 +35,7 @@ extension Finding {
         let items = findings.map { finding -> JSONValue in
             [
                 "level": .string(finding.level.rawValue), "subject": .string(finding.subject),
-                "finding": .string(finding.words), "remedy": finding.remedy.map(JSONValue.string) ?? .null,
+                "finding": .string(finding.text), "remedy": finding.remedy.map(JSONValue.string) ?? .null,
             ]
         }
         return ItemList(items).json
@@ -105,7 +105,7 @@ package enum DoctorRules {
     }
 
     /// Of the certificate with which the HTTP API's port speaks TLS.
-    package static func door(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
+    package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
         expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
     }
 
@@ -142,16 +142,16 @@ package enum DoctorRules {
                     + "authority in CARILLON_PROVIDER_CA_FILE"
             case .certificateExpired, .certificateNotYetValid:
                 "look at this machine's clock (timedatectl set-ntp true), and at what answers in the provider's place"
-            case .certificateOfOtherNames, .speaksNoTLS, .noTLS:
+            case .certificateOfOtherNames, .lacksTLS, .noTLS:
                 "look at what answers in the provider's place: a proxy, a firewall, or a CARILLON_..._URL of yours"
             case .proxyRefuses: "look at CARILLON_PROVIDER_PROXY, its name and password"
-            case .nobodyListens, .noWayThere, .noConnection, .timedOut, .closed, .errorNumber, .other:
+            case .connectionRefused, .noWayThere, .noConnection, .timedOut, .closed, .errorNumber, .other:
                 "look at the firewall (outgoing TCP \(port)), and at "
                     + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
             }
-        let words = "\(place) can't be reached: \(trouble.sentence)"
+        let text = "\(place) can't be reached: \(trouble.sentence)"
         // Who sends to APNs only may well be behind a firewall that lets nobody through to Google.
-        return isUsed ? .bad(name, words, remedy) : .note(name, words, remedy)
+        return isUsed ? .bad(name, text, remedy) : .note(name, text, remedy)
     }
 
     /// The private PostgreSQL does not run.

@@ -26,13 +26,13 @@ struct ProviderCheck {
             if isUsed == false {
                 findings.append(.good(name, "not asked: no active credential is for it"))
             } else {
-                findings.append(await look(name, endpoint, isUsed: isUsed ?? false))
+                findings.append(await check(name, endpoint, isUsed: isUsed ?? false))
             }
         }
         return findings
     }
 
-    private func look(_ name: String, _ endpoint: Endpoint, isUsed: Bool) async -> Finding {
+    private func check(_ name: String, _ endpoint: Endpoint, isUsed: Bool) async -> Finding {
         let place = "\(endpoint.host):\(endpoint.port)"
         let client: HTTPClient
         do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {
@@ -63,7 +63,7 @@ struct ProviderCheck {
             var trouble = NetworkTrouble(error)
             // A look of one's own would go past the proxy.
             if settings.providerProxy == nil {
-                trouble = await CertificateLook.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
+                trouble = await CertificateInspector.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
             }
             return DoctorRules.unreachable(
                 name, at: place, trouble, port: endpoint.port, hasProxy: settings.providerProxy != nil, isUsed: isUsed)

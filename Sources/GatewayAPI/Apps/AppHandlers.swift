@@ -6,7 +6,7 @@ import Store
 
 /// Apps, and what everything below an app needs: the app itself.
 struct AppHandlers: Sendable {
-    let registry: RegistryKeeper
+    let registry: RegistryService
 
     /// The app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }

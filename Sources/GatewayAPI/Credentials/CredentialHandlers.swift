@@ -6,11 +6,11 @@ import Store
 /// Credentials in, shown without their secrets, taken into use and out of it.
 struct CredentialHandlers: Sendable {
     let apps: AppHandlers
-    let keeper: CredentialKeeper
+    let service: CredentialService
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
-        do { return Answer(.ok, CredentialAnswer.page(try await keeper.list(app: app.id))) } catch {
+        do { return Answer(.ok, CredentialAnswer.page(try await service.list(app: app.id))) } catch {
             throw Problem(error, .reads)
         }
     }
@@ -20,9 +20,9 @@ struct CredentialHandlers: Sendable {
         let submission = try CredentialRequest.read(call.body)
         let app = try await apps.app(of: call)
         let claim = call.idempotencyClaim
-        let reply: OnceReply
+        let reply: IdempotentReply
         do {
-            reply = try await keeper.submit(
+            reply = try await service.submit(
                 submission, app: app.id, idempotency: claim, answer: CredentialAnswer.page)
         } catch {
             throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
@@ -37,7 +37,7 @@ struct CredentialHandlers: Sendable {
     func activate(_ call: Call) async throws(Problem) -> Answer {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
-        do { return Answer(.ok, CredentialAnswer.body(try await keeper.activate(id, app: app.id))) } catch {
+        do { return Answer(.ok, CredentialAnswer.body(try await service.activate(id, app: app.id))) } catch {
             throw Problem(error, .isIdempotent)
         }
     }
@@ -45,14 +45,14 @@ struct CredentialHandlers: Sendable {
     func retire(_ call: Call) async throws(Problem) -> Answer {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
-        do { try await keeper.retire(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
+        do { try await service.retire(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
         return .done
     }
 
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let id = try credential(of: call)
         let app = try await apps.app(of: call)
-        do { try await keeper.delete(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
+        do { try await service.delete(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
         return .done
     }
 

@@ -24,7 +24,7 @@ package enum CredentialRequest {
     private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
         let names = [Provider.apns, .fcm].map(\.name)
         _ = try reader.required("provider", "one of \(names.joined(separator: ", "))")
-        return try reader.word("provider", names, Provider.init(name:)) ?? .apns
+        return try reader.choice("provider", names, Provider.init(name:)) ?? .apns
     }
 
     private static func readAPNs(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
@@ -39,9 +39,9 @@ package enum CredentialRequest {
 
     /// FCM knows neither environments nor topics of this kind: a project has its tokens, and that is all.
     private static func readFCM(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
-        _ = try reader.word("environment", ["production"]) { $0 == "production" ? $0 : nil }
+        _ = try reader.choice("environment", ["production"]) { $0 == "production" ? $0 : nil }
         let activate = try reader.bool("activate") ?? false
-        guard try reader.word("kind", ["service_account"], { $0 == "service_account" ? $0 : nil }) != nil else {
+        guard try reader.choice("kind", ["service_account"], { $0 == "service_account" ? $0 : nil }) != nil else {
             throw Problem(
                 .missingMember, "kind is missing: service_account, the only one of FCM.", at: reader.pointer / "kind")
         }
@@ -59,10 +59,10 @@ package enum CredentialRequest {
     }
 
     private static func readEnvironments(_ reader: inout EnvelopeReader) throws(Problem) -> [PushEnvironment] {
-        let words = PushEnvironment.allCases.map(\.name) + ["both"]
-        _ = try reader.required("environment", "one of \(words.joined(separator: ", "))")
-        let environments: [PushEnvironment]? = try reader.word("environment", words) { word in
-            word == "both" ? PushEnvironment.allCases : PushEnvironment(name: word).map { [$0] }
+        let names = PushEnvironment.allCases.map(\.name) + ["both"]
+        _ = try reader.required("environment", "one of \(names.joined(separator: ", "))")
+        let environments: [PushEnvironment]? = try reader.choice("environment", names) { choice in
+            choice == "both" ? PushEnvironment.allCases : PushEnvironment(name: choice).map { [$0] }
         }
         return environments ?? []
     }
@@ -73,7 +73,7 @@ package enum CredentialRequest {
         for (place, element) in elements.enumerated() {
             let pointer = reader.pointer / "topics" / place
             let topic = try element.text(bytesMax: APNsLimits.topicBytesMax, at: pointer)
-            guard RegistrationRequest.isWord(topic) else {
+            guard RegistrationRequest.isVisibleASCII(topic) else {
                 throw Problem(
                     .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer)
             }
@@ -83,8 +83,8 @@ package enum CredentialRequest {
     }
 
     private static func readForm(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission.Form {
-        let isToken = try reader.word("kind", ["token", "certificate"]) { word in
-            ["token": true, "certificate": false][word]
+        let isToken = try reader.choice("kind", ["token", "certificate"]) { choice in
+            ["token": true, "certificate": false][choice]
         }
         switch isToken {
         case true?:

@@ -46,7 +46,7 @@ extension DeviceHandlers {
             }
             return try badgeAnswer(badge, installation, kind)
         }
-        let reply: OnceReply
+        let reply: IdempotentReply
         do {
             reply = try await registry.consumeBadge(
                 count, app: app.id, installation: installation, kind: kind, idempotency: claim
@@ -66,7 +66,7 @@ extension DeviceHandlers {
     }
 
     /// Only two things were ever kept under a key: a badge, or that it is nobody's.
-    private func repeatable(_ reply: OnceReply, _ unknown: Problem) throws(Problem) -> Answer {
+    private func repeatable(_ reply: IdempotentReply, _ unknown: Problem) throws(Problem) -> Answer {
         func answer(_ bytes: [UInt8]) -> Answer { bytes == unknown.body ? Answer(unknown) : Answer(.ok, bytes) }
         switch reply {
         case .done(let bytes): return answer(bytes)
@@ -92,7 +92,7 @@ extension DeviceHandlers {
             return Answer(.ok, Self.body(badge))
         case .consume(let count):
             let claim = call.idempotencyClaim
-            let reply: OnceReply
+            let reply: IdempotentReply
             do {
                 reply = try await registry.consumeBadge(
                     count, app: app.id, ofToken: request.readings, idempotency: claim

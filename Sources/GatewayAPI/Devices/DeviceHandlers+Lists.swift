@@ -17,9 +17,10 @@ extension DeviceHandlers {
             return cursor
         }
         var filter = try Self.filter(call.query, now: clock())
-        let isStale = try call.query.word("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
+        let isStale =
+            try call.query.choice("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
         let app = try await apps.app(of: call)
-        if isStale { filter.silentSince = app.settings.stale.silentSince(now: clock()) }
+        if isStale { filter.staleCutoffs = app.settings.stale.staleCutoffs(now: clock()) }
         let asked = filter
         let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
             try await registry.devices(app: app.id, asked, after: after, limit: limit)
@@ -32,12 +33,12 @@ extension DeviceHandlers {
         var filter = DeviceFilter()
         filter.user = query["user"]
         filter.tag = query["tag"]
-        filter.provider = try query.word("provider", Provider.allCases.map(\.name), Provider.init(name:))
-        filter.state = try query.word(
+        filter.provider = try query.choice("provider", Provider.allCases.map(\.name), Provider.init(name:))
+        filter.state = try query.choice(
             "state", RegistrationState.allCases.map(\.name)
         ) { name in RegistrationState.allCases.first { $0.name == name } }
         filter.kind = try query.kind()
-        if let text = query.said("filter") {
+        if let text = query.parameter("filter") {
             do throws(FilterFault) {
                 filter.condition = DeviceCondition(try FilterExpression(parsing: text), now: now)
             } catch { throw Problem(error, at: nil) }

@@ -7,9 +7,9 @@ import Store
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
     let clock: @Sendable () -> WallInstant
-    let reads: CostlyReads
+    let reads: ReadAdmission
 
-    var registry: RegistryKeeper { apps.registry }
+    var registry: RegistryService { apps.registry }
 
     func register(_ call: Call) async throws(Problem) -> Answer {
         let installation = try installation(of: call)

@@ -9,7 +9,7 @@ import Store
 /// Holds a chunk of the body, the batch in hand and the one after it: memory does not grow with the import, and is counted
 /// as `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
-    let registry: RegistryKeeper
+    let registry: RegistryService
     let app: AppRecord
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
@@ -66,7 +66,7 @@ struct DeviceImport: Sendable {
             guard !batch.isEmpty else { break }
             guard try await take(batch, &answer, write) else { return false }
         }
-        switch await lines.ending {
+        switch await lines.terminalStatus {
         case .whole(let lines):
             try await write(answer.end(lines: lines))
             return true
@@ -88,11 +88,11 @@ struct DeviceImport: Sendable {
             try await write(answer.progress(through: first.number - 1) + answer.interrupt(problem))
             return false
         }
-        let results = await register(batch.compactMap { try? $0.said.get() })
+        let results = await register(batch.compactMap { try? $0.registration.get() })
         var output: [UInt8] = []
         var next = results.makeIterator()
         for line in batch {
-            switch line.said {
+            switch line.registration {
             case .failure(let problem): output += answer.refuse(line.number, problem)
             case .success:
                 switch next.next() {
@@ -132,11 +132,13 @@ struct DeviceImport: Sendable {
     private func read(_ line: LineSplitter.Line) -> ImportLines.Reading {
         guard let bytes = line.bytes else {
             let problem = Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes.")
-            return ImportLines.Reading(number: line.number, bytes: 0, said: .failure(problem))
+            return ImportLines.Reading(number: line.number, bytes: 0, registration: .failure(problem))
         }
-        let said: Result<DeviceRegistration, Problem>
-        do { said = .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch { said = .failure(error) }
-        return ImportLines.Reading(number: line.number, bytes: bytes.count, said: said)
+        let registration: Result<DeviceRegistration, Problem>
+        do { registration = .success(try RegistrationRequest.readLine(bytes, now: clock())) } catch {
+            registration = .failure(error)
+        }
+        return ImportLines.Reading(number: line.number, bytes: bytes.count, registration: registration)
     }
 
     /// In order. Where one may pass later, it and all behind it are tried again: a later line about the same

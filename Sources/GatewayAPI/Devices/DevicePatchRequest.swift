@@ -14,7 +14,7 @@ package enum DevicePatchRequest {
         var patch = DevicePatch()
         patch.user = try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, RegistrationRequest.isText)
         patch.locale = try reader.change(
-            "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isWord)
+            "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isVisibleASCII)
         patch.timeZone = try reader.timeZoneChange("time_zone")
         patch.appVersion = try reader.change(
             "app_version", bytesMax: RegistrationLimits.appVersionBytesMax, RegistrationRequest.isText)

@@ -53,7 +53,7 @@ package struct ImportAnswer {
         writer.beginObject()
         writer.member("done", false)
         writeTotals(to: &writer)
-        problem.endingImport.writeMembers(to: &writer)
+        problem.importEnd.writeMembers(to: &writer)
         writer.endObject()
         return writer.bytes + Self.lineEnd
     }
@@ -69,7 +69,7 @@ package struct ImportAnswer {
 
 extension Problem {
     /// Where the import may go on as it is: why it ended, what is kept, and where to go on.
-    fileprivate var endingImport: Problem {
+    fileprivate var importEnd: Problem {
         let cause: String
         switch code {
         case .requestTimeout: cause = "Nothing more of the import came for too long."

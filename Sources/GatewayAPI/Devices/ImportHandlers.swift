@@ -6,14 +6,15 @@ struct ImportHandlers: Sendable {
     let apps: AppHandlers
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
-    let ring: KeyRing
+    let authenticator: APIKeyAuthenticator
     /// What each import takes its share of: the budget of imports, and that of all bodies.
     let budgets: [BodyBudget]
 
     func run(_ call: Call) async throws(Problem) -> AnswerStream {
         let app = try await apps.app(of: call)
         let importing = DeviceImport(
-            registry: apps.registry, app: app, clock: clock, limits: limits, checkKey: ring.check(of: call, app))
+            registry: apps.registry, app: app, clock: clock, limits: limits,
+            checkKey: authenticator.check(of: call, app))
         let account = BodyBudget.Account(app: app.slug)
         let share: ImportShare
         do { share = try ImportShare(limits.importBytes, of: budgets, for: account) } catch {

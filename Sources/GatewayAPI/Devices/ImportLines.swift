@@ -9,7 +9,7 @@ actor ImportLines {
         /// Of the line, from 1.
         let number: Int
         let bytes: Int
-        let said: Result<DeviceRegistration, Problem>
+        let registration: Result<DeviceRegistration, Problem>
     }
 
     enum End: Sendable {
@@ -50,7 +50,7 @@ actor ImportLines {
         wakeTaker()
     }
 
-    /// Suspends until something waits. Empty: all was taken, and `ending` tells why there is no more.
+    /// Suspends until something waits. Empty: all was taken, and `terminalStatus` tells why there is no more.
     func take() async -> [Reading] {
         while waiting.isEmpty && end == nil { await withCheckedContinuation { taker = $0 } }
         var (count, taken) = (0, 0)
@@ -66,7 +66,7 @@ actor ImportLines {
     }
 
     /// - Precondition: `take` answered with nothing.
-    var ending: End {
+    var terminalStatus: End {
         guard let end else { preconditionFailure("an import is asked for its end before there is one") }
         return end
     }

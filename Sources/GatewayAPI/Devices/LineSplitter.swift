@@ -10,7 +10,7 @@ package struct LineSplitter {
     }
 
     private let lineBytesMax: Int
-    private var held: [UInt8] = []
+    private var buffered: [UInt8] = []
     private var isTooLong = false
     /// How many lines have ended.
     package private(set) var lines = 0
@@ -35,28 +35,28 @@ package struct LineSplitter {
 
     /// What stands behind the last line end.
     package mutating func finish() -> Line? {
-        held.isEmpty && !isTooLong ? nil : endLine()
+        buffered.isEmpty && !isTooLong ? nil : endLine()
     }
 
     private mutating func hold(_ part: ArraySlice<UInt8>) {
         // One more, for the CR that goes before the LF.
-        guard !isTooLong, held.count + part.count <= lineBytesMax + 1 else {
+        guard !isTooLong, buffered.count + part.count <= lineBytesMax + 1 else {
             isTooLong = true
-            held.removeAll(keepingCapacity: true)
+            buffered.removeAll(keepingCapacity: true)
             return
         }
-        held.append(contentsOf: part)
+        buffered.append(contentsOf: part)
     }
 
     private mutating func endLine() -> Line? {
         defer {
-            held.removeAll(keepingCapacity: true)
+            buffered.removeAll(keepingCapacity: true)
             isTooLong = false
         }
         lines += 1
-        if held.last == UInt8(ascii: "\r") { held.removeLast() }
-        if isTooLong || held.count > lineBytesMax { return Line(number: lines, bytes: nil) }
-        let isBlank = held.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        return isBlank ? nil : Line(number: lines, bytes: held)
+        if buffered.last == UInt8(ascii: "\r") { buffered.removeLast() }
+        if isTooLong || buffered.count > lineBytesMax { return Line(number: lines, bytes: nil) }
+        let isBlank = buffered.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        return isBlank ? nil : Line(number: lines, bytes: buffered)
     }
 }

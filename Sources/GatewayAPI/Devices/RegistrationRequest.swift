@@ -61,7 +61,7 @@ package enum RegistrationRequest {
             environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
             token: try readToken(&reader, of: provider),
             user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
-            locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isWord),
+            locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isVisibleASCII),
             timeZone: try reader.timeZoneChange("time_zone"),
             appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
             tags: try readTags(&reader),
@@ -75,7 +75,7 @@ package enum RegistrationRequest {
         // The others are words of the contract, and refused by name.
         let named = { [Provider.apns, .fcm].map(\.name) }
         _ = try reader.required("provider", "one of \(named().joined(separator: ", "))")
-        let provider = try reader.word("provider", named(), Provider.init(name:))
+        let provider = try reader.choice("provider", named(), Provider.init(name:))
         guard let provider, provider == .apns || provider == .fcm else {
             throw Problem(
                 .notSupported, "This version delivers to apns and fcm only.", at: reader.pointer / "provider")
@@ -86,7 +86,7 @@ package enum RegistrationRequest {
     private static func readKind(
         _ reader: inout EnvelopeReader, of provider: Provider
     ) throws(Problem) -> TokenKind {
-        let kind = try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
+        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
         guard provider == .apns || kind == .alert else {
             throw Problem(
                 .kindNotAllowed,
@@ -100,7 +100,7 @@ package enum RegistrationRequest {
         _ reader: inout EnvelopeReader, of provider: Provider
     ) throws(Problem) -> PushEnvironment {
         let environment =
-            try reader.word("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
+            try reader.choice("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
             ?? .production
         guard provider == .apns || environment == .production else {
             throw Problem(
@@ -126,7 +126,7 @@ package enum RegistrationRequest {
             throw Problem(
                 .invalidValue, "A token of \(provider.name) has no topic. Leave it out.", at: reader.pointer / "topic")
         }
-        guard isWord(topic) else {
+        guard isVisibleASCII(topic) else {
             throw Problem(
                 .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
                 at: reader.pointer / "topic")
@@ -236,7 +236,7 @@ package enum RegistrationRequest {
 // What texts look like.
 extension RegistrationRequest {
     /// Printable ASCII without blanks: names that machines gave.
-    static func isWord(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
+    static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
 
     /// Anything but control characters: names that people gave.
     static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }

@@ -18,17 +18,17 @@ package struct RegistrationShortcut: Sendable {
     private static let usualBodyBytesMax = 16 << 10
 
     private let bodyBytesMax: Int
-    private let registry: RegistryKeeper
-    private let ring: KeyRing
+    private let registry: RegistryService
+    private let authenticator: APIKeyAuthenticator
     private let budget: BodyBudget
     private let clock: @Sendable () -> WallInstant
     private let log: Logger
     private let date = DateText()
 
-    init(_ services: GatewayServices, _ ring: KeyRing, _ budget: BodyBudget) {
+    init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
         registry = services.registry
-        self.ring = ring
+        self.authenticator = authenticator
         self.budget = budget
         clock = services.clock
         log = services.log
@@ -55,7 +55,9 @@ package struct RegistrationShortcut: Sendable {
     func mayTake(_ head: HTTPRequestHead) -> Bool {
         guard head.method == .PUT, head.version == .http1_1 else { return false }
         // What is printed is what the parser read; anything else is looked at with more care.
-        guard head.uri.utf8.starts(with: Self.prefix), RegistrationRequest.isWord(head.uri) else { return false }
+        guard head.uri.utf8.starts(with: Self.prefix), RegistrationRequest.isVisibleASCII(head.uri) else {
+            return false
+        }
         var keys = 0
         for (name, value) in head.headers {
             switch name.lowercased() {
@@ -76,8 +78,8 @@ package struct RegistrationShortcut: Sendable {
         guard let authorization = head.headers["authorization"].first,
             let target = try? RequestTarget(head.uri), target.query.isEmpty,
             let match = try? EndpointTable.match(.put, target.segments), match.endpoint === Endpoint.registerDevice,
-            let caller = ring.callerAtHand(authorization: authorization), (try? caller.check(match)) != nil,
-            let app = registry.appAtHand(slug: match.names[0]), (try? caller.check(app.id)) != nil,
+            let caller = authenticator.cachedCaller(authorization: authorization), (try? caller.check(match)) != nil,
+            let app = registry.cachedApp(slug: match.names[0]), (try? caller.check(app.id)) != nil,
             let installation = try? DeviceHandlers.installation(match.names[1]),
             let registration = try? RegistrationRequest.read(
                 Array(body.readableBytesView), installation: installation, now: clock())

@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// Takes registrations out of a connection's requests that can be answered without a task.
 ///
-/// Stands behind `RequestWatch`, and before the library's own handlers, which never hear of what is answered here. Answers
+/// Stands behind `RequestStallHandler`, and before the library's own handlers, which never hear of what is answered here. Answers
 /// keep the order of their requests: a registration is taken only where all before it are answered, and what comes behind
 /// it waits for its answer. A request that turns out to be for the others is handed on as it came.
 /// Lives on the connection's event loop.
@@ -23,7 +23,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     }
 
     /// What came behind a request that waits for its answer.
-    private enum Held {
+    private enum Buffered {
         case part(HTTPServerRequestPart)
         case event(Any)
         case error(any Error)
@@ -33,9 +33,9 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     private let shortcut: RegistrationShortcut
     private var phase = Phase.open
     /// Requests that were handed on, and have no answer yet.
-    private var handedOn = 0
+    private var passedOn = 0
     /// No more than `RequestGate` lets through.
-    private var held = CircularBuffer<Held>()
+    private var buffered = CircularBuffer<Buffered>()
     /// nil: the connection is over.
     private var context: ChannelHandlerContext?
 
@@ -49,18 +49,18 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     }
 
     private func forget() {
-        while let next = held.popFirst() {
+        while let next = buffered.popFirst() {
             if case .inputEnd(let promise) = next { promise?.fail(ChannelError.alreadyClosed) }
         }
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = unwrapInboundIn(data)
-        if isHolding { held.append(.part(part)) } else { take(part, context) }
+        if isHolding { buffered.append(.part(part)) } else { take(part, context) }
     }
 
     private var isHolding: Bool {
-        if case .waiting = phase { true } else { !held.isEmpty }
+        if case .waiting = phase { true } else { !buffered.isEmpty }
     }
 
     private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
@@ -77,48 +77,48 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         case (.gathering(let head, .some(let body)), .end(nil)):
             if let entry = shortcut.enter(head, body) { register(entry, context) } else { fallthrough }
         default:
-            handOnWhatWasGathered(context)
-            handOn(part, context)
+            passOnGathered(context)
+            passOn(part, context)
         }
     }
 
     /// Not of a client that asks and reads no answers, which the library has wait.
     private func mayTake(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) -> Bool {
-        handedOn == 0 && context.channel.isWritable && shortcut.mayTake(head)
+        passedOn == 0 && context.channel.isWritable && shortcut.mayTake(head)
     }
 
     /// What did not come in one go is for the others, who watch how long it takes.
     package func channelReadComplete(context: ChannelHandlerContext) {
-        handOnWhatWasGathered(context)
+        passOnGathered(context)
         context.fireChannelReadComplete()
     }
 
-    private func handOnWhatWasGathered(_ context: ChannelHandlerContext) {
+    private func passOnGathered(_ context: ChannelHandlerContext) {
         guard case .gathering(let head, let body) = phase else { return }
         phase = .open
-        handOn(.head(head), context)
-        if let body { handOn(.body(body), context) }
+        passOn(.head(head), context)
+        if let body { passOn(.body(body), context) }
     }
 
-    private func handOn(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
-        if case .head = part { handedOn += 1 }
+    private func passOn(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) {
+        if case .head = part { passedOn += 1 }
         context.fireChannelRead(wrapInboundOut(part))
     }
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        handOnWhatWasGathered(context)
+        passOnGathered(context)
         // The connection's end would take the answer with it.
-        if isHolding { held.append(.event(event)) } else { context.fireUserInboundEventTriggered(event) }
+        if isHolding { buffered.append(.event(event)) } else { context.fireUserInboundEventTriggered(event) }
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        handOnWhatWasGathered(context)
-        if isHolding { held.append(.error(error)) } else { context.fireErrorCaught(error) }
+        passOnGathered(context)
+        if isHolding { buffered.append(.error(error)) } else { context.fireErrorCaught(error) }
     }
 
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if isHolding, mode == .input {
-            held.append(.inputEnd(promise))
+            buffered.append(.inputEnd(promise))
         } else {
             context.close(mode: mode, promise: promise)
         }
@@ -126,7 +126,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         // A refusal of the library's own answers no request.
-        if case .end = unwrapOutboundIn(data), handedOn > 0 { handedOn -= 1 }
+        if case .end = unwrapOutboundIn(data), passedOn > 0 { passedOn -= 1 }
         context.write(data, promise: promise)
     }
 }
@@ -145,13 +145,13 @@ extension RegistrationShortcutHandler {
         context.write(wrapOutboundOut(.head(reply.head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(reply.body))), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        if !held.isEmpty { release() }
+        if !buffered.isEmpty { release() }
     }
 
     /// Until one of them waits for its answer again, or none is left.
     private func release() {
-        while let context, let next = held.popFirst() {
-            if case .part(let part) = next { take(part, context) } else { tell(next, context) }
+        while let context, let next = buffered.popFirst() {
+            if case .part(let part) = next { take(part, context) } else { pass(next, context) }
             if case .waiting = phase { return }
             // An end of the connection was among them.
             guard context.channel.isActive else { return forget() }
@@ -160,9 +160,9 @@ extension RegistrationShortcutHandler {
         if let context { channelReadComplete(context: context) }
     }
 
-    private func tell(_ held: Held, _ context: ChannelHandlerContext) {
-        handOnWhatWasGathered(context)
-        switch held {
+    private func pass(_ buffered: Buffered, _ context: ChannelHandlerContext) {
+        passOnGathered(context)
+        switch buffered {
         case .part: break
         case .event(let event): context.fireUserInboundEventTriggered(event)
         case .error(let error): context.fireErrorCaught(error)

@@ -63,7 +63,8 @@ enum TokenText {
 
     private static func opaque(_ text: String) -> DeviceToken? {
         let bytes = Array(text.utf8)
-        guard (1...RegistrationLimits.tokenBytesMax).contains(bytes.count), RegistrationRequest.isWord(text) else {
+        guard (1...RegistrationLimits.tokenBytesMax).contains(bytes.count), RegistrationRequest.isVisibleASCII(text)
+        else {
             return nil
         }
         return DeviceToken(bytes: bytes)

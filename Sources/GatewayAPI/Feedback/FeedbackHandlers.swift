@@ -6,7 +6,7 @@ import Store
 /// What we concluded about tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
-    let reads: CostlyReads
+    let reads: ReadAdmission
 
     /// `next` leads on from here, also where nothing is new yet: it can be asked again and again. A page never follows a
     /// gap: who comes too late has to know.

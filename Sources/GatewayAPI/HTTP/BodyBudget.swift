@@ -25,7 +25,7 @@ package final class BodyBudget: Sendable {
         case shareUsedUp
     }
 
-    private struct Holdings {
+    private struct Usage {
         var bytes = 0
         /// Only of those that hold something.
         var accounts: [Account: Int] = [:]
@@ -34,7 +34,7 @@ package final class BodyBudget: Sendable {
     private let bytesMax: Int
     /// What an account may hold in any case, while there is room: one request, so that none starves for its size.
     private let shareFloor: Int
-    private let holdings = Mutex(Holdings())
+    private let usage = Mutex(Usage())
 
     package init(bytesMax: Int, shareFloor: Int) {
         precondition(bytesMax > 0 && shareFloor >= 0)
@@ -45,12 +45,12 @@ package final class BodyBudget: Sendable {
     /// What was taken is to be given back.
     package func take(_ bytes: Int, for account: Account) throws(Refusal) {
         precondition(bytes >= 0)
-        let refusal: Refusal? = holdings.withLock { holdings in
-            let (all, own) = (holdings.bytes + bytes, holdings.accounts[account, default: 0] + bytes)
+        let refusal: Refusal? = usage.withLock { usage in
+            let (all, own) = (usage.bytes + bytes, usage.accounts[account, default: 0] + bytes)
             guard all <= bytesMax else { return .full }
             guard own <= max(shareFloor, bytesMax - all) else { return .shareUsedUp }
-            holdings.bytes = all
-            holdings.accounts[account] = own
+            usage.bytes = all
+            usage.accounts[account] = own
             return nil
         }
         if let refusal { throw refusal }
@@ -58,11 +58,11 @@ package final class BodyBudget: Sendable {
 
     package func giveBack(_ bytes: Int, of account: Account) {
         guard bytes > 0 else { return }
-        holdings.withLock { holdings in
-            let own = holdings.accounts[account, default: 0] - bytes
+        usage.withLock { usage in
+            let own = usage.accounts[account, default: 0] - bytes
             precondition(own >= 0, "what is given back was taken")
-            holdings.bytes -= bytes
-            holdings.accounts[account] = own == 0 ? nil : own
+            usage.bytes -= bytes
+            usage.accounts[account] = own == 0 ? nil : own
         }
     }
 }

@@ -60,9 +60,9 @@ package struct Caller: Equatable, Sendable {
 
 extension Problem {
     static func missingScope(_ scopes: [APIScope]) -> Problem {
-        let words = scopes.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+        let text = scopes.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
         return Problem(
-            .forbidden, "This key has not the scope \(words). Use one that has it, or make one: POST .../keys.",
+            .forbidden, "This key has not the scope \(text). Use one that has it, or make one: POST .../keys.",
             missing: scopes)
     }
 }

@@ -96,14 +96,14 @@ extension EnvelopeReader {
     }
 
     /// One of a few words.
-    mutating func word<Value>(
-        _ name: String, _ words: @autoclosure () -> [String], _ meaning: (String) -> Value?
+    mutating func choice<Value>(
+        _ name: String, _ names: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
         guard let value = take(name) else { return nil }
-        guard let word = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
-        guard let known = meaning(word) else {
+        guard let choice = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        guard let known = meaning(choice) else {
             throw Problem(
-                .invalidValue, "\(name) must be one of \(words().joined(separator: ", ")).", at: pointer / name)
+                .invalidValue, "\(name) must be one of \(names().joined(separator: ", ")).", at: pointer / name)
         }
         return known
     }
@@ -148,6 +148,6 @@ extension JSONValue {
 
 extension Problem {
     static func wrongType(_ value: JSONValue, _ expected: String, at pointer: JSONPointer) -> Problem {
-        Problem(.wrongType, "This is \(value.kindInWords); \(expected) is expected.", at: pointer)
+        Problem(.wrongType, "This is \(value.kindName); \(expected) is expected.", at: pointer)
     }
 }

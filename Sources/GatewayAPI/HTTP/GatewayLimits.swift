@@ -11,12 +11,12 @@ package struct GatewayLimits: Sendable {
     /// Of the bodies in flight, what imports may hold: they last, and must leave room for other requests (P7).
     package var importsInFlightBytesMax = 32 << 20
     /// Lists, and looks at messages and pushes, that are under way at once: each may take the database a second. An app may
-    /// have as many of them as it leaves free, which is two while nobody else has any (`CostlyReads`).
+    /// have as many of them as it leaves free, which is two while nobody else has any (`ReadAdmission`).
     package var costlyReadsMax = 4
     /// Of one app, those that wait for their turn.
     package var costlyReadsWaitingPerAppMax = 64
     /// After so long one waits no more.
-    package var costlyReadsPatience: Duration = .seconds(10)
+    package var readAdmissionTimeout: Duration = .seconds(10)
     /// Of one line of an import.
     package var lineBytesMax = 64 << 10
     /// Registrations that an import hands over at once.
@@ -61,7 +61,7 @@ package struct GatewayLimits: Sendable {
     /// Between two looks at a message that is followed.
     package var eventPause: Duration = .seconds(1)
     /// After so long without anything new a follower hears a line without a meaning. Less than proxies wait for.
-    package var eventBeat: Duration = .seconds(15)
+    package var heartbeatEvery: Duration = .seconds(15)
     /// How old the knowledge may be that a follower's key opens its message.
     package var eventKeyCheck: Duration = .zero
 

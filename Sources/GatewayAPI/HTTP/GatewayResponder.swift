@@ -8,26 +8,27 @@ import Store
 /// From a request to its answer: endpoint, key, body, handler; and every refusal as problem+json.
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
-    private let ring: KeyRing
+    private let authenticator: APIKeyAuthenticator
     /// Of everything that is read, imports included.
     private let budget: BodyBudget
-    private let lateBodies: LateBodies
+    private let lateBodies: BodyDeadlines
     private let resources: Resources
 
     /// - Parameter ring: nil: one of its own, that knows no key yet.
-    package init(_ services: GatewayServices, ring known: KeyRing? = nil) {
+    package init(_ services: GatewayServices, authenticator known: APIKeyAuthenticator? = nil) {
         self.services = services
-        let ring =
-            known ?? KeyRing(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
-        self.ring = ring
+        let authenticator =
+            known
+            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+        self.authenticator = authenticator
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
-        lateBodies = LateBodies(after: limits.bodyTimeout)
-        resources = Resources(services, ring, budget)
+        lateBodies = BodyDeadlines(after: limits.bodyTimeout)
+        resources = Resources(services, authenticator, budget)
     }
 
     /// For registrations that need no task; the rest of them come here.
-    package var shortcut: RegistrationShortcut { RegistrationShortcut(services, ring, budget) }
+    package var shortcut: RegistrationShortcut { RegistrationShortcut(services, authenticator, budget) }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
         let incoming = Incoming(request: request, channel: context.channel)
@@ -84,17 +85,17 @@ package struct GatewayResponder: HTTPResponder {
         try BodyReader.checkLength(call.request, limits)
         // Counted as it comes: who declares much and sends little takes no room from the others.
         let account = await account(of: call.match, call.caller)
-        var held = 0
-        defer { budget.giveBack(held, of: account) }
+        var buffered = 0
+        defer { budget.giveBack(buffered, of: account) }
         incoming.askForBody()
-        let awaited = lateBodies.watch(incoming.channel)
+        let awaited = lateBodies.track(incoming.channel)
         defer { lateBodies.forget(awaited) }
         var call = call
         call.body = try await BodyReader.read(call.request, limits) { bytes in
             do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch {
                 throw Problem(error, of: account)
             }
-            held += bytes
+            buffered += bytes
         }
         lateBodies.forget(awaited)
         incoming.isBodyRead = true
@@ -120,7 +121,7 @@ package struct GatewayResponder: HTTPResponder {
     /// Before anything else of the request is looked at: whoever may not ask learns nothing.
     private func caller(of match: EndpointMatch, _ request: Request) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
-        let caller = try await ring.caller(authorization: request.headers[values: .authorization])
+        let caller = try await authenticator.caller(authorization: request.headers[values: .authorization])
         try caller.check(match)
         return caller
     }
@@ -139,9 +140,9 @@ extension Logger {
     /// Names the endpoint and the code. Paths hold names of installations, and stay out of the log.
     func note(_ problem: Problem, on endpoint: Endpoint?) {
         let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
-        var said: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
-        if let cause = problem.cause { said["cause"] = "\(cause)" }
-        log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: said)
+        var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
+        if let cause = problem.cause { metadata["cause"] = "\(cause)" }
+        log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
     }
 }
 

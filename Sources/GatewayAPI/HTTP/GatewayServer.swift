@@ -8,13 +8,13 @@ import NIOCore
 package struct GatewayServer: Sendable {
     private let host: String
     private let port: Int
-    private let identity: DoorIdentity?
+    private let identity: ListenerIdentity?
     private let services: GatewayServices
 
     /// - Parameters:
     ///   - port: 0 for a free one.
     ///   - identity: nil for plain HTTP.
-    package init(host: String, port: Int, identity: DoorIdentity? = nil, services: GatewayServices) {
+    package init(host: String, port: Int, identity: ListenerIdentity? = nil, services: GatewayServices) {
         self.host = host
         self.port = port
         self.identity = identity
@@ -31,7 +31,7 @@ package struct GatewayServer: Sendable {
         let (log, shortcut) = (services.log, responder.shortcut)
         let plain = HTTPServerBuilder.http1(
             configuration: .init(
-                additionalChannelHandlers: [RequestWatchPlacing(limits: limits, log: log, shortcut: shortcut)],
+                additionalChannelHandlers: [ConnectionHandlerInstaller(limits: limits, log: log, shortcut: shortcut)],
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
                     maxHeaderFieldCount: limits.headerFieldsMax)))

@@ -7,9 +7,9 @@ import Store
 
 /// What the API stands on.
 package struct GatewayServices: Sendable {
-    package let registry: RegistryKeeper
-    package let messages: MessageDesk
-    package let credentials: CredentialKeeper
+    package let registry: RegistryService
+    package let messages: MessageIntake
+    package let credentials: CredentialService
     package let keys: KeyStore
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
@@ -22,7 +22,7 @@ package struct GatewayServices: Sendable {
 
     /// - Parameter adminKeySHA256: of the key's UTF-8 bytes.
     package init(
-        registry: RegistryKeeper, messages: MessageDesk, credentials: CredentialKeeper, keys: KeyStore,
+        registry: RegistryService, messages: MessageIntake, credentials: CredentialService, keys: KeyStore,
         adminKeySHA256: [UInt8],
         readiness: @escaping @Sendable () async -> Readiness, clock: @escaping @Sendable () -> WallInstant,
         entropy: @escaping @Sendable (Int) -> [UInt8],

@@ -49,6 +49,6 @@ final class Incoming {
     func askForBody() {
         isBodyAskedFor = true
         guard hasExpectations else { return }
-        channel.pipeline.fireUserInboundEventTriggered(RequestWatch.BodyIsWanted())
+        channel.pipeline.fireUserInboundEventTriggered(RequestStallHandler.BodyIsWanted())
     }
 }

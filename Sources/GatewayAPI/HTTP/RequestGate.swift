@@ -21,19 +21,19 @@ final class RequestGate: ChannelDuplexHandler {
     /// A piece of a chunked body counts as at least so many bytes: empty lines in it make pieces of a few bytes.
     private static let chunkedPieceBytesMin = 64
 
-    private let watch: RequestWatch
+    private let stallHandler: RequestStallHandler
     /// Received and not yet handed on. Never empty.
     private var received: ByteBuffer?
     private var blankLine = BlankLine()
     /// The handlers behind asked for more after the last turn.
     private var isWanted = true
     /// A turn hands on what may be handed on, and ends with one `channelReadComplete`.
-    private var isInTurn = false
-    private var isTurnScheduled = false
+    private var isInTick = false
+    private var isTickScheduled = false
     /// The client sends no more than what was received.
     private var isInputClosed = false
 
-    init(_ watch: RequestWatch) { self.watch = watch }
+    init(_ stallHandler: RequestStallHandler) { self.stallHandler = stallHandler }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
@@ -44,27 +44,27 @@ final class RequestGate: ChannelDuplexHandler {
         } else if bytes.readableBytes > 0 {
             received = bytes
         }
-        if !isInTurn { handOn(context) }
+        if !isInTick { passOn(context) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if !isInTurn { endTurn(context) }
+        if !isInTick { endTick(context) }
     }
 
     func read(context: ChannelHandlerContext) {
         isWanted = true
-        if received == nil { context.read() } else if mayTakeTurn { takeTurn(context) }
+        if received == nil { context.read() } else if mayTick { tick(context) }
     }
 
     /// Each answer ends with a flush, which may make room for the next request.
     func flush(context: ChannelHandlerContext) {
         context.flush()
-        guard received != nil, !isTurnScheduled else { return }
-        isTurnScheduled = true
+        guard received != nil, !isTickScheduled else { return }
+        isTickScheduled = true
         // Not at once: the handler that flushes is in the middle of its answer.
         context.eventLoop.assumeIsolated().execute { [self] in
-            isTurnScheduled = false
-            if received != nil, mayTakeTurn { takeTurn(context) }
+            isTickScheduled = false
+            if received != nil, mayTick { tick(context) }
         }
     }
 
@@ -85,26 +85,26 @@ final class RequestGate: ChannelDuplexHandler {
 }
 
 extension RequestGate {
-    private var mayTakeTurn: Bool { !isInTurn && (watch.hasRoom || watch.isDone) }
+    private var mayTick: Bool { !isInTick && (stallHandler.hasRoom || stallHandler.isDone) }
 
     /// A turn that does not come from the socket, which asks for more by itself.
-    private func takeTurn(_ context: ChannelHandlerContext) {
-        handOn(context)
-        endTurn(context)
+    private func tick(_ context: ChannelHandlerContext) {
+        passOn(context)
+        endTick(context)
         context.channel.read()
     }
 
-    private func handOn(_ context: ChannelHandlerContext) {
-        if watch.isDone { received = nil }
+    private func passOn(_ context: ChannelHandlerContext) {
+        if stallHandler.isDone { received = nil }
         guard isWanted else { return }
         var chunkedBytes = 0
         while chunkedBytes < Self.chunkedBytesMax, let piece = nextPiece() {
             var count = piece.readableBytes
-            if watch.isInBody, watch.bodyBytesLeft == 0 {
+            if stallHandler.isInBody, stallHandler.bodyBytesLeft == 0 {
                 count = max(count, Self.chunkedPieceBytesMin)
                 chunkedBytes += count
             }
-            watch.bytesCame(count)
+            stallHandler.bytesCame(count)
             context.fireChannelRead(wrapInboundOut(piece))
         }
     }
@@ -112,14 +112,14 @@ extension RequestGate {
     /// The next bytes for the parser: the rest of one head, or what is here of the body that has begun. A piece ends no more
     /// than one head, and has no bytes behind its body. nil: no bytes are here, or there is no room for them.
     private func nextPiece() -> ByteBuffer? {
-        guard var bytes = received, watch.hasRoom else { return nil }
+        guard var bytes = received, stallHandler.hasRoom else { return nil }
         received = nil
         var length = bytes.readableBytes
-        if watch.bodyBytesLeft > 0 {
-            length = min(length, watch.bodyBytesLeft)
+        if stallHandler.bodyBytesLeft > 0 {
+            length = min(length, stallHandler.bodyBytesLeft)
         } else {
             // A chunked body ends with a blank line too.
-            if watch.isInBody { length = min(length, Self.chunkedBytesMax) }
+            if stallHandler.isInBody { length = min(length, Self.chunkedBytesMax) }
             length = blankLine.end(in: bytes, upTo: length) ?? length
         }
         guard length < bytes.readableBytes else { return bytes }
@@ -128,17 +128,17 @@ extension RequestGate {
         return piece
     }
 
-    private func endTurn(_ context: ChannelHandlerContext) {
-        isInTurn = true
-        defer { isInTurn = false }
+    private func endTick(_ context: ChannelHandlerContext) {
+        isInTick = true
+        defer { isInTick = false }
         while true {
             isWanted = false
-            watch.isHeldBack = received != nil && watch.unanswered > 1
+            stallHandler.isDelayed = received != nil && stallHandler.unanswered > 1
             context.fireChannelReadComplete()
-            guard received != nil, watch.hasRoom else { break }
+            guard received != nil, stallHandler.hasRoom else { break }
             context.channel.read()
             guard isWanted else { break }
-            handOn(context)
+            passOn(context)
         }
         guard isInputClosed, received == nil else { return }
         isInputClosed = false

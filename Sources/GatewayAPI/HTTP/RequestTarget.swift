@@ -79,7 +79,7 @@ package struct QueryReader: Sendable {
     }
 
     /// nil where absent alone.
-    package func said(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+    package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     package func limit(_ page: PageLimits) throws(Problem) -> Int {
         guard let text = self["limit"] else { return page.standard }
@@ -92,18 +92,18 @@ package struct QueryReader: Sendable {
 
 // Values of one shape.
 extension QueryReader {
-    package func word<Value>(
-        _ name: String, _ words: [String], _ meaning: (String) -> Value?
+    package func choice<Value>(
+        _ name: String, _ names: [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
         guard let text = self[name] else { return nil }
         guard let known = meaning(text) else {
-            throw Problem(.invalidQuery, "\(name) must be one of \(words.joined(separator: ", ")).")
+            throw Problem(.invalidQuery, "\(name) must be one of \(names.joined(separator: ", ")).")
         }
         return known
     }
 
     func kind() throws(Problem) -> TokenKind? {
-        try word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+        try choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
     }
 }
 
@@ -128,7 +128,8 @@ package enum IdempotencyKey {
     /// nil where there is none.
     package static func read(_ values: [String]) throws(Problem) -> String? {
         guard let key = values.first else { return nil }
-        guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isWord(key) else {
+        guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isVisibleASCII(key)
+        else {
             throw Problem(
                 .invalidIdempotencyKey,
                 "An Idempotency-Key is one value of 1 to \(bytesMax) visible ASCII characters; a fresh UUID does well.")

@@ -11,22 +11,23 @@ struct Resources: Sendable {
     let keys: KeyHandlers
 
     /// - Parameter budget: bounds the bodies of all requests, imports included.
-    init(_ services: GatewayServices, _ ring: KeyRing, _ budget: BodyBudget) {
+    init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         let limits = services.limits
-        let reads = CostlyReads(limits)
+        let reads = ReadAdmission(limits)
         checkReadiness = services.readiness
         apps = AppHandlers(registry: services.registry)
         devices = DeviceHandlers(apps: apps, clock: services.clock, reads: reads)
         imports = ImportHandlers(
-            apps: apps, clock: services.clock, limits: limits, ring: ring,
+            apps: apps, clock: services.clock, limits: limits, authenticator: authenticator,
             budgets: [BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
-        messages = MessageHandlers(apps: apps, desk: services.messages, clock: services.clock, reads: reads)
+        messages = MessageHandlers(apps: apps, intake: services.messages, clock: services.clock, reads: reads)
         events = EventHandlers(
-            messages: messages, watches: MessageWatches(desk: services.messages, limits: limits, reads: reads),
-            limits: limits, ring: ring)
+            messages: messages, watches: MessageFollowers(intake: services.messages, limits: limits, reads: reads),
+            limits: limits, authenticator: authenticator)
         feedback = FeedbackHandlers(apps: apps, reads: reads)
-        credentials = CredentialHandlers(apps: apps, keeper: services.credentials)
+        credentials = CredentialHandlers(apps: apps, service: services.credentials)
         keys = KeyHandlers(
-            apps: apps, store: services.keys, ring: ring, clock: services.clock, entropy: services.entropy)
+            apps: apps, store: services.keys, authenticator: authenticator, clock: services.clock,
+            entropy: services.entropy)
     }
 }

@@ -80,10 +80,10 @@ enum HealthAnswer {
     static let alive = status("alive")
     static let ready = status("ready")
 
-    private static func status(_ word: String) -> [UInt8] {
+    private static func status(_ name: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("status", word)
+        writer.member("status", name)
         writer.endObject()
         return writer.bytes
     }

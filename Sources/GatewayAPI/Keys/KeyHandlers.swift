@@ -8,7 +8,7 @@ import Store
 struct KeyHandlers: Sendable {
     let apps: AppHandlers
     let store: KeyStore
-    let ring: KeyRing
+    let authenticator: APIKeyAuthenticator
     let clock: @Sendable () -> WallInstant
     /// So many random bytes.
     let entropy: @Sendable (Int) -> [UInt8]
@@ -49,14 +49,14 @@ struct KeyHandlers: Sendable {
         guard let made else {
             // What is remembered of keys opens a moment longer; what they make lasts.
             if let maker = call.caller.key, try await !isAlive(maker) {
-                ring.forget()
+                authenticator.forget()
                 throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
             }
             throw Problem(
                 .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
         }
         // It may have been tried before it was there.
-        ring.forget()
+        authenticator.forget()
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
     }
 
@@ -84,7 +84,7 @@ struct KeyHandlers: Sendable {
         }
         let isDeleted: Bool
         do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }
-        ring.forget()
+        authenticator.forget()
         guard isDeleted else { throw unknown }
         return .done
     }

@@ -34,11 +34,11 @@ struct KeyRequest: Equatable, Sendable {
 
     private static func scopes(_ value: JSONValue) throws(Problem) -> [APIScope] {
         let pointer = JSONPointer.root / "scopes"
-        let words = try value.elements(countMax: APIScope.allCases.count, at: pointer)
-        guard !words.isEmpty else { throw Problem(.invalidValue, "A key without scopes opens nothing.", at: pointer) }
+        let names = try value.elements(countMax: APIScope.allCases.count, at: pointer)
+        guard !names.isEmpty else { throw Problem(.invalidValue, "A key without scopes opens nothing.", at: pointer) }
         var scopes: [APIScope] = []
-        for (place, word) in words.enumerated() {
-            guard let text = word.string else { throw .wrongType(word, "a string", at: pointer / place) }
+        for (place, name) in names.enumerated() {
+            guard let text = name.string else { throw .wrongType(name, "a string", at: pointer / place) }
             guard text != "webhooks" else {
                 throw Problem(
                     .notSupported, "This version has no webhooks, and no scope for them. Leave it out.",

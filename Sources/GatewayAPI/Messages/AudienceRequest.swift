@@ -22,7 +22,7 @@ enum AudienceRequest {
         var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
         let named = try readSelections(&reader)
         let providers = try readProviders(&reader)
-        let kind = try reader.word("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
         try reader.end()
         guard named.count == 1 else {
             throw Problem(
@@ -141,7 +141,7 @@ extension AudienceRequest {
         var reader = try EnvelopeReader(value, at: pointer)
         let provider = try provider(
             try reader.required("provider", "apns or fcm: who gave out the token"), at: pointer / "provider")
-        let environment = try reader.word(
+        let environment = try reader.choice(
             "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
         let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax)
         let text = try reader.required("token", "the device token as text")
@@ -169,7 +169,7 @@ extension AudienceRequest {
 
     private static func bundleID(_ topic: String?, at pointer: JSONPointer) throws(Problem) -> String {
         guard let topic else { return "" }
-        guard RegistrationRequest.isWord(topic) else {
+        guard RegistrationRequest.isVisibleASCII(topic) else {
             throw Problem(
                 .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer / "topic")
         }

@@ -4,24 +4,24 @@ import PushModel
 /// The events of one message: an answer that has no end until the message has one.
 struct EventHandlers: Sendable {
     let messages: MessageHandlers
-    let watches: MessageWatches
+    let watches: MessageFollowers
     let limits: GatewayLimits
-    let ring: KeyRing
+    let authenticator: APIKeyAuthenticator
 
     func follow(_ call: Call) async throws(Problem) -> AnswerStream {
         let id = try messages.messageID(call)
         let app = try await messages.apps.app(of: call)
         let first = try await messages.progress(id, of: app.id)
         let isStream = call.request.method != .head && !first.isOver
-        var seat: MessageWatches.Seat?
+        var slot: MessageFollowers.FollowerSlot?
         if isStream {
-            do throws(MessageWatches.Refusal) {
-                seat = try watches.follow(MessageWatches.Subject(app: app.id, message: id))
+            do throws(MessageFollowers.Refusal) {
+                slot = try watches.follow(MessageFollowers.Subject(app: app.id, message: id))
             } catch { throw Problem(error, limits) }
         }
         // Not the call, which would keep the request's head for as long as the message is followed.
-        let (check, apps, caller) = (ring.check(of: call, app), messages.apps, call.caller)
-        let events = MessageEvents(first: first, seat: seat, limits: limits) { () async throws(Problem) in
+        let (check, apps, caller) = (authenticator.check(of: call, app), messages.apps, call.caller)
+        let events = MessageEvents(first: first, slot: slot, limits: limits) { () async throws(Problem) in
             try await check()
             // A deleted app's messages go in the background, and its successor's are not these.
             guard try await apps.app(app.slug, for: caller).id == app.id else { throw .unknownMessage }
@@ -36,7 +36,7 @@ struct EventHandlers: Sendable {
 }
 
 extension Problem {
-    fileprivate init(_ refusal: MessageWatches.Refusal, _ limits: GatewayLimits) {
+    fileprivate init(_ refusal: MessageFollowers.Refusal, _ limits: GatewayLimits) {
         switch refusal {
         case .full:
             self.init(

@@ -15,8 +15,8 @@ package enum HistoryAnswer {
             }
             writer.member("kind", failure.kind.name)
             writer.optional("provider", failure.provider?.name)
-            writer.member("state", failure.ending.state.name)
-            writer.member("reason", failure.ending.reason)
+            writer.member("state", failure.terminalStatus.state.name)
+            writer.member("reason", failure.terminalStatus.reason)
             writer.time("at", failure.at)
             writer.member("attempts", failure.attempts)
             writer.endObject()
@@ -24,49 +24,49 @@ package enum HistoryAnswer {
         return writer.bytes
     }
 
-    package static func body(_ story: PushStory) -> [UInt8] {
+    package static func body(_ history: PushHistory) -> [UInt8] {
         var writer = JSONWriter(capacity: 1_024)
         writer.beginObject()
-        writer.member("message", story.message.value.text)
-        writer.member("installation", story.installation)
-        writer.member("kind", story.kind.name)
-        writer.member("state", story.standing.name)
-        if case .ended(let ending) = story.standing {
-            writer.optional("reason", ending.reason.isEmpty ? nil : ending.reason)
+        writer.member("message", history.message.value.text)
+        writer.member("installation", history.installation)
+        writer.member("kind", history.kind.name)
+        writer.member("state", history.status.name)
+        if case .ended(let terminalStatus) = history.status {
+            writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
         } else {
-            writer.optional("reason", story.standing.pending?.cause)
+            writer.optional("reason", history.status.pending?.cause)
         }
-        if let registration = story.registration {
+        if let registration = history.registration {
             // The name that a push keeps over all its attempts: what APNs is told as its apns-id.
-            let id = PushIdentity.apnsID(message: story.message, registration: registration)
+            let id = PushIdentity.apnsID(message: history.message, registration: registration)
             writer.member("push_id", id.text)
         }
-        if let push = story.standing.pending {
+        if let push = history.status.pending {
             writer.member("parcel", String(push.parcel.value))
             write(push.leg, to: &writer)
             writer.member("attempts", push.attempts)
             writer.time("due_at", push.dueAt)
         }
-        writeSteps(story, to: &writer)
+        writeSteps(history, to: &writer)
         writer.endObject()
         return writer.bytes
     }
 
     /// The message's acceptance first, then each settle's word.
-    private static func writeSteps(_ story: PushStory, to writer: inout JSONWriter) {
+    private static func writeSteps(_ history: PushHistory, to writer: inout JSONWriter) {
         writer.name("steps")
         writer.beginArray()
         writer.beginObject()
-        writer.time("at", story.acceptedAt)
+        writer.time("at", history.acceptedAt)
         writer.member("step", "message_accepted")
         writer.endObject()
-        for step in story.steps {
+        for step in history.steps {
             writer.beginObject()
             writer.time("at", step.at)
             switch step.event {
-            case .ended(let ending):
-                writer.member("step", ending.state.name)
-                writer.optional("reason", ending.reason.isEmpty ? nil : ending.reason)
+            case .ended(let terminalStatus):
+                writer.member("step", terminalStatus.state.name)
+                writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
             case .goesOn(let cause):
                 writer.member("step", "goes_on")
                 writer.member("reason", cause)
@@ -79,14 +79,14 @@ package enum HistoryAnswer {
         writer.endArray()
     }
 
-    private static func write(_ leg: PushLeg, to writer: inout JSONWriter) {
+    private static func write(_ leg: RouteDescription, to writer: inout JSONWriter) {
         writer.member("provider", leg.provider.name)
         writer.member("environment", leg.environment.name)
         writer.member("topic", leg.topic)
     }
 }
 
-extension PushStanding {
+extension PushStatus {
     fileprivate var pending: PendingPush? {
         switch self {
         case .waiting(let push), .sending(let push): push
@@ -101,7 +101,7 @@ extension PushStanding {
         case .notInAudience: "not_in_audience"
         case .waiting: "waiting"
         case .sending: "sending"
-        case .ended(let ending): ending.state.name
+        case .ended(let terminalStatus): terminalStatus.state.name
         case .notKept: "not_kept"
         }
     }

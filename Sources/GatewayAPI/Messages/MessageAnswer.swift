@@ -111,13 +111,13 @@ package enum MessageAnswer {
         writer.endObject()
     }
 
-    static func writeReasons(_ reasons: [EndingTotal], to writer: inout JSONWriter) {
+    static func writeReasons(_ reasons: [TerminalTotal], to writer: inout JSONWriter) {
         writer.name("reasons")
         writer.beginArray()
         for total in reasons {
             writer.beginObject()
-            writer.member("outcome", total.ending.state.name)
-            writer.member("reason", total.ending.reason)
+            writer.member("outcome", total.terminalStatus.state.name)
+            writer.member("reason", total.terminalStatus.reason)
             writer.member("count", total.count)
             writer.endObject()
         }

@@ -29,7 +29,7 @@ extension Endpoint {
             query: ["cursor", "limit", "state", "reason"]
         ) { .answer(try await $0.messages.failures($1)) },
         Endpoint("readPush", .get, "/v1/apps/{app}/messages/{message}/devices/{installation}", .scopes(senders)) {
-            .answer(try await $0.messages.story($1))
+            .answer(try await $0.messages.pushHistory($1))
         },
         Endpoint("pauseMessage", .post, "/v1/apps/{app}/messages/{message}/pause", .scopes(senders)) {
             .answer(try await $0.messages.pause($1))

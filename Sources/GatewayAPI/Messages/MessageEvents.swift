@@ -9,7 +9,7 @@ import ServiceLifecycle
 struct MessageEvents: Sendable {
     let first: MessageProgress
     /// nil: the message is over already.
-    let seat: MessageWatches.Seat?
+    let slot: MessageFollowers.FollowerSlot?
     let limits: GatewayLimits
     /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
     let checkKey: @Sendable () async throws(Problem) -> Void
@@ -17,36 +17,37 @@ struct MessageEvents: Sendable {
     /// When a client whose connection broke comes back.
     private static let greeting = Array("retry: 2000\n\n".utf8)
     /// A line that means nothing, so that everybody in between sees that somebody is there.
-    private static let beat = Array(": \n\n".utf8)
+    private static let heartbeat = Array(": \n\n".utf8)
 
-    /// - Parameter write: suspends while the client does not read; throws once it is hung up on (`AnswerWatch`).
+    /// - Parameter write: suspends while the client does not read; throws once it is hung up on (`AnswerStallHandler`).
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         var lastID: Int64?
         try await write(Self.greeting + ProgressEvent(first).bytes(after: &lastID))
-        guard let seat, !first.isOver else { return }
-        var told = first
+        guard let slot, !first.isOver else { return }
+        var last = first
         let clock = ContinuousClock()
         var (checkedAt, wroteAt) = (clock.now, clock.now)
-        for await sight in seat.sights.cancelOnGracefulShutdown() where sight.look > seat.lookBefore || sight.isLast {
+        for await snapshot in slot.snapshots.cancelOnGracefulShutdown()
+        where snapshot.query > slot.queryBefore || snapshot.isLast {
             // Never by its time: the clock that it has it from may have gone back.
-            let news = sight.event.flatMap { event in
-                let isLater = sight.seenBy > seat.lookBefore || event.progress.isOver
-                return isLater && !event.progress.tellsTheSame(as: told) ? event : nil
+            let news = snapshot.event.flatMap { event in
+                let isLater = snapshot.seenBy > slot.queryBefore || event.progress.isOver
+                return isLater && !event.progress.isSame(as: last) ? event : nil
             }
-            guard news != nil || sight.isLast || clock.now - wroteAt >= limits.eventBeat else { continue }
+            guard news != nil || snapshot.isLast || clock.now - wroteAt >= limits.heartbeatEvery else { continue }
             if clock.now - checkedAt >= limits.eventKeyCheck {
                 if let problem = await refusal() { return try await write(Self.end(problem)) }
                 checkedAt = clock.now
             }
             if let news {
-                told = news.progress
+                last = news.progress
                 try await write(news.bytes(after: &lastID))
-            } else if !sight.isLast {
-                try await write(Self.beat)
+            } else if !snapshot.isLast {
+                try await write(Self.heartbeat)
             }
             wroteAt = clock.now
-            if let problem = sight.problem { try await write(Self.end(problem)) }
-            if sight.isLast { return }
+            if let problem = snapshot.problem { try await write(Self.end(problem)) }
+            if snapshot.isLast { return }
         }
     }
 

@@ -13,21 +13,21 @@ extension MessageHandlers {
         }
         let app = try await apps.app(of: call)
         let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await desk.failures(id, app: app.id, filter: filter, from: cursor, limit: limit)
+            try await intake.failures(id, app: app.id, filter: filter, from: cursor, limit: limit)
         }
         guard let page else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.page(page.items, next: page.next?.text))
     }
 
-    func story(_ call: Call) async throws(Problem) -> Answer {
+    func pushHistory(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let installation = try DeviceHandlers.installation(call.detail)
         let app = try await apps.app(of: call)
-        let story = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await desk.story(id, app: app.id, installation: installation)
+        let pushHistory = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await intake.pushHistory(id, app: app.id, installation: installation)
         }
-        guard let story else { throw .unknownMessage }
-        return Answer(.ok, HistoryAnswer.body(story))
+        guard let pushHistory else { throw .unknownMessage }
+        return Answer(.ok, HistoryAnswer.body(pushHistory))
     }
 
     private func failedState(_ name: String?) throws(Problem) -> TerminalState? {

@@ -8,9 +8,9 @@ import Store
 /// Messages in, and where they stand.
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
-    let desk: MessageDesk
+    let intake: MessageIntake
     let clock: @Sendable () -> WallInstant
-    let reads: CostlyReads
+    let reads: ReadAdmission
 
     func send(_ call: Call) async throws(Problem) -> Answer {
         let request = try MessageRequest.read(call.body)
@@ -18,9 +18,9 @@ struct MessageHandlers: Sendable {
         guard call.caller.has(scope) else { throw .missingScope([scope]) }
         let app = try await apps.app(of: call)
         let claim = call.idempotencyClaim
-        let reply: MessageDesk.Reply
+        let reply: MessageIntake.Reply
         do {
-            reply = try await desk.accept(
+            reply = try await intake.accept(
                 request.contents, audience: audience(request.audience, in: app), app: app.id, sendAt: request.sendAt,
                 ratePerSecond: request.ratePerSecond, idempotency: claim, answer: MessageAnswer.accepted)
         } catch {
@@ -55,7 +55,7 @@ struct MessageHandlers: Sendable {
     private func audience(_ asked: Audience, in app: AppRecord) -> Audience {
         guard case .stale = asked.selection else { return asked }
         var audience = asked
-        audience.selection = .stale(app.settings.stale.silentSince(now: clock()))
+        audience.selection = .stale(app.settings.stale.staleCutoffs(now: clock()))
         return audience
     }
 
@@ -79,7 +79,7 @@ struct MessageHandlers: Sendable {
 
     func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
         let progress = try await reads.read(of: app) { () async throws(StoreFault) in
-            try await desk.progress(id, app: app)
+            try await intake.progress(id, app: app)
         }
         guard let progress else { throw .unknownMessage }
         return progress
@@ -107,7 +107,7 @@ struct MessageHandlers: Sendable {
         }
         let app = try await apps.app(of: call)
         let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await desk.list(app: app.id, before: before, limit: limit, state: state)
+            try await intake.list(app: app.id, before: before, limit: limit, state: state)
         }
         return Answer(.ok, MessageAnswer.page(page.items, next: page.next?.value.text))
     }

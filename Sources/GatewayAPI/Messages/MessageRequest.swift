@@ -102,10 +102,10 @@ package struct MessageRequest: Equatable, Sendable {
             var reader = try EnvelopeReader(member.value, at: pointer / member.name)
             localizations.append(Localization(locale: member.name, text: try readText(&reader)))
         }
-        if let twins = LocaleTable.twins(in: localizations.map(\.locale)) {
+        if let duplicates = LocaleTable.duplicates(in: localizations.map(\.locale)) {
             throw Problem(
-                .invalidValue, "\(localizations[twins.first].locale) is the same locale; name it once.",
-                at: pointer / localizations[twins.second].locale)
+                .invalidValue, "\(localizations[duplicates.first].locale) is the same locale; name it once.",
+                at: pointer / localizations[duplicates.second].locale)
         }
         return localizations
     }
@@ -153,10 +153,10 @@ package struct MessageRequest: Equatable, Sendable {
         let rate = try reader.integer("rate_per_second", RateRequest.perSecond)
         let ignored = try reader.ignoredLimits()
         var options = MessageOptions(
-            priority: try reader.word("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
+            priority: try reader.choice("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
             ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
             collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
-            pushType: try reader.word("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
+            pushType: try reader.choice("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
             isDryRun: try reader.bool("dry_run") ?? false)
         options.ignored = ignored
         try reader.end()

@@ -57,7 +57,7 @@ enum ProgressAnswer {
         if progress.isHeldWhole { writeWait(of: "resume", until: nil, to: &writer) }
         for wait in progress.waits.prefix(waitsMax) {
             writer.beginObject()
-            writer.member("for", isCancelled && wait.cause == .held ? "cancellation" : wait.cause.name)
+            writer.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
             writer.member("provider", wait.provider.name)
             writer.member("environment", wait.environment.name)
             writer.member("topic", wait.topic)
@@ -125,7 +125,7 @@ extension PushWait.Cause {
     /// The word of the API.
     fileprivate var name: String {
         switch self {
-        case .held: "resume"
+        case .onHold: "resume"
         case .later: "later"
         case .credential: "credential"
         case .credentialRefused: "credential_refused"

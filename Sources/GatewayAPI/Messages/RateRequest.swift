@@ -8,9 +8,9 @@ package enum RateRequest {
     /// nil: as fast as its providers take it.
     package static func read(_ body: [UInt8]) throws(Problem) -> Int32? {
         var reader = try EnvelopeReader(body: body)
-        let said = reader.takeAny("rate_per_second")
+        let input = reader.takeAny("rate_per_second")
         try reader.end()
-        guard let value = said else {
+        guard let value = input else {
             throw Problem(
                 .missingMember,
                 "rate_per_second is missing: the pushes a second, or null for as many as the providers take.",

@@ -7,7 +7,9 @@ extension EnvelopeReader {
     mutating func sendHour() throws(Problem) -> SendHour? {
         let text = try hourText()
         let isLocal = try bool("device_local_time") ?? false
-        let isLateSent = try word("local_time_passed", ["suppress", "send"]) { ["suppress": false, "send": true][$0] }
+        let isLateSent = try choice("local_time_passed", ["suppress", "send"]) {
+            ["suppress": false, "send": true][$0]
+        }
         guard isLocal else {
             guard isLateSent == nil else {
                 throw Problem(

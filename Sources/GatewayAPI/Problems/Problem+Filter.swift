@@ -6,13 +6,13 @@ extension Problem {
     /// - Parameter pointer: of the filter in the body; nil where it stands in the query.
     init(_ fault: FilterFault, at pointer: JSONPointer?) {
         self.init(
-            .invalidFilter, "At character \(fault.position) of the filter: \(fault.reason.words).", at: pointer,
+            .invalidFilter, "At character \(fault.position) of the filter: \(fault.reason.text).", at: pointer,
             position: fault.position)
     }
 }
 
 extension FilterFault.Reason {
-    fileprivate var words: String {
+    fileprivate var text: String {
         switch self {
         case .tooLong(let bytes): "it has \(bytes) bytes; at most \(FilterLimits.textBytesMax) are read"
         case .tooDeep: "parentheses and not stand more than \(FilterLimits.depthMax) deep in each other"
@@ -24,11 +24,11 @@ extension FilterFault.Reason {
         case .tooManyNames: "attributes lie at most \(FilterLimits.attributeNamesMax) names deep"
         case .tooFarFromNow: "this is more than a hundred years from now"
         case .unexpected(let piece, let expected):
-            "expected \(Self.list(expected.map(\.rawValue))), found \(piece.words)"
-        case .unknownField(let name): Self.words(ofUnknown: name)
+            "expected \(Self.list(expected.map(\.rawValue))), found \(piece.text)"
+        case .unknownField(let name): Self.text(ofUnknown: name)
         case .notForField(let found, let field, let allowed):
             "\(field) can't be asked with \(found.rawValue), but with \(Self.list(allowed.map(\.rawValue)))"
-        case .unknownWord(let field, let words): "\(field) is \(Self.list(words))"
+        case .unknownName(let field, let text): "\(field) is \(Self.list(text))"
         case .textNotClosed: "the quotation mark that begins here is never closed"
         case .unknownEscape: "a backslash stands before a quotation mark or another backslash alone"
         case .controlCharacter: "control characters can't stand in a text"
@@ -37,15 +37,15 @@ extension FilterFault.Reason {
         }
     }
 
-    private static func words(ofUnknown name: String) -> String {
+    private static func text(ofUnknown name: String) -> String {
         let fields = "Fields are " + FilterExpression.fields.joined(separator: ", ")
         guard name.utf8.count <= FilterPiece.echoedBytesMax else { return "this is no field. " + fields }
         return "\(name) is no field. \(fields); what the app says itself of a device is attributes.\(name)"
     }
 
-    private static func list(_ words: [String]) -> String {
-        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
-        return words.dropLast().joined(separator: ", ") + " or " + last
+    private static func list(_ text: [String]) -> String {
+        guard let last = text.last, text.count > 1 else { return text.first ?? "" }
+        return text.dropLast().joined(separator: ", ") + " or " + last
     }
 }
 
@@ -53,13 +53,14 @@ extension FilterPiece {
     /// Longer words are not repeated.
     fileprivate static let echoedBytesMax = 64
 
-    fileprivate var words: String {
+    fileprivate var text: String {
         switch self {
         case .end: "the end"
         case .text: "a text"
         case .number: "a number"
         case .quantity: "a number with letters behind it"
-        case .word(let word): word.utf8.count <= Self.echoedBytesMax ? "the word \(word)" : "a long word"
+        case .identifier(let identifier):
+            identifier.utf8.count <= Self.echoedBytesMax ? "the word \(identifier)" : "a long word"
         case .symbol(let symbol): symbol
         case .character: "a character that can only stand in quotation marks, which are \" and '"
         }

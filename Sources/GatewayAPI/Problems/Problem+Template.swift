@@ -10,16 +10,16 @@ extension Problem {
                 "Nothing is filled in here: {{ stands in texts of the message, not in names, headers or collapse_id."
             case .tooManyFields:
                 "The message asks more than \(TemplateLimits.fieldsMax) different fields of each device. Use fewer."
-            case .tooManyDifferentHoles:
-                "The message has more than \(TemplateLimits.holesMax) holes that differ in field or default. Use fewer."
-            case .tooManyHolesInAll:
-                "The message has more than \(TemplateLimits.holesPerMessageMax) holes in all its texts. Use fewer."
+            case .tooManyDifferentPlaceholders:
+                "The message has more than \(TemplateLimits.placeholdersMax) holes that differ in field or default. Use fewer."
+            case .tooManyPlaceholdersInAll:
+                "The message has more than \(TemplateLimits.placeholdersPerMessageMax) holes in all its texts. Use fewer."
             case .notClosed, .textNotClosed, .unknownEscape, .controlCharacter, .unknownField, .expected, .tooManyNames,
-                .tooManyHoles, .reservedCharacter:
-                "At character \(fault.position) of the text: \(fault.reason.words)."
+                .tooManyPlaceholders, .reservedCharacter:
+                "At character \(fault.position) of the text: \(fault.reason.text)."
             }
         let areAboutMore: [TemplateFault.Reason] = [
-            .notHere, .tooManyFields, .tooManyDifferentHoles, .tooManyHolesInAll,
+            .notHere, .tooManyFields, .tooManyDifferentPlaceholders, .tooManyPlaceholdersInAll,
         ]
         let isAboutCharacter = !areAboutMore.contains(fault.reason)
         self.init(.invalidTemplate, detail, at: pointer, position: isAboutCharacter ? fault.position : nil)
@@ -27,26 +27,28 @@ extension Problem {
 }
 
 extension TemplateFault.Reason {
-    fileprivate var words: String {
+    fileprivate var text: String {
         switch self {
         case .notClosed: "the {{ that begins here is never closed; two braces that are meant as such are {{'{{'}}"
         case .textNotClosed: "the quotation mark that begins here is never closed"
         case .unknownEscape: "a backslash stands before a quotation mark or another backslash alone"
         case .controlCharacter: "control characters can't stand between quotation marks"
-        case .unknownField(let name): Self.words(ofUnknown: name)
+        case .unknownField(let name): Self.text(ofUnknown: name)
         case .expected(let expected): "expected \(expected.rawValue)"
         case .tooManyNames: "attributes lie at most \(FilterLimits.attributeNamesMax) names deep"
-        case .tooManyHoles: "this is one hole more than the \(TemplateLimits.holesPerTextMax) that a text may have"
+        case .tooManyPlaceholders:
+            "this is one hole more than the \(TemplateLimits.placeholdersPerTextMax) that a text may have"
         case .reservedCharacter:
             "this is a noncharacter of Unicode's (U+FDD0 to U+FDEF, U+FFFE), which messages with {{ can't have"
-        case .notHere, .tooManyFields, .tooManyDifferentHoles, .tooManyHolesInAll: "this can't be filled in"
+        case .notHere, .tooManyFields, .tooManyDifferentPlaceholders, .tooManyPlaceholdersInAll:
+            "this can't be filled in"
         }
     }
 
     /// Longer words are not repeated.
     private static let echoedBytesMax = 64
 
-    private static func words(ofUnknown name: String) -> String {
+    private static func text(ofUnknown name: String) -> String {
         let fields = "Fields are " + DeviceField.names.joined(separator: ", ")
         guard name.utf8.count <= echoedBytesMax else { return "this is no field. " + fields }
         return "\(name) is no field. \(fields); what the app says itself of a device is attributes.\(name)"

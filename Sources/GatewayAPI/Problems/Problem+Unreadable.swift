@@ -4,7 +4,7 @@ extension Problem {
     /// What the HTTP library could not read, and what came too slowly.
     init(unreadable error: HTTPParserError, _ limits: GatewayLimits) {
         switch error {
-        case RequestWatch.stalled:
+        case RequestStallHandler.stalled:
             self.init(
                 .requestTimeout,
                 "The request did not come to its end in time: its head has \(limits.headTimeout.components.seconds) s, "

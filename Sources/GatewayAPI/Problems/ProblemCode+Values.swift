@@ -58,9 +58,9 @@ extension ProblemCode {
         cause: """
             a text of the message has `{{`, and what follows is no field with or without a default, or the \
             braces are never closed; or it stands where nothing is filled in: in a name, a header, \
-            `collapse_id`; or there are too many: \(TemplateLimits.holesPerTextMax) holes in one text are \
-            allowed, and in a message \(TemplateLimits.holesPerMessageMax), of which \
-            \(TemplateLimits.holesMax) may differ in field or default, with \(TemplateLimits.fieldsMax) \
+            `collapse_id`; or there are too many: \(TemplateLimits.placeholdersPerTextMax) holes in one text are \
+            allowed, and in a message \(TemplateLimits.placeholdersPerMessageMax), of which \
+            \(TemplateLimits.placeholdersMax) may differ in field or default, with \(TemplateLimits.fieldsMax) \
             different fields.
             """,
         remedy: """

@@ -52,10 +52,11 @@ struct PostmasterFile: Equatable, Sendable {
     /// old server still use its shared memory.
     static func disown(in folder: String, _ account: ServerAccount) throws(PrivateServerError) {
         guard let text = Files.readText(path(in: folder)) else { return }
-        let rest = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().joined(separator: "\n")
-        try Files.write("\(numberNobodyHas)\n" + rest, to: path(in: folder), mode: 0o600, owner: account)
+        let remaining = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().joined(
+            separator: "\n")
+        try Files.write("\(unusedNumber)\n" + remaining, to: path(in: folder), mode: 0o600, owner: account)
     }
 
     /// One beyond the kernel's PID_MAX_LIMIT.
-    private static let numberNobodyHas = 4_194_305
+    private static let unusedNumber = 4_194_305
 }

@@ -60,7 +60,7 @@ package actor PrivateServer {
     }
 
     /// What happened to a server that is kept running.
-    package enum News: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
         case ended
         /// Told once for each end; it is tried again and again.
         case didNotStart(PrivateServerError)
@@ -68,27 +68,27 @@ package actor PrivateServer {
     }
 
     /// Starts the server again whenever it has died (killed for its memory, say). Returns when stopped or cancelled.
-    package func keepRunning(telling tell: @Sendable (News) -> Void = { _ in }) async {
-        var last = News.runsAgain
+    package func keepRunning(reporting report: @Sendable (Event) -> Void = { _ in }) async {
+        var last = Event.runsAgain
         while let running, !Task.isCancelled {
             if !running.isAlive {
-                if last == .runsAgain { tell(.ended) }
+                if last == .runsAgain { report(.ended) }
                 do {
                     _ = try await start()
                     last = .runsAgain
-                    tell(last)
+                    report(last)
                 } catch {
                     // What keeps it from starting may pass (a full disk): the next look tries again.
-                    if last == .runsAgain { tell(.didNotStart(error)) }
+                    if last == .runsAgain { report(.didNotStart(error)) }
                     last = .didNotStart(error)
                 }
             }
-            try? await Task.sleep(for: PrivateServer.lookInterval)
+            try? await Task.sleep(for: PrivateServer.checkInterval)
         }
     }
 
     /// Shorter than the pool's callers wait.
-    private static let lookInterval: Duration = .milliseconds(500)
+    private static let checkInterval: Duration = .milliseconds(500)
 
     /// The postmaster's process id, while it is known to run.
     package var processID: Int32? { running?.process }

@@ -17,16 +17,16 @@ struct ServerFolder: Sendable {
     }
 
     /// The server's own folder; nil where there is none yet.
-    var home: String? {
+    var dataPath: String? {
         guard Files.exists(entry + "/PG_VERSION") else { return nil }
         return try? Files.realPath(entry)
     }
 
     /// The major version that made it.
-    func version(_ home: String) throws(PrivateServerError) -> Int {
-        let text = Files.readText(home + "/PG_VERSION") ?? ""
+    func version(_ dataPath: String) throws(PrivateServerError) -> Int {
+        let text = Files.readText(dataPath + "/PG_VERSION") ?? ""
         guard let version = Int(text.prefix { $0.isNumber }) else {
-            throw .folderUnusable(path: home, reason: "holds no PostgreSQL data")
+            throw .folderUnusable(path: dataPath, reason: "holds no PostgreSQL data")
         }
         return version
     }
@@ -68,15 +68,15 @@ extension ServerFolder {
         try Files.write(ServerConfiguration.hostRules, to: draft + "/pg_hba.conf", mode: 0o600, owner: account)
         try includeOurs(draft, account)
         try createDatabase(draft, programs, account)
-        let home = place + "/postgres"
-        guard unsafe rename(draft, home) == 0 else { throw Files.failure(home) }
+        let dataPath = place + "/postgres"
+        guard unsafe rename(draft, dataPath) == 0 else { throw Files.failure(dataPath) }
         try Files.syncFolder(place)
         if place != dataFolder {
             _ = unsafe unlink(entry)
-            guard unsafe symlink(home, entry) == 0 else { throw Files.failure(entry) }
+            guard unsafe symlink(dataPath, entry) == 0 else { throw Files.failure(entry) }
             try Files.syncFolder(dataFolder)
         }
-        return try Files.realPath(home)
+        return try Files.realPath(dataPath)
     }
 
     /// The data folder itself, unless we are root and the server's user can't walk there (a data folder below
@@ -95,8 +95,8 @@ extension ServerFolder {
         return place
     }
 
-    private func includeOurs(_ home: String, _ account: ServerAccount) throws(PrivateServerError) {
-        let path = home + "/postgresql.conf"
+    private func includeOurs(_ dataPath: String, _ account: ServerAccount) throws(PrivateServerError) {
+        let path = dataPath + "/postgresql.conf"
         guard let text = Files.readText(path) else { throw Files.failure(path) }
         let include = "\ninclude_if_exists = '\(ServerConfiguration.fileName)'\n"
         try Files.write(text + include, to: path, mode: 0o600, owner: account)
@@ -104,9 +104,9 @@ extension ServerFolder {
 
     /// In single-user mode, before anyone can connect.
     private func createDatabase(
-        _ home: String, _ programs: ServerPrograms, _ account: ServerAccount
+        _ dataPath: String, _ programs: ServerPrograms, _ account: ServerAccount
     ) throws(PrivateServerError) {
-        let statement = home + "/create-database.sql"
+        let statement = dataPath + "/create-database.sql"
         try Files.write("CREATE DATABASE carillon\n", to: statement, mode: 0o600, owner: account)
         let input = unsafe open(statement, O_RDONLY | O_CLOEXEC)
         guard input >= 0 else { throw Files.failure(statement) }
@@ -114,7 +114,7 @@ extension ServerFolder {
             close(input)
             unsafe unlink(statement)
         }
-        let arguments = ["--single", "-D", home, "-c", "exit_on_error=true", "postgres"]
+        let arguments = ["--single", "-D", dataPath, "-c", "exit_on_error=true", "postgres"]
         try run(account.command(programs.postgres, arguments), input: input)
     }
 
@@ -138,8 +138,8 @@ extension ServerFolder {
     func lastLogLine() -> String {
         let lines = (Files.readText(log) ?? "").split(separator: "\n")
         let complaint = lines.last { line in
-            ["FATAL:", "PANIC:", "error:", "fatal:"].contains { word in
-                line.split(separator: " ").contains { $0 == word }
+            ["FATAL:", "PANIC:", "error:", "fatal:"].contains { name in
+                line.split(separator: " ").contains { $0 == name }
             }
         }
         return String((complaint ?? lines.last ?? "it said nothing").prefix(300))
@@ -149,9 +149,9 @@ extension ServerFolder {
 // The socket's folder.
 extension ServerFolder {
     /// Short, since a socket's path is limited to 107 bytes, and the same at each start, so that none are left over.
-    static func socketFolder(_ home: String, _ account: ServerAccount) throws(PrivateServerError) -> String {
+    static func socketFolder(_ dataPath: String, _ account: ServerAccount) throws(PrivateServerError) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in home.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        for byte in dataPath.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         let name = "/carillon-\(account.user)-" + String(hash, radix: 36)
         for place in runtimeFolder + ["/tmp", "/var/tmp", "/dev/shm"] {
             // Somebody else may sit on the name: the next one, then the next place.

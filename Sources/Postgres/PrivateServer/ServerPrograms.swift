@@ -46,8 +46,8 @@ struct ServerPrograms: Equatable, Sendable {
     /// "postgres (PostgreSQL) 15.6 (Debian ...)", "postgres (PostgreSQL) 17beta1".
     private static func versionOf(_ program: String) -> Int? {
         guard let text = ChildProcess.output([program, "--version"]),
-            let words = text.split(separator: ")", maxSplits: 1).last
+            let text = text.split(separator: ")", maxSplits: 1).last
         else { return nil }
-        return Int(words.drop { $0 == " " }.prefix { $0.isNumber })
+        return Int(text.drop { $0 == " " }.prefix { $0.isNumber })
     }
 }

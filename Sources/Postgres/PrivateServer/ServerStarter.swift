@@ -6,15 +6,15 @@ import Reactor
 struct ServerStarter: Sendable {
     /// A server that is running.
     struct Running: Sendable {
-        let home: String
+        let dataPath: String
         let process: pid_t
         let socketFolder: String
 
         /// Takes note of its end where it is our child.
         var isAlive: Bool {
             _ = ChildProcess.reap(process)
-            guard let file = PostmasterFile(in: home), file.process == process else { return false }
-            return file.isServing(home)
+            guard let file = PostmasterFile(in: dataPath), file.process == process else { return false }
+            return file.isServing(dataPath)
         }
 
         var hasSocket: Bool { Files.exists(socketFolder + "/.s.PGSQL.5432") }
@@ -36,27 +36,27 @@ struct ServerStarter: Sendable {
     func start() throws(PrivateServerError) -> Running { try folder.locked(startLocked) }
 
     private func startLocked() throws(PrivateServerError) -> Running {
-        let existing = folder.home
+        let existing = folder.dataPath
         let account = try ServerAccount.choose(owning: existing)
         if let existing, let running = try adopt(existing) { return running }
         var version: Int?
         if let existing { version = try folder.version(existing) }
         let programs = try ServerPrograms.find(version: version)
-        let home: String
-        if let existing { home = existing } else { home = try folder.create(programs, account) }
-        return try launch(home, programs, account)
+        let dataPath: String
+        if let existing { dataPath = existing } else { dataPath = try folder.create(programs, account) }
+        return try launch(dataPath, programs, account)
     }
 
     /// A server that survived us, by its pid file.
-    private func adopt(_ home: String) throws(PrivateServerError) -> Running? {
-        guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
+    private func adopt(_ dataPath: String) throws(PrivateServerError) -> Running? {
+        guard let file = PostmasterFile(in: dataPath), file.isServing(dataPath) else { return nil }
         // One that was just killed still looks alive for a moment.
         usleep(ServerStarter.pollMicroseconds)
         let limit = Clocks.monotonicNow() + ServerStarter.startMax
         while Clocks.monotonicNow() < limit {
-            guard let file = PostmasterFile(in: home), file.isServing(home) else { return nil }
+            guard let file = PostmasterFile(in: dataPath), file.isServing(dataPath) else { return nil }
             if file.isReady {
-                let running = Running(home: home, process: file.process, socketFolder: file.socketFolder)
+                let running = Running(dataPath: dataPath, process: file.process, socketFolder: file.socketFolder)
                 if running.hasSocket { return running }
                 // Somebody has swept /tmp: a server that can't be reached is started anew.
                 stopLocked(running)
@@ -68,19 +68,20 @@ struct ServerStarter: Sendable {
     }
 
     private func launch(
-        _ home: String, _ programs: ServerPrograms, _ account: ServerAccount
+        _ dataPath: String, _ programs: ServerPrograms, _ account: ServerAccount
     ) throws(PrivateServerError) -> Running {
         let buffers = ServerConfiguration.sharedBuffersMegabytes()
         try Files.write(
-            ServerConfiguration.text(sharedBuffersMegabytes: buffers), to: home + "/" + ServerConfiguration.fileName,
+            ServerConfiguration.text(sharedBuffersMegabytes: buffers),
+            to: dataPath + "/" + ServerConfiguration.fileName,
             mode: 0o600, owner: account)
-        let socketFolder = try ServerFolder.socketFolder(home, account)
+        let socketFolder = try ServerFolder.socketFolder(dataPath, account)
         let command = account.command(
-            programs.postgres, ["-D", home, "-c", "unix_socket_directories=\(socketFolder)"])
+            programs.postgres, ["-D", dataPath, "-c", "unix_socket_directories=\(socketFolder)"])
         let orphansLimit = Clocks.monotonicNow() + ServerStarter.orphansMax
         while true {
-            try clearRemains(home, socketFolder, account)
-            if let running = try attempt(command, home, socketFolder) { return running }
+            try clearRemains(dataPath, socketFolder, account)
+            if let running = try attempt(command, dataPath, socketFolder) { return running }
             let complaint = folder.lastLogLine()
             guard complaint.contains("shared memory block"), Clocks.monotonicNow() < orphansLimit else {
                 throw .didNotStart(complaint)
@@ -91,12 +92,12 @@ struct ServerStarter: Sendable {
 
     /// What a dead server has left that would pass for a living one.
     private func clearRemains(
-        _ home: String, _ socketFolder: String, _ account: ServerAccount
+        _ dataPath: String, _ socketFolder: String, _ account: ServerAccount
     ) throws(PrivateServerError) {
         let limit = Clocks.monotonicNow() + ServerStarter.dyingMax
-        while let file = PostmasterFile(in: home), file.blocksStart {
+        while let file = PostmasterFile(in: dataPath), file.blocksStart {
             guard file.isPostgres, Clocks.monotonicNow() < limit else {
-                try PostmasterFile.disown(in: home, account)
+                try PostmasterFile.disown(in: dataPath, account)
                 break
             }
             usleep(ServerStarter.pollMicroseconds)
@@ -106,7 +107,7 @@ struct ServerStarter: Sendable {
 
     /// nil: the server has ended again; its log says why.
     private func attempt(
-        _ command: [String], _ home: String, _ socketFolder: String
+        _ command: [String], _ dataPath: String, _ socketFolder: String
     ) throws(PrivateServerError) -> Running? {
         let log = try folder.openLog()
         let started = ChildProcess.spawn(command, log: log)
@@ -115,8 +116,8 @@ struct ServerStarter: Sendable {
         let limit = Clocks.monotonicNow() + ServerStarter.startMax
         while Clocks.monotonicNow() < limit {
             if ChildProcess.reap(process) { return nil }
-            if let file = PostmasterFile(in: home), file.process == process, file.isReady {
-                return Running(home: home, process: process, socketFolder: socketFolder)
+            if let file = PostmasterFile(in: dataPath), file.process == process, file.isReady {
+                return Running(dataPath: dataPath, process: process, socketFolder: socketFolder)
             }
             usleep(ServerStarter.pollMicroseconds)
         }
@@ -132,7 +133,7 @@ struct ServerStarter: Sendable {
             let limit = Clocks.monotonicNow() + ServerStarter.stopMax
             while running.isAlive && Clocks.monotonicNow() < limit { usleep(ServerStarter.pollMicroseconds) }
         }
-        if PostmasterFile(in: running.home)?.isServing(running.home) == true { return }
+        if PostmasterFile(in: running.dataPath)?.isServing(running.dataPath) == true { return }
         // Its file goes a moment before it does; who never asks how our child ended leaves it as a zombie.
         let limit = Clocks.monotonicNow() + ServerStarter.stopMax
         while !ChildProcess.reap(running.process) && Clocks.monotonicNow() < limit {

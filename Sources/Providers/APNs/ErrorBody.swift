@@ -22,8 +22,8 @@ struct APNsErrorBody: Equatable {
         repeat {
             guard let name = scanner.string(in: body), scanner.take(UInt8(ascii: ":"), in: body) else { return }
             if body.spells("reason", at: name) {
-                guard let word = scanner.string(in: body) else { return }
-                reasonBytes = word.isEmpty ? nil : word
+                guard let reason = scanner.string(in: body) else { return }
+                reasonBytes = reason.isEmpty ? nil : reason
             } else if body.spells("timestamp", at: name) {
                 timestamp = scanner.milliseconds(in: body).map { .at($0) } ?? .unreadable
                 guard scanner.skipValue(in: body) else { return }
@@ -121,10 +121,10 @@ private struct Scanner {
 }
 
 extension Span<UInt8> {
-    fileprivate func spells(_ word: String, at range: Range<Int>) -> Bool {
-        guard range.count == word.utf8.count else { return false }
+    fileprivate func spells(_ reason: String, at range: Range<Int>) -> Bool {
+        guard range.count == reason.utf8.count else { return false }
         var index = range.lowerBound
-        for byte in word.utf8 {
+        for byte in reason.utf8 {
             if self[index] != byte { return false }
             index += 1
         }

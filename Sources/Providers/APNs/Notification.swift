@@ -38,22 +38,22 @@ package struct APNsNotification: Equatable, Sendable {
     }
 
     private static func priority(
-        _ wish: PushPriority?, _ row: APNsPushTypeRow
+        _ requested: PushPriority?, _ row: APNsPushTypeRow
     ) throws(APNsContentFault) -> UInt8 {
-        guard let wish else { return row.priorities[0] }
-        let value: UInt8 = wish == .high ? 10 : 5
+        guard let requested else { return row.priorities[0] }
+        let value: UInt8 = requested == .high ? 10 : 5
         guard row.priorities.contains(value) else { throw .priorityNotAllowed(row.type) }
         return value
     }
 
-    private static func collapseID(_ wish: String?, _ message: MessageID) throws(APNsContentFault) -> [UInt8] {
-        guard let wish else {
+    private static func collapseID(_ requested: String?, _ message: MessageID) throws(APNsContentFault) -> [UInt8] {
+        guard let requested else {
             var digits: [UInt8] = []
             Hexadecimal.append(message.value.high, to: &digits)
             Hexadecimal.append(message.value.low, to: &digits)
             return digits
         }
-        let bytes = Array(wish.utf8)
+        let bytes = Array(requested.utf8)
         // A header's value: no control characters, and no blanks at its ends, which HTTP may take away.
         let isClean = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && bytes.first != 0x20 && bytes.last != 0x20
         guard !bytes.isEmpty, bytes.count <= APNsLimits.collapseIDBytesMax, isClean else {
@@ -72,9 +72,9 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
     /// One array for all localizations of a message.
     package let tail: [UInt8]
     /// The whole payload, where devices' own values go into it too; `head` and `tail` are of no use then.
-    package let holed: HoledText?
+    package let withPlaceholders: PlaceholderText?
 
-    /// What stands in `holed` for the badge's digits.
+    /// What stands in `withPlaceholders` for the badge's digits.
     private static let badgeMark: UInt8 = 5
 
     /// - Parameter isTemplate: its texts may have marks of holes.
@@ -83,28 +83,28 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
         self.badgeLead = badgeLead
         self.tail = tail
         let badge = badgeLead.isEmpty ? [] : badgeLead + [Self.badgeMark]
-        let text = isTemplate ? HoledText(marked: head + badge + tail) : nil
-        holed = text.flatMap { $0.hasHoles ? $0 : nil }
+        let text = isTemplate ? PlaceholderText(marked: head + badge + tail) : nil
+        withPlaceholders = text.flatMap { $0.hasPlaceholders ? $0 : nil }
     }
 
-    package var hasBadgeHole: Bool { !badgeLead.isEmpty }
+    package var hasBadgePlaceholder: Bool { !badgeLead.isEmpty }
 
     /// With the widest badge, and nothing in the holes.
     package var bytesMax: Int {
-        let badgeDigits = hasBadgeHole ? APNsLimits.badgeDigitsMax : 0
-        if let holed { return holed.fixedBytes + badgeDigits }
+        let badgeDigits = hasBadgePlaceholder ? APNsLimits.badgeDigitsMax : 0
+        if let withPlaceholders { return withPlaceholders.fixedBytes + badgeDigits }
         return head.count + badgeLead.count + badgeDigits + tail.count
     }
 
-    /// What goes into `holed` where it has that mark. A device always has a badge where the message changes it.
+    /// What goes into `withPlaceholders` where it has that mark. A device always has a badge where the message changes it.
     package static func append(mark: UInt8, badge: Int32, to buffer: inout [UInt8]) {
         if mark == badgeMark { append(max(0, badge), to: &buffer) }
     }
 
     /// What a push has of its own, between `head` and `tail`. Without a badge the member is left out whole; a payload
     /// without a hole takes no badge.
-    package func appendHole(badge: Int32?, to buffer: inout [UInt8]) {
-        guard let badge, hasBadgeHole else { return }
+    package func appendPlaceholder(badge: Int32?, to buffer: inout [UInt8]) {
+        guard let badge, hasBadgePlaceholder else { return }
         buffer.append(contentsOf: badgeLead)
         Self.append(max(0, badge), to: &buffer)
     }

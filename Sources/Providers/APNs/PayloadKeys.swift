@@ -14,7 +14,7 @@ enum APNsPayloadKeys {
         /// 1, or 0 for its absence.
         case flag
         case badge
-        case words([String])
+        case names([String])
         case alert
         case sound
         /// Text, or in a Live Activity an object with a localization key.
@@ -30,12 +30,12 @@ enum APNsPayloadKeys {
         case "sound": .sound
         case "thread-id", "category", "target-content-id", "filter-criteria": .string
         case "content-available", "mutable-content", "input-push-token": .flag
-        case "interruption-level": .words(["passive", "active", "time-sensitive", "critical"])
+        case "interruption-level": .names(["passive", "active", "time-sensitive", "critical"])
         // Live Activities order themselves by any number.
         case "relevance-score": type == .liveActivity ? anyNumber : .number(0...1, "a number from 0 to 1")
         // Milliseconds would be a time in the far future: a Live Activity would take no update after that one.
         case "timestamp", "stale-date", "dismissal-date": .number(0...100_000_000_000, "seconds since 1970")
-        case "event": .words(["start", "update", "end"])
+        case "event": .names(["start", "update", "end"])
         case "content-state", "attributes": .object
         case "attributes-type", "input-push-channel": .string
         case "content-changed": .bool
@@ -77,11 +77,11 @@ enum APNsPayloadKeys {
         case .badge:
             let isBadge = value.integer.map { (0...Int64(Int32.max)).contains($0) } ?? false
             expected = isBadge ? nil : "a whole number, not negative"
-        case .number(let range, let words):
-            expected = value.number.map { range.contains($0.double) } ?? false ? nil : words
-        case .words(let words):
-            let isWord = value.string.map { words.contains($0) } ?? false
-            expected = isWord ? nil : "one of " + words.joined(separator: ", ")
+        case .number(let range, let names):
+            expected = value.number.map { range.contains($0.double) } ?? false ? nil : names
+        case .names(let names):
+            let isName = value.string.map { names.contains($0) } ?? false
+            expected = isName ? nil : "one of " + names.joined(separator: ", ")
         case .alert: expected = try isAlert(value, pointer, type) ? nil : "a string or an object"
         case .sound: expected = try isSound(value, pointer, type) ? nil : "a string or an object"
         case .text: expected = try isText(value, pointer, type) ? nil : "a string, or an object with loc-key"

@@ -15,12 +15,12 @@ package enum APNsResponse {
             return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
         }
         let error = APNsErrorBody(reading: body)
-        let word = error.reasonBytes.flatMap { knownRow(status, body.extracting($0)) }
-        let row = word ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
-        let reason = word?.reason ?? unknownReason(status, body, error.reasonBytes)
+        let known = error.reasonBytes.flatMap { knownRow(status, body.extracting($0)) }
+        let row = known ?? APNsRejections.row(forStatus: status, hasReason: error.reasonBytes != nil)
+        let reason = known?.reason ?? unknownReason(status, body, error.reasonBytes)
         return ProviderVerdict(
             outcome: outcome(row, reason, status == 410 ? error.timestamp : .none, retryAfter),
-            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: word != nil)
+            connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
     /// Every answer of the table: what has to hold for each of them is held against these.
@@ -37,8 +37,8 @@ package enum APNsResponse {
             case .none: return .rejected(Rejection(fault: fault, reason: reason))
             case .at(let since): return .rejected(Rejection(fault: fault, reason: reason, invalidSince: since))
             case .unreadable:
-                let doubt = fault == .tokenUnregistered ? .tokenSuspect : fault
-                return .rejected(Rejection(fault: doubt, reason: reason))
+                let suspicion = fault == .tokenUnregistered ? .tokenSuspect : fault
+                return .rejected(Rejection(fault: suspicion, reason: reason))
             }
         case .deferred(let why):
             // The later of the two: APNs may know better than our table, never worse.
@@ -65,16 +65,16 @@ package enum APNsResponse {
     /// A word of APNs' that we do not know yet is kept if it looks like one of its words, which have letters only: what
     /// else could stand there might be an echo of a token or payload.
     private static func unknownReason(_ status: Int, _ body: Span<UInt8>, _ range: Range<Int>?) -> String {
-        let wordBytesMax = 48
-        guard let range, range.count <= wordBytesMax else { return "status_\(status)" }
-        var word: [UInt8] = []
+        let reasonBytesMax = 48
+        guard let range, range.count <= reasonBytesMax else { return "status_\(status)" }
+        var reason: [UInt8] = []
         for index in range {
             let byte = body[index]
             let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
             guard isLetter || byte == UInt8(ascii: " ") else { return "status_\(status)" }
-            word.append(byte)
+            reason.append(byte)
         }
-        return String(decoding: word, as: UTF8.self)
+        return String(decoding: reason, as: UTF8.self)
     }
 }
 

@@ -22,20 +22,20 @@ package struct APNsEndpoint: Hashable, Sendable {
     package init?(url: String) {
         let prefix = "https://"
         guard url.hasPrefix(prefix) else { return nil }
-        var rest = url.dropFirst(prefix.count)
-        if rest.last == "/" { rest.removeLast() }
+        var remaining = url.dropFirst(prefix.count)
+        if remaining.last == "/" { remaining.removeLast() }
         var port: UInt16 = 443
-        let isBracketed = rest.first == "["
-        if let colon = rest.lastIndex(of: ":"), !isBracketed || rest[..<colon].last == "]" {
-            guard let number = UInt16(rest[rest.index(after: colon)...]), number > 0 else { return nil }
+        let isBracketed = remaining.first == "["
+        if let colon = remaining.lastIndex(of: ":"), !isBracketed || remaining[..<colon].last == "]" {
+            guard let number = UInt16(remaining[remaining.index(after: colon)...]), number > 0 else { return nil }
             port = number
-            rest = rest[..<colon]
+            remaining = remaining[..<colon]
         }
         if isBracketed {
-            guard rest.last == "]" else { return nil }
-            rest = rest.dropFirst().dropLast()
+            guard remaining.last == "]" else { return nil }
+            remaining = remaining.dropFirst().dropLast()
         }
-        let isName = rest.utf8.allSatisfy { byte in
+        let isName = remaining.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
@@ -44,8 +44,8 @@ package struct APNsEndpoint: Hashable, Sendable {
             default: false
             }
         }
-        guard !rest.isEmpty, isName else { return nil }
-        self.init(host: String(rest), port: port)
+        guard !remaining.isEmpty, isName else { return nil }
+        self.init(host: String(remaining), port: port)
     }
 }
 

@@ -71,34 +71,34 @@ private struct DERReader {
         case sequence = 0x30
     }
 
-    private var rest: ArraySlice<UInt8>
-    var isAtEnd: Bool { rest.isEmpty }
+    private var remaining: ArraySlice<UInt8>
+    var isAtEnd: Bool { remaining.isEmpty }
 
-    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+    init(_ bytes: ArraySlice<UInt8>) { remaining = bytes }
 
     mutating func contents(of tag: Tag) -> DERReader? {
-        guard rest.first == tag.rawValue else { return nil }
-        rest = rest.dropFirst()
-        guard let length = length(), length <= rest.count else { return nil }
-        let contents = rest.prefix(length)
-        rest = rest.dropFirst(length)
+        guard remaining.first == tag.rawValue else { return nil }
+        remaining = remaining.dropFirst()
+        guard let length = length(), length <= remaining.count else { return nil }
+        let contents = remaining.prefix(length)
+        remaining = remaining.dropFirst(length)
         return DERReader(contents)
     }
 
     mutating func text() -> String? {
         for tag in [Tag.utf8String, .printableString, .ia5String] {
-            if let contents = contents(of: tag) { return String(validating: contents.rest, as: UTF8.self) }
+            if let contents = contents(of: tag) { return String(validating: contents.remaining, as: UTF8.self) }
         }
         return nil
     }
 
     private mutating func length() -> Int? {
-        guard let first = rest.popFirst() else { return nil }
+        guard let first = remaining.popFirst() else { return nil }
         if first < 0x80 { return Int(first) }
         let count = Int(first & 0x7f)
-        guard (1...3).contains(count), rest.count >= count else { return nil }
+        guard (1...3).contains(count), remaining.count >= count else { return nil }
         var length = 0
-        for _ in 0..<count { length = length << 8 | Int(rest.removeFirst()) }
+        for _ in 0..<count { length = length << 8 | Int(remaining.removeFirst()) }
         return length
     }
 }

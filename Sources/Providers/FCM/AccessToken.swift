@@ -84,7 +84,7 @@ package enum FCMTokenAnswer: Equatable, Sendable {
             if let refusal = refused(status, members) { return refusal }
         default: break
         }
-        return .failed(reason: word(status, members), after: FCMResponse.wait(retryAfter, now))
+        return .failed(reason: reason(status, members), after: FCMResponse.wait(retryAfter, now))
     }
 
     private static func members(of body: Span<UInt8>) -> JSONObject {
@@ -109,8 +109,8 @@ package enum FCMTokenAnswer: Equatable, Sendable {
 
     /// nil where the word says that it passes.
     private static func refused(_ status: Int, _ members: JSONObject) -> FCMTokenAnswer? {
-        let word = word(status, members)
-        switch word {
+        let reason = reason(status, members)
+        switch reason {
         case "temporarily_unavailable", "server_error", "internal_failure", "rate_limit_exceeded", "slow_down":
             return nil
         // The key or the account is gone, the signature is wrong, or an assertion's times are not Google's: then it
@@ -118,20 +118,20 @@ package enum FCMTokenAnswer: Equatable, Sendable {
         case "invalid_grant":
             let text = members["error_description"]?.string?.lowercased() ?? ""
             let isAboutTime = [" iat ", "timeframe"].contains { text.contains($0) }
-            return .refused(reason: word, alarm: isAboutTime ? .clock : .credential)
+            return .refused(reason: reason, alarm: isAboutTime ? .clock : .credential)
         case "invalid_request", "invalid_scope", "unsupported_grant_type":
-            return .refused(reason: word, alarm: .ourRequest)
+            return .refused(reason: reason, alarm: .ourRequest)
         // invalid_client, unauthorized_client, access_denied, deleted_client, and whatever else Google may think of.
-        default: return .refused(reason: word, alarm: .credential)
+        default: return .refused(reason: reason, alarm: .credential)
         }
     }
 
     /// OAuth's word, if it looks like one: what else could stand there might be an echo of the assertion.
-    private static func word(_ status: Int, _ members: JSONObject) -> String {
-        let wordBytesMax = 48
-        guard let word = members["error"]?.string, (1...wordBytesMax).contains(word.utf8.count),
-            word.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") })
+    private static func reason(_ status: Int, _ members: JSONObject) -> String {
+        let reasonBytesMax = 48
+        guard let reason = members["error"]?.string, (1...reasonBytesMax).contains(reason.utf8.count),
+            reason.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") })
         else { return "status_\(status)" }
-        return word
+        return reason
     }
 }

@@ -7,7 +7,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     /// So long before its end the next one is asked for, while this one still serves.
     package static let renewalLead: Duration = .seconds(300)
     /// In its last seconds it is not used: a request takes a while to get there.
-    package static let spare: Duration = .seconds(30)
+    package static let safetyMargin: Duration = .seconds(30)
     /// After one failure; doubles with each further one, up to the longest.
     package static let failurePause: Duration = .seconds(1)
     package static let failurePauseMax: Duration = .seconds(300)
@@ -111,7 +111,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     }
 
     private static func end(of token: FCMAccessToken) -> MonotonicInstant {
-        token.askedAt + (token.lifetime - min(spare, token.lifetime / 10))
+        token.askedAt + (token.lifetime - min(safetyMargin, token.lifetime / 10))
     }
 
     /// 0 to just under `width`.

@@ -13,7 +13,7 @@ struct FCMErrorBody: Equatable {
     /// Paths of the request's fields that BadRequest names.
     private(set) var violatedFields: [String] = []
     /// FCM's sentence for a token that is none.
-    private(set) var saysTokenIsNone = false
+    private(set) var reportsNoToken = false
     /// QuotaFailure names the device's own rate, not the project's or a topic's.
     private(set) var namesDeviceQuota = false
     private(set) var retryDelay: Duration?
@@ -26,7 +26,7 @@ struct FCMErrorBody: Equatable {
             let error = value.object?["error"]?.object
         else { return }
         status = error["status"]?.string
-        saysTokenIsNone = error["message"]?.string.map(Self.isTokenText) ?? false
+        reportsNoToken = error["message"]?.string.map(Self.isTokenText) ?? false
         for detail in error["details"]?.array ?? [] { read(detail) }
     }
 

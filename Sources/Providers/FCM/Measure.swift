@@ -5,7 +5,7 @@ struct FCMMeasure: Equatable, Sendable {
     /// Of each platform, with the widest badge and nothing in the holes.
     private var fixedBytes = [0, 0, 0]
     /// How often what is filled in counts, by platform.
-    private var occurrences: [[HoledText.Place: Int]] = [[:], [:], [:]]  // lookup only
+    private var occurrences: [[PlaceholderText.Place: Int]] = [[:], [:], [:]]  // lookup only
 
     /// - Parameters:
     ///   - message: with a stand-in for each badge.
@@ -36,7 +36,7 @@ struct FCMMeasure: Equatable, Sendable {
             fixedBytes[platform] += value.bytes.count
             return
         }
-        let text = HoledText(marked: value.bytes)
+        let text = PlaceholderText(marked: value.bytes)
         fixedBytes[platform] += text.fixedBytes
         for (place, count) in zip(text.places, text.occurrences) { occurrences[platform][place, default: 0] += count }
     }
@@ -54,7 +54,7 @@ struct FCMMeasure: Equatable, Sendable {
     var bytes: Int { fixedBytes.reduce(0, max) }
 
     /// By platform, how often each of the places counts.
-    func weights(of places: [HoledText.Place]) -> [FCMWeights] {
+    func weights(of places: [PlaceholderText.Place]) -> [FCMWeights] {
         fixedBytes.indices.map { platform in
             FCMWeights(fixedBytes: fixedBytes[platform], counts: places.map { occurrences[platform][$0] ?? 0 })
         }

@@ -85,13 +85,13 @@ package struct FCMMessage: Equatable, Sendable {
 
     /// What a push has of its own, between the frame's ends. Without a badge its members are left out whole; a message
     /// that changes no badge takes none. Allocates nothing beside the buffer.
-    package func appendHole(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
+    package func appendPlaceholder(token: Span<UInt8>, badge: Int32?, variant: Int, to buffer: inout [UInt8]) {
         // In place: a copy of a variant counts up references to all its parts.
-        variants[place(of: variant)].appendHole(token: token, badge: badge, to: &buffer)
+        variants[place(of: variant)].appendPlaceholder(token: token, badge: badge, to: &buffer)
     }
 
     /// The whole message of a variant that devices' own values go into; nil: none do, and `frame` is what to use.
-    package func holed(variant: Int) -> HoledText? { variants[place(of: variant)].holed }
+    package func withPlaceholders(variant: Int) -> PlaceholderText? { variants[place(of: variant)].withPlaceholders }
 
     /// What goes into a holed message where it has that mark, for all pushes of a batch; nil: it is each push's own.
     package func time(mark: UInt8, expiresAt: WallInstant, now: WallInstant) -> [UInt8]? {

@@ -33,8 +33,8 @@ struct FCMMessageCompiler {
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: FCMLimits.payloadBytesMax)
         }
-        if let wish = content.options.collapseID, !Self.isCollapseID(wish) {
-            throw .badCollapseID(bytes: wish.utf8.count)
+        if let requested = content.options.collapseID, !Self.isCollapseID(requested) {
+            throw .badCollapseID(bytes: requested.utf8.count)
         }
         var digits: [UInt8] = []
         Hexadecimal.append(message.value.high, to: &digits)
@@ -82,7 +82,7 @@ struct FCMMessageCompiler {
 
     private static func nested(_ json: JSONText, _ isTemplate: Bool) -> String {
         let text = String(decoding: json.bytes, as: UTF8.self)
-        return isTemplate ? HoleMark.nesting(text) : text
+        return isTemplate ? PlaceholderMark.nesting(text) : text
     }
 
     private static func value(of text: JSONText, at pointer: JSONPointer) throws(FCMContentFault) -> JSONValue {

@@ -25,7 +25,7 @@ enum FCMMessageKeys {
     private static let android: [FCMField] = [
         FCMField("collapse_key", .string),
         // Lower case is accepted too.
-        FCMField("priority", .words(["NORMAL", "HIGH", "normal", "high"])),
+        FCMField("priority", .names(["NORMAL", "HIGH", "normal", "high"])),
         FCMField("ttl", .timeToLive),
         FCMField("restricted_package_name", .string),
         FCMField("data", .strings(.appData)),
@@ -45,19 +45,19 @@ enum FCMMessageKeys {
         FCMField("sticky", .bool), FCMField("event_time", .timestamp), FCMField("local_only", .bool),
         FCMField(
             "notification_priority",
-            .words([
+            .names([
                 "PRIORITY_UNSPECIFIED", "PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH",
                 "PRIORITY_MAX",
             ])),
         FCMField("default_sound", .bool), FCMField("default_vibrate_timings", .bool),
         FCMField("default_light_settings", .bool),
         FCMField("vibrate_timings", .list(.duration)),
-        FCMField("visibility", .words(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"])),
+        FCMField("visibility", .names(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"])),
         FCMField("notification_count", .count),
         FCMField("light_settings", .complete(lightSettings)),
         FCMField("image", .url(isSecure: false)),
         FCMField("bypass_proxy_notification", .bool),
-        FCMField("proxy", .words(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])),
+        FCMField("proxy", .names(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])),
     ]
 
     private static let lightSettings: [FCMField] = [
@@ -87,7 +87,7 @@ enum FCMMessageKeys {
 
     private static let webNotification: [FCMField] = [
         FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string), FCMField("badge", .string),
-        FCMField("image", .string), FCMField("dir", .words(["auto", "ltr", "rtl"])), FCMField("lang", .string),
+        FCMField("image", .string), FCMField("dir", .names(["auto", "ltr", "rtl"])), FCMField("lang", .string),
         FCMField("tag", .string), FCMField("renotify", .bool), FCMField("requireInteraction", .bool),
         FCMField("silent", .bool), FCMField("timestamp", .number), FCMField("vibrate", .list(.count)),
         FCMField(
@@ -116,7 +116,7 @@ indirect enum FCMShape: Equatable, Sendable {
     case count
     /// 0 to 1.
     case fraction
-    case words([String])
+    case names([String])
     /// "3.5s"
     case duration
     case timeToLive

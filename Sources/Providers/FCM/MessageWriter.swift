@@ -12,7 +12,7 @@ enum FCMMessageWriter {
         for member in message.members where member.name != "android" && member.name != "apns" {
             if member.name == "webpush", let webpush = member.value.object {
                 writer.name("webpush")
-                write(webpush, headersHole: ("TTL", text([.ttlSeconds])), to: &writer)
+                write(webpush, headersPlaceholder: ("TTL", text([.ttlSeconds])), to: &writer)
             } else {
                 writer.member(member.name, member.value)
             }
@@ -41,15 +41,15 @@ enum FCMMessageWriter {
         if let notification = android["notification"]?.object {
             writer.name("notification")
             writer.beginObject()
-            var hasHole = false
+            var hasPlaceholder = false
             for member in notification.members {
                 if member.name == "notification_count", member.value == true {
-                    hasHole = true
+                    hasPlaceholder = true
                 } else {
                     writer.member(member.name, member.value)
                 }
             }
-            if hasHole { writer.raw([FCMMark.count.rawValue]) }
+            if hasPlaceholder { writer.raw([FCMPlaceholderMark.count.rawValue]) }
             writer.endObject()
         }
         writer.endObject()
@@ -65,7 +65,7 @@ enum FCMMessageWriter {
             if let aps = payload["aps"]?.object {
                 writer.name("aps")
                 writer.beginObject()
-                if aps["badge"] == true { writer.raw([FCMMark.badge.rawValue]) }
+                if aps["badge"] == true { writer.raw([FCMPlaceholderMark.badge.rawValue]) }
                 for member in aps.members where member.name != "badge" || member.value != true {
                     writer.member(member.name, member.value)
                 }
@@ -77,7 +77,7 @@ enum FCMMessageWriter {
         for member in apns.members where member.name != "payload" {
             if member.name == "headers", let headers = member.value.object {
                 writer.name("headers")
-                write(headers, hole: ("apns-expiration", text([.expiration])), to: &writer)
+                write(headers, placeholder: ("apns-expiration", text([.expiration])), to: &writer)
             } else {
                 writer.member(member.name, member.value)
             }
@@ -86,13 +86,13 @@ enum FCMMessageWriter {
     }
 
     private static func write(
-        _ config: JSONObject, headersHole hole: (name: String, json: [UInt8]), to writer: inout JSONWriter
+        _ config: JSONObject, headersPlaceholder placeholder: (name: String, json: [UInt8]), to writer: inout JSONWriter
     ) {
         writer.beginObject()
         for member in config.members {
             if member.name == "headers", let headers = member.value.object {
                 writer.name("headers")
-                write(headers, hole: hole, to: &writer)
+                write(headers, placeholder: placeholder, to: &writer)
             } else {
                 writer.member(member.name, member.value)
             }
@@ -101,13 +101,13 @@ enum FCMMessageWriter {
     }
 
     private static func write(
-        _ headers: JSONObject, hole: (name: String, json: [UInt8]), to writer: inout JSONWriter
+        _ headers: JSONObject, placeholder: (name: String, json: [UInt8]), to writer: inout JSONWriter
     ) {
         writer.beginObject()
         for member in headers.members {
-            if member.name == hole.name, member.value == true {
+            if member.name == placeholder.name, member.value == true {
                 writer.name(member.name)
-                writer.raw(hole.json)
+                writer.raw(placeholder.json)
             } else {
                 writer.member(member.name, member.value)
             }
@@ -116,7 +116,7 @@ enum FCMMessageWriter {
     }
 
     /// A string that is filled later.
-    private static func text(_ marks: [FCMMark], unit: String = "") -> [UInt8] {
+    private static func text(_ marks: [FCMPlaceholderMark], unit: String = "") -> [UInt8] {
         [UInt8(ascii: "\"")] + marks.map(\.rawValue) + Array(unit.utf8) + [UInt8(ascii: "\"")]
     }
 }

@@ -49,7 +49,7 @@ enum FCMOverrideReader {
             for (index, value) in elements.enumerated() { read.append(try self.read(value, element, pointer / index)) }
             return .array(read)
         case .reserved: throw .reservedKey(pointer)
-        case .string, .bool, .number, .count, .fraction, .words, .duration, .timeToLive, .timestamp, .color, .url,
+        case .string, .bool, .number, .count, .fraction, .names, .duration, .timeToLive, .timestamp, .color, .url,
             .analyticsLabel, .stringOrObject:
             if let expected = FCMScalars.expectation(value, shape) { throw .wrongValue(pointer, expected: expected) }
             return value

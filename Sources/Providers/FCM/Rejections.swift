@@ -12,11 +12,11 @@ struct FCMErrorRow: Equatable, Sendable {
         case always
         case httpStatus(Int)
         /// The token's text is doubted, and nothing else is (4.1 of the protocol reference: the two shapes).
-        case tokenIsDoubted
+        case tokenIsSuspected
         case deviceQuota
     }
 
-    let word: String
+    let reason: String
     let condition: Condition
     let meaning: Meaning
     /// Not sooner than this after the answer, unless Retry-After says otherwise; nil leaves it to the retry policy.
@@ -27,10 +27,10 @@ struct FCMErrorRow: Equatable, Sendable {
     /// Tells it from the others of its table.
     var name: String {
         switch condition {
-        case .always: word
-        case .httpStatus(let status): "\(word) with \(status)"
-        case .tokenIsDoubted: "\(word) about the token"
-        case .deviceQuota: "\(word) about the device"
+        case .always: reason
+        case .httpStatus(let status): "\(reason) with \(status)"
+        case .tokenIsSuspected: "\(reason) about the token"
+        case .deviceQuota: "\(reason) about the device"
         }
     }
 }
@@ -56,7 +56,7 @@ enum FCMRejections {
         // mixed up, so it is confirmed before a token is retired.
         refused("SENDER_ID_MISMATCH", .tokenSuspect),
         // Garbage for a token, or a field of the sender's: a payload's error must never cost devices.
-        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsDoubted),
+        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsSuspected),
         refused("INVALID_ARGUMENT", .message),
 
         // The APNs key or web push credential that the project's owner gave Google, for devices of that kind only: the
@@ -78,7 +78,7 @@ enum FCMRejections {
 
     /// By the status, where no FcmError stands beside it: Google's front door speaks, which knows nothing of tokens.
     static let statuses: [FCMErrorRow] = [
-        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsDoubted),
+        refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsSuspected),
         refused("INVALID_ARGUMENT", .message),
         refused("OUT_OF_RANGE", .message),
 
@@ -128,19 +128,20 @@ enum FCMRejections {
     }
 
     private static func refused(
-        _ word: String, _ fault: RejectionFault, if condition: FCMErrorRow.Condition = .always,
+        _ reason: String, _ fault: RejectionFault, if condition: FCMErrorRow.Condition = .always,
         alarm: ProviderAlarm? = nil
     ) -> FCMErrorRow {
         FCMErrorRow(
-            word: word, condition: condition, meaning: .rejected(fault), after: nil, connection: .keep, alarm: alarm)
+            reason: reason, condition: condition, meaning: .rejected(fault), after: nil, connection: .keep, alarm: alarm
+        )
     }
 
     private static func waits(
-        _ word: String, _ why: DeferralReason, if condition: FCMErrorRow.Condition = .always, after: Duration? = nil,
+        _ reason: String, _ why: DeferralReason, if condition: FCMErrorRow.Condition = .always, after: Duration? = nil,
         connection: ConnectionAdvice = .keep, alarm: ProviderAlarm? = nil
     ) -> FCMErrorRow {
         FCMErrorRow(
-            word: word, condition: condition, meaning: .deferred(why), after: after, connection: connection,
+            reason: reason, condition: condition, meaning: .deferred(why), after: after, connection: connection,
             alarm: alarm)
     }
 }

@@ -22,7 +22,7 @@ package enum FCMResponse {
         let error = FCMErrorBody(reading: body)
         let known = knownRow(status, error)
         let row = known ?? FCMRejections.row(forHTTPStatus: status, isFromFCM: isUnknownCode(error))
-        let reason = known?.word ?? unknownReason(status, error)
+        let reason = known?.reason ?? unknownReason(status, error)
         return ProviderVerdict(
             outcome: outcome(
                 row, reason, wait(retryAfter, now) ?? error.retryDelay.flatMap { $0 <= RetryAfter.waitMax ? $0 : nil }),
@@ -36,10 +36,10 @@ package enum FCMResponse {
 
     private static func knownRow(_ status: Int, _ error: FCMErrorBody) -> FCMErrorRow? {
         if let code = error.errorCode, code != unspecified {
-            return FCMRejections.codes.first { $0.word == code && holds($0.condition, status, error) }
+            return FCMRejections.codes.first { $0.reason == code && holds($0.condition, status, error) }
         }
-        guard let word = error.status else { return nil }
-        return FCMRejections.statuses.first { $0.word == word && holds($0.condition, status, error) }
+        guard let reason = error.status else { return nil }
+        return FCMRejections.statuses.first { $0.reason == reason && holds($0.condition, status, error) }
     }
 
     private static let unspecified = "UNSPECIFIED_ERROR"
@@ -54,9 +54,9 @@ package enum FCMResponse {
         case .httpStatus(let asked): status == asked
         case .deviceQuota: error.namesDeviceQuota
         // A named field says more than a sentence does. Where another field is named too, that one may be the cause.
-        case .tokenIsDoubted:
+        case .tokenIsSuspected:
             error.violatedFields.isEmpty
-                ? error.saysTokenIsNone && error.errorCode != nil
+                ? error.reportsNoToken && error.errorCode != nil
                 : error.violatedFields.allSatisfy { $0 == "message.token" }
         }
     }
@@ -77,14 +77,14 @@ package enum FCMResponse {
     /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there
     /// might be an echo of a token or payload.
     private static func unknownReason(_ status: Int, _ error: FCMErrorBody) -> String {
-        if let code = error.errorCode, code != unspecified, isWord(code) { return code }
-        if let word = error.status, isWord(word) { return word }
+        if let code = error.errorCode, code != unspecified, isName(code) { return code }
+        if let reason = error.status, isName(reason) { return reason }
         return "status_\(status)"
     }
 
-    private static func isWord(_ text: String) -> Bool {
-        let wordBytesMax = 48
-        return (2...wordBytesMax).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: "_")
+    private static func isName(_ text: String) -> Bool {
+        let reasonBytesMax = 48
+        return (2...reasonBytesMax).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: "_")
             && text.utf8.allSatisfy { byte in
                 (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "_")
             }

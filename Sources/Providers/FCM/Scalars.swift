@@ -12,7 +12,7 @@ enum FCMScalars {
         case .number: value.number == nil ? "a number" : nil
         case .count: isCount(value) ? nil : "a whole number, not negative"
         case .fraction: isFraction(value) ? nil : "a number from 0 to 1"
-        case .words(let words): isWord(value, of: words) ? nil : "one of " + words.joined(separator: ", ")
+        case .names(let names): isName(value, of: names) ? nil : "one of " + names.joined(separator: ", ")
         case .duration: duration(value) == nil ? "seconds as text, like \"3.5s\"" : nil
         case .timeToLive:
             isTimeToLive(value) ? nil : "seconds as text, from \"0s\" to \"\(FCMLimits.ttlSecondsMax)s\""
@@ -41,8 +41,8 @@ enum FCMScalars {
         case (.apnsHeaders, "apns-push-type"): return PushType(name: text) == nil ? "a push type of APNs" : nil
         case (.webPushHeaders, "TTL"): return isDigits(text) ? nil : "whole seconds as text"
         case (.webPushHeaders, "Urgency"):
-            let words = ["very-low", "low", "normal", "high"]
-            return words.contains(text) ? nil : "one of " + words.joined(separator: ", ")
+            let names = ["very-low", "low", "normal", "high"]
+            return names.contains(text) ? nil : "one of " + names.joined(separator: ", ")
         // RFC 8030, section 5.4.
         case (.webPushHeaders, "Topic"):
             let isTopic = (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { isOf($0, "-_") }
@@ -59,8 +59,8 @@ enum FCMScalars {
         value.number.map { (0...1).contains($0.double) } ?? false
     }
 
-    private static func isWord(_ value: JSONValue, of words: [String]) -> Bool {
-        value.string.map { text in words.contains { $0.hasSameBytes(as: text) } } ?? false
+    private static func isName(_ value: JSONValue, of names: [String]) -> Bool {
+        value.string.map { text in names.contains { $0.hasSameBytes(as: text) } } ?? false
     }
 
     private static func duration(_ value: JSONValue) -> Duration? { value.string.flatMap { FCMDuration.parse($0) } }

@@ -12,10 +12,10 @@ package struct FCMServiceURL: Hashable, Sendable {
         guard url.utf8.count <= Self.bytesMax else { return nil }
         let schemes = [("https://", true, UInt16(443)), ("http://", false, UInt16(80))]
         guard let scheme = schemes.first(where: { url.hasPrefix($0.0) }) else { return nil }
-        let rest = url.dropFirst(scheme.0.count)
-        let pathStart = rest.firstIndex(of: "/") ?? rest.endIndex
-        guard let authority = Self.split(rest[..<pathStart], portDefault: scheme.2) else { return nil }
-        let path = rest[pathStart...]
+        let remaining = url.dropFirst(scheme.0.count)
+        let pathStart = remaining.firstIndex(of: "/") ?? remaining.endIndex
+        guard let authority = Self.split(remaining[..<pathStart], portDefault: scheme.2) else { return nil }
+        let path = remaining[pathStart...]
         guard path.utf8.allSatisfy({ Self.isPlain($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ":") }) else {
             return nil
         }

@@ -13,7 +13,7 @@ struct FCMVariant: Equatable, Sendable {
     /// See `FCMMessage.payloadBytes`.
     let payloadBytes: Int
     /// The whole message, where devices' own values go into it too; head and tail are of no use then.
-    let holed: HoledText?
+    let withPlaceholders: PlaceholderText?
     private let weights: [FCMWeights]
     /// The comma, if one is due, and the name of Android's badge. Empty: no badge there.
     private let countLead: [UInt8]
@@ -30,14 +30,14 @@ struct FCMVariant: Equatable, Sendable {
     ///
     /// - Parameter isTemplate: its texts may have marks of holes.
     init(marked json: [UInt8], measure: FCMMeasure, isTemplate: Bool) {
-        guard let token = json.firstIndex(of: FCMMark.token.rawValue) else {
+        guard let token = json.firstIndex(of: FCMPlaceholderMark.token.rawValue) else {
             preconditionFailure("a message without a place for its token")
         }
         payloadBytes = measure.bytes
-        let text = isTemplate ? HoledText(marked: json) : nil
-        holed = text.flatMap { $0.hasHoles ? $0 : nil }
-        weights = holed.map { measure.weights(of: $0.places) } ?? []
-        if let count = json.firstIndex(of: FCMMark.count.rawValue) {
+        let text = isTemplate ? PlaceholderText(marked: json) : nil
+        withPlaceholders = text.flatMap { $0.hasPlaceholders ? $0 : nil }
+        weights = withPlaceholders.map { measure.weights(of: $0.places) } ?? []
+        if let count = json.firstIndex(of: FCMPlaceholderMark.count.rawValue) {
             let hasComma = json[count - 1] == UInt8(ascii: ",")
             head = FCMTimedText(marked: json[..<(hasComma ? count - 1 : count)])
             countLead = Array((hasComma ? ",\"notification_count\":" : "\"notification_count\":").utf8)
@@ -45,7 +45,7 @@ struct FCMVariant: Equatable, Sendable {
         } else {
             (head, countLead, beforeToken) = (FCMTimedText(marked: json[..<token]), [], [])
         }
-        if let badge = json.firstIndex(of: FCMMark.badge.rawValue) {
+        if let badge = json.firstIndex(of: FCMPlaceholderMark.badge.rawValue) {
             let hasComma = json[badge + 1] == UInt8(ascii: ",")
             afterToken = Array(json[(token + 1)..<badge])
             badgeLead = Array("\"badge\":".utf8)
@@ -57,10 +57,10 @@ struct FCMVariant: Equatable, Sendable {
         }
     }
 
-    /// What goes into `holed` where it has that mark, but for times, which are a batch's. A device always has a badge where
+    /// What goes into `withPlaceholders` where it has that mark, but for times, which are a batch's. A device always has a badge where
     /// the message changes it.
     static func append(mark: UInt8, token: Span<UInt8>, badge: Int32, to buffer: inout [UInt8]) {
-        switch FCMMark(rawValue: mark) {
+        switch FCMPlaceholderMark(rawValue: mark) {
         case .token: JSONWriter.append(escaping: token, to: &buffer)
         case .count:
             buffer.append(contentsOf: countName)
@@ -75,14 +75,14 @@ struct FCMVariant: Equatable, Sendable {
     private static let countName = Array("\"notification_count\":".utf8)
     private static let badgeName = Array("\"badge\":".utf8)
 
-    /// With the pieces that fill `holed`: their lengths, by place.
+    /// With the pieces that fill `withPlaceholders`: their lengths, by place.
     func payloadBytes(_ pieceBytes: [Int]) -> Int {
         var most = payloadBytes
         for platform in weights { most = max(most, platform.bytes(pieceBytes)) }
         return most
     }
 
-    func appendHole(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
+    func appendPlaceholder(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
         if let badge, !countLead.isEmpty {
             buffer.append(contentsOf: countLead)
             Self.append(max(0, badge), to: &buffer)
@@ -108,7 +108,7 @@ struct FCMVariant: Equatable, Sendable {
 }
 
 /// What marks a hole in a message's JSON. A control character never stands in JSON as itself: strings escape it.
-enum FCMMark: UInt8 {
+enum FCMPlaceholderMark: UInt8 {
     case ttlSeconds = 1
     case expiration = 2
     case count = 3
@@ -124,7 +124,7 @@ struct FCMTimes: Equatable, Sendable {
 
     /// nil: the mark is for no time.
     func text(of mark: UInt8) -> [UInt8]? {
-        switch FCMMark(rawValue: mark) {
+        switch FCMPlaceholderMark(rawValue: mark) {
         case .ttlSeconds: Array(String(ttlSeconds).utf8)
         case .expiration: Array(String(expiration).utf8)
         case .token, .count, .badge, nil: nil
@@ -136,24 +136,25 @@ struct FCMTimes: Equatable, Sendable {
 struct FCMTimedText: Equatable, Sendable {
     private let bytes: [UInt8]
     /// Where the marks are.
-    private let holes: [Int]
+    private let placeholders: [Int]
 
     init(marked text: some Sequence<UInt8>) {
         let bytes = Array(text)
-        let times = [FCMMark.ttlSeconds.rawValue, FCMMark.expiration.rawValue]
+        let times = [FCMPlaceholderMark.ttlSeconds.rawValue, FCMPlaceholderMark.expiration.rawValue]
         self.bytes = bytes
-        holes = bytes.indices.filter { times.contains(bytes[$0]) }
+        placeholders = bytes.indices.filter { times.contains(bytes[$0]) }
     }
 
     func bytes(at times: FCMTimes) -> [UInt8] {
         var filled: [UInt8] = []
-        filled.reserveCapacity(bytes.count + holes.count * 10)
+        filled.reserveCapacity(bytes.count + placeholders.count * 10)
         var start = 0
-        for hole in holes {
-            filled.append(contentsOf: bytes[start..<hole])
-            let time = bytes[hole] == FCMMark.ttlSeconds.rawValue ? times.ttlSeconds : times.expiration
+        for placeholder in placeholders {
+            filled.append(contentsOf: bytes[start..<placeholder])
+            let time =
+                bytes[placeholder] == FCMPlaceholderMark.ttlSeconds.rawValue ? times.ttlSeconds : times.expiration
             filled.append(contentsOf: String(time).utf8)
-            start = hole + 1
+            start = placeholder + 1
         }
         filled.append(contentsOf: bytes[start...])
         return filled

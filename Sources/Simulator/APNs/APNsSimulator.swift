@@ -19,7 +19,9 @@ package actor APNsSimulator: PinnedActor {
 
     package init(_ settings: APNsSimulatorSettings) throws(Fault) {
         do throws(ReactorError) { loop = try ReactorLoop(name: "apns-stand-in") } catch { throw .system(error) }
-        do throws(SigningError) { world = SimulatorWorld(settings.door, loop, try APNsDesk(settings)) } catch {
+        do throws(SigningError) {
+            world = SimulatorWorld(settings.listenerSettings, loop, try APNsService(settings))
+        } catch {
             loop.stop()
             throw .key(error)
         }

@@ -69,11 +69,11 @@ package struct APNsSimulatorSettings: Sendable {
 
     package init(identity: TLSIdentity) { self.identity = identity }
 
-    var door: SimulatorDoor {
-        SimulatorDoor(
+    var listenerSettings: SimulatorListenerSettings {
+        SimulatorListenerSettings(
             identity: identity, port: port, reach: reach, clientCertificates: clientCertificates,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
-            bodyBytesMax: APNsVisit.keptBodyBytes,
+            bodyBytesMax: APNsSession.keptBodyBytes,
             keptBytesMax: keptBytesMax, record: record)
     }
 }

@@ -14,7 +14,7 @@ struct ConnectionCredentials {
     private(set) var current: Accepted?
     private var first: Accepted?
     /// Practice: after `ExpiredProviderToken` not even a fresh token helps.
-    private(set) var isSpoiled = false
+    private(set) var isInvalidated = false
 
     struct Accepted {
         let text: String
@@ -27,7 +27,7 @@ struct ConnectionCredentials {
         certificateName = certificate.map { Hexadecimal.text($0.sha256) }
     }
 
-    mutating func spoil() { isSpoiled = true }
+    mutating func invalidate() { isInvalidated = true }
 
     mutating func accept(_ accepted: Accepted) {
         if first == nil { first = accepted }
@@ -46,7 +46,7 @@ struct ConnectionCredentials {
         switch (bound.scope, key.scope) {
         case (.topics(_, _, let related), .topics): return related == key.keyID
         case (.topics, _), (_, .topics): return false
-        case (.team(let mine), .team(let other)): return mine == other
+        case (.team(let own), .team(let other)): return own == other
         case (.legacy, _), (_, .legacy): return true
         }
     }

@@ -35,7 +35,7 @@ struct AccessTokens {
     }
 
     private let accounts: [(account: ServiceAccount, verifier: RS256PublicKey)]
-    private let secondsOfLife: Int
+    private let lifetimeSeconds: Int
     private var issued: [String: Grant] = [:]
     /// In the order of their issue.
     private var order: [String] = []
@@ -55,7 +55,7 @@ struct AccessTokens {
         var accounts: [(account: ServiceAccount, verifier: RS256PublicKey)] = []
         for account in settings.accounts { accounts.append((account, try RS256PublicKey(pem: account.publicKeyPEM))) }
         self.accounts = accounts
-        secondsOfLife = settings.accessTokenSeconds
+        lifetimeSeconds = settings.accessTokenSeconds
     }
 
     /// The body of an answer of 200.
@@ -103,7 +103,7 @@ struct AccessTokens {
                 status: 401, error: "unauthorized_client",
                 description: "Client is unauthorized to retrieve access tokens using this method.")
         }
-        return Grant(account: account, scopes: scopes, expiresAt: now + .seconds(secondsOfLife))
+        return Grant(account: account, scopes: scopes, expiresAt: now + .seconds(lifetimeSeconds))
     }
 
     private func checkTimes(_ claims: JSONObject, _ now: WallInstant) throws(Refusal) {
@@ -137,7 +137,7 @@ struct AccessTokens {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("access_token", token)
-        writer.member("expires_in", secondsOfLife)
+        writer.member("expires_in", lifetimeSeconds)
         writer.member("token_type", "Bearer")
         writer.endObject()
         return writer.bytes

@@ -14,7 +14,9 @@ package actor FCMSimulator: PinnedActor {
 
     package init(_ settings: FCMSimulatorSettings) throws(APNsSimulator.Fault) {
         do throws(ReactorError) { loop = try ReactorLoop(name: "fcm-stand-in") } catch { throw .system(error) }
-        do throws(SigningError) { world = SimulatorWorld(settings.door, loop, try FCMDesk(settings)) } catch {
+        do throws(SigningError) {
+            world = SimulatorWorld(settings.listenerSettings, loop, try FCMService(settings))
+        } catch {
             loop.stop()
             throw .key(error)
         }
@@ -43,7 +45,7 @@ package actor FCMSimulator: PinnedActor {
     package func follow(_ script: SimulatorScript) { world.follow(script) }
 
     /// Access tokens that were issued are answered 401 from now on.
-    package func revokeAccessTokens() { world.desk.act(.revokeAccessTokens) }
+    package func revokeAccessTokens() { world.service.act(.revokeAccessTokens) }
 
     /// What a registration token or an installation id received, in the order of arrival; of a topic with its
     /// `/topics/`, of a condition its text.

@@ -35,8 +35,8 @@ package struct FCMSimulatorSettings: Sendable {
     /// A thousand registration tokens of a topic call, and some room.
     static let bodyBytesMax = 1 << 20
 
-    var door: SimulatorDoor {
-        SimulatorDoor(
+    var listenerSettings: SimulatorListenerSettings {
+        SimulatorListenerSettings(
             identity: identity, port: port, reach: reach, clientCertificates: .ignored,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
             bodyBytesMax: FCMSimulatorSettings.bodyBytesMax, keptBytesMax: keptBytesMax, record: record)

@@ -44,12 +44,14 @@ package enum FCMTokenFate: Equatable, Sendable {
     static func of(_ text: String) -> (entry: Entry, count: Int)? {
         let name = text.prefix { ("A"..."Z").contains($0) || ("0"..."9").contains($0) || $0 == "_" }
         guard let entry = table.first(where: { $0.name == name }) else { return nil }
-        var rest = text.dropFirst(name.count)
-        if rest.first == "-" { return (entry, 0) }
-        guard rest.first == ":" else { return nil }
-        rest = rest.dropFirst()
-        let digits = rest.prefix { ("0"..."9").contains($0) }
-        guard let count = Int(digits), count <= countMax, rest.dropFirst(digits.count).first == "-" else { return nil }
+        var remaining = text.dropFirst(name.count)
+        if remaining.first == "-" { return (entry, 0) }
+        guard remaining.first == ":" else { return nil }
+        remaining = remaining.dropFirst()
+        let digits = remaining.prefix { ("0"..."9").contains($0) }
+        guard let count = Int(digits), count <= countMax, remaining.dropFirst(digits.count).first == "-" else {
+            return nil
+        }
         return (entry, count)
     }
 

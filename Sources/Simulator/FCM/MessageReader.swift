@@ -74,7 +74,7 @@ enum MessageReader {
     }
 
     private static func invalid(_ path: String, _ type: String, _ value: JSONValue) -> FCMRefusal {
-        .badField(path, "Invalid value at '\(path)' (\(type)), \(value.kindInWords)")
+        .badField(path, "Invalid value at '\(path)' (\(type)), \(value.kindName)")
     }
 
     /// Seconds with up to nine digits of a fraction, and an "s".
@@ -83,10 +83,10 @@ enum MessageReader {
     /// nil: no duration, or beyond ten thousand years.
     static func nanoseconds(_ text: String) -> Int128? {
         guard text.hasSuffix("s") else { return nil }
-        var rest = text.dropLast()
-        let isNegative = rest.first == "-"
-        if isNegative { rest = rest.dropFirst() }
-        let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
+        var remaining = text.dropLast()
+        let isNegative = remaining.first == "-"
+        if isNegative { remaining = remaining.dropFirst() }
+        let parts = remaining.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }),
             (1...12).contains(parts[0].utf8.count), let seconds = Int128(parts[0])
         else { return nil }

@@ -2,7 +2,7 @@
 ///
 /// At most five topics (Firebase, "Build app server send requests").
 struct TopicCondition {
-    private var rest: Substring.UTF8View
+    private var remaining: Substring.UTF8View
 
     private var topics = 0
     private var depth = 0
@@ -11,10 +11,10 @@ struct TopicCondition {
     private static let depthMax = 32
 
     static func isValid(_ text: String) -> Bool {
-        var condition = TopicCondition(rest: Substring(text).utf8)
+        var condition = TopicCondition(remaining: Substring(text).utf8)
         guard condition.readAlternatives() else { return false }
         condition.skipSpace()
-        return condition.rest.isEmpty && condition.topics <= topicsMax
+        return condition.remaining.isEmpty && condition.topics <= topicsMax
     }
 
     private mutating func readAlternatives() -> Bool {
@@ -34,8 +34,8 @@ struct TopicCondition {
             return depth <= TopicCondition.depthMax && readAlternatives() && take(")")
         }
         guard take("'") else { return false }
-        let name = rest.prefix(while: MessageReader.isTopicByte)
-        rest = rest.dropFirst(name.count)
+        let name = remaining.prefix(while: MessageReader.isTopicByte)
+        remaining = remaining.dropFirst(name.count)
         topics += 1
         return !name.isEmpty && take("'") && take("in") && take("topics")
     }
@@ -43,10 +43,10 @@ struct TopicCondition {
     private mutating func take(_ text: StaticString) -> Bool {
         skipSpace()
         let expected = String(describing: text).utf8
-        guard rest.starts(with: expected) else { return false }
-        rest = rest.dropFirst(expected.count)
+        guard remaining.starts(with: expected) else { return false }
+        remaining = remaining.dropFirst(expected.count)
         return true
     }
 
-    private mutating func skipSpace() { while rest.first == 0x20 { rest = rest.dropFirst() } }
+    private mutating func skipSpace() { while remaining.first == 0x20 { remaining = remaining.dropFirst() } }
 }

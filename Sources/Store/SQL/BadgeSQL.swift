@@ -18,7 +18,7 @@ enum BadgeSQL {
         "UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) WHERE \(place) RETURNING p.badge")
 
     // The registration that holds the token, of the first provider that has it: $1 app, $2 providers, $3 tokens.
-    private static let held = """
+    private static let locked = """
         WITH held AS MATERIALIZED (
             SELECT r.id, r.installation, r.kind FROM unnest($2, $3) WITH ORDINALITY AS said (provider, token, place)
             \(RegistrationSQL.holding)
@@ -30,7 +30,7 @@ enum BadgeSQL {
     static let setByToken = Statement(
         "badge_set_by_token",
         """
-        \(held)
+        \(locked)
         UPDATE registration_pulse p SET badge = $4 FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)
@@ -39,7 +39,7 @@ enum BadgeSQL {
     static let consumeByToken = Statement(
         "badge_consume_by_token",
         """
-        \(held)
+        \(locked)
         UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)

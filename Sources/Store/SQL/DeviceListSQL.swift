@@ -17,21 +17,21 @@ enum DeviceListSQL {
                 WHERE p.registration_id = r.id AND silent.provider = r.provider AND p.registered_at < silent.since))
         """
 
-    static func statement(_ walk: DeviceWalk) -> Statement {
-        Statement("devices_\(walk.name)", "SELECT \(columns) FROM \(rows(along: walk))")
+    static func statement(_ scan: DeviceScan) -> Statement {
+        Statement("devices_\(scan.name)", "SELECT \(columns) FROM \(rows(along: scan))")
     }
 
     /// The same, and a filter is true of it: its own parameters come behind. Not prepared: there are as many as there are
     /// filters.
-    static func statement(_ walk: DeviceWalk, filteredBy filter: FilterSQL) -> Statement {
+    static func statement(_ scan: DeviceScan, filteredBy filter: FilterSQL) -> Statement {
         Statement(
             unprepared: """
-                SELECT \(columns) AND \(filter.condition) FROM \(rows(along: walk)) \(filter.joins)
+                SELECT \(columns) AND \(filter.condition) FROM \(rows(along: scan)) \(filter.joins)
                 """)
     }
 
-    private static func rows(along walk: DeviceWalk) -> String {
-        switch walk {
+    private static func rows(along scan: DeviceScan) -> String {
+        switch scan {
         // Every registration, by name.
         case .named:
             """
@@ -74,7 +74,7 @@ enum DeviceListSQL {
         SELECT \(RegistrationSQL.recordColumns)
         FROM unnest($2) WITH ORDINALITY AS said (id, place)
         CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = said.id AND app_id = $1 LIMIT 1) AS r
-        \(RegistrationSQL.pulse)
+        \(RegistrationSQL.activity)
         CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
         ORDER BY said.place
         """)
@@ -86,7 +86,7 @@ enum DeviceListSQL {
         SELECT \(RegistrationSQL.recordColumns), said.place
         FROM unnest($2, $3, $4) AS said (place, provider, token)
         \(RegistrationSQL.holding)
-        \(RegistrationSQL.pulse)
+        \(RegistrationSQL.activity)
         CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
         ORDER BY said.place
         """)

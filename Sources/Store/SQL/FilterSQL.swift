@@ -13,14 +13,14 @@ struct FilterSQL {
     private(set) var condition = ""
     /// What the condition reads beside `r`, to stand behind it.
     var joins: String {
-        [readsPulse ? Self.pulse : "", readsRoute ? Self.route : ""].filter { !$0.isEmpty }.joined(separator: " ")
+        [readsActivity ? Self.activity : "", readsRoute ? Self.route : ""].filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    private var readsPulse = false
+    private var readsActivity = false
     private var readsRoute = false
     private let now: WallInstant
 
-    private static let pulse = """
+    private static let activity = """
         LEFT JOIN LATERAL (
             SELECT registered_at FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS pulse ON true
         """
@@ -32,30 +32,30 @@ struct FilterSQL {
     /// - Parameter parameters: of the whole statement so far; the filter's come behind them.
     init(_ expression: FilterExpression, now: WallInstant, adding parameters: inout Parameters) {
         self.now = now
-        condition = "(\(words(expression, &parameters)))"
+        condition = "(\(sql(expression, &parameters)))"
     }
 
-    private mutating func words(_ expression: FilterExpression, _ parameters: inout Parameters) -> String {
+    private mutating func sql(_ expression: FilterExpression, _ parameters: inout Parameters) -> String {
         switch expression {
         case .all(let members): joined(members, " AND ", &parameters)
         case .any(let members): joined(members, " OR ", &parameters)
-        case .not(let inner): "NOT (\(words(inner, &parameters)))"
+        case .not(let inner): "NOT (\(sql(inner, &parameters)))"
         // A comparison with what is missing is false, and not null, whose contrary would be null too.
-        case .condition(let condition): "(\(words(condition, &parameters))) IS TRUE"
+        case .condition(let condition): "(\(sql(condition, &parameters))) IS TRUE"
         }
     }
 
     private mutating func joined(
-        _ members: [FilterExpression], _ word: String, _ parameters: inout Parameters
+        _ members: [FilterExpression], _ joiner: String, _ parameters: inout Parameters
     ) -> String {
         var parts: [String] = []
-        for member in members { parts.append("(\(words(member, &parameters)))") }
-        return parts.joined(separator: word)
+        for member in members { parts.append("(\(sql(member, &parameters)))") }
+        return parts.joined(separator: joiner)
     }
 
-    private mutating func words(_ condition: FilterCondition, _ parameters: inout Parameters) -> String {
+    private mutating func sql(_ condition: FilterCondition, _ parameters: inout Parameters) -> String {
         switch condition {
-        case .text(let field, let test): return words(column(field), test, &parameters)
+        case .text(let field, let test): return sql(column(field), test, &parameters)
         case .provider(let isAmong, let providers):
             return among("r.provider", isAmong, parameters.place { $0.int16Array(providers.map(\.rawValue)) })
         case .environment(let isAmong, let environments):
@@ -67,7 +67,7 @@ struct FilterSQL {
             let asked = instant.instant(now: now)
             return "\(column(field)) \(order.rawValue) \(parameters.place { $0.instant(asked) })"
         case .tag(let tag): return "\(parameters.place { $0.text(tag) }) = ANY (r.tags)"
-        case .attribute(let path, let test): return words(Self.value(at: path, &parameters), test, &parameters)
+        case .attribute(let path, let test): return sql(Self.value(at: path, &parameters), test, &parameters)
         }
     }
 
@@ -88,7 +88,7 @@ struct FilterSQL {
         switch field {
         case .createdAt: return "r.created_at"
         case .registeredAt:
-            readsPulse = true
+            readsActivity = true
             return "pulse.registered_at"
         }
     }
@@ -100,7 +100,7 @@ struct FilterSQL {
             regexp_replace(substring(r.app_version FROM '^[0-9]+(?:[.][0-9]+)*'), '(?:[.]0+)+$', ''), '.')::numeric[]
         """
 
-    private func words(_ column: String, _ test: TextTest, _ parameters: inout Parameters) -> String {
+    private func sql(_ column: String, _ test: TextTest, _ parameters: inout Parameters) -> String {
         switch test {
         case .among(let texts): among(column, true, parameters.place { $0.textArray(texts) })
         case .notAmong(let texts): among(column, false, parameters.place { $0.textArray(texts) })
@@ -124,7 +124,7 @@ extension FilterSQL {
         return "nullif(\(value), 'null')"
     }
 
-    private func words(_ value: String, _ test: AttributeTest, _ parameters: inout Parameters) -> String {
+    private func sql(_ value: String, _ test: AttributeTest, _ parameters: inout Parameters) -> String {
         switch test {
         case .among(let scalars): return among(value, true, parameters.place { $0.jsonArray(scalars.map(\.json)) })
         case .notAmong(let scalars): return among(value, false, parameters.place { $0.jsonArray(scalars.map(\.json)) })

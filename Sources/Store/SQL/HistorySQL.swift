@@ -114,7 +114,7 @@ enum HistorySQL {
         "SELECT EXISTS (SELECT FROM push_history_other WHERE message_id >= $1 AND message_id < $2)")
 
     /// $1 below which message, $2 rows at most.
-    static let sweepRest = Statement(
+    static let sweepRemaining = Statement(
         "history_sweep_other",
         """
         DELETE FROM push_history_other WHERE ctid = ANY (ARRAY(

@@ -167,7 +167,7 @@ enum MessageSQL {
 
     /// $1 app, $2 where to stop counting, $3 providers, $4 of which priority. Sibling routes that
     /// nobody named, of number 0, reach nobody.
-    static let standing = Statement(
+    static let status = Statement(
         "message_app_standing",
         """
         SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND priority = $4 AND state < 6 LIMIT $2)

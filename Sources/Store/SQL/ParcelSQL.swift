@@ -8,8 +8,8 @@ import PushModel
 /// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
 enum ParcelSQL {
     // The predicate of an index needs the number itself.
-    private static let isOrdinary = "p.lapses < \(PoisonRule.aloneFrom)"
-    private static let isLapsed = "p.lapses >= \(PoisonRule.aloneFrom)"
+    private static let isOrdinary = "p.lapses < \(PoisonRule.quarantineFrom)"
+    private static let isLapsed = "p.lapses >= \(PoisonRule.quarantineFrom)"
 
     private static let all: [MessageUrgency] = [.transactional, .bulk]
 
@@ -89,15 +89,16 @@ enum ParcelSQL {
     /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones; and one that is to
     /// wait for its message's rate goes to those that wait.
     private static func claim(
-        _ name: String, where which: String, of urgencies: [MessageUrgency] = all, unless isPaced: String = "false"
+        _ name: String, where which: String, of urgencies: [MessageUrgency] = all,
+        unless isRateLimited: String = "false"
     ) -> Statement {
-        let turns = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
+        let urgencyRows = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
         return Statement(
             name,
             """
             WITH next AS MATERIALIZED (
                 SELECT due.id, due.badge_marked
-                FROM (VALUES \(turns)) AS urgency (priority)
+                FROM (VALUES \(urgencyRows)) AS urgency (priority)
                 CROSS JOIN LATERAL (
                     SELECT p.id, p.badge_marked FROM parcels p
                     WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = urgency.priority
@@ -106,16 +107,16 @@ enum ParcelSQL {
                 ) AS due
                 LIMIT 1
             )
-            \(taking(unless: isPaced))
+            \(taking(unless: isRateLimited))
             RETURNING \(columns(route: "p.route_id"))
             """)
     }
 
     // Those of `next`.
-    private static func taking(unless isPaced: String) -> String {
-        let isKept = "(\(isStopped) OR \(isPaced))"
+    private static func taking(unless isRateLimited: String) -> String {
+        let isKept = "(\(isStopped) OR \(isRateLimited))"
         return """
-            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isPaced) THEN 4 ELSE 2 END,
+            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isRateLimited) THEN 4 ELSE 2 END,
                 epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
                 owner = CASE WHEN NOT \(isKept) THEN $2 END,
                 lease_until = CASE WHEN NOT \(isKept) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
@@ -138,13 +139,14 @@ enum ParcelSQL {
         """
     }
 
-    private static let isStopped = "(\(LifeSQL.isStopped("m")))"
-    private static let isPaced =
-        "(\(RateSQL.isPaced("m", lapses: "p.lapses", home: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
+    private static let isStopped = "(\(ControlSQL.isStopped("m")))"
+    private static let isRateLimited =
+        "(\(RateSQL.isRateLimited("m", lapses: "p.lapses", origin: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
 
-    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isPaced)
-    static let claimUrgent = claim("parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isPaced)
-    static let claimPaced = RateSQL.claim(returning: columns(route: "p.route_id"))
+    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isRateLimited)
+    static let claimUrgent = claim(
+        "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
+    static let claimRateLimited = RateSQL.claim(returning: columns(route: "p.route_id"))
     /// The parameters of `claimOrdinary`, $7 parcels at most, $8 members at most; its answer with one more column: the place
     /// among those that one claim after the other would bring, of which these are the first. Rows come in no order.
     ///
@@ -176,7 +178,7 @@ enum ParcelSQL {
                 ) AS placed WHERE place = 1 OR members <= $8 AND NOT is_apart
                 \(takesBulk ? "UNION ALL SELECT id, badge_marked, 1 FROM bulk" : "")
             )
-            \(taking(unless: isPaced))
+            \(taking(unless: isRateLimited))
             RETURNING \(columns(route: "$1")), next.place
             """)
     }
@@ -210,7 +212,7 @@ enum ParcelSQL {
         """)
 
     // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all that is leased.
-    private static let held = """
+    private static let onHold = """
         SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
             JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
         """
@@ -220,7 +222,7 @@ enum ParcelSQL {
     static let renewGroup = Statement(
         "parcel_renew_group",
         """
-        WITH held AS MATERIALIZED (\(held) FOR NO KEY UPDATE OF p SKIP LOCKED)
+        WITH held AS MATERIALIZED (\(onHold) FOR NO KEY UPDATE OF p SKIP LOCKED)
         UPDATE parcels p
         SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
         FROM held WHERE p.id = held.id
@@ -228,5 +230,5 @@ enum ParcelSQL {
         """)
 
     /// $1 parcels, $2 epochs, $3 owner. The places of those that are the owner's, renewed or not.
-    static let heldGroup = Statement("parcel_held_group", held)
+    static let onHoldGroup = Statement("parcel_held_group", onHold)
 }

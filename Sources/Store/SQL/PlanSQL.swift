@@ -20,7 +20,7 @@ enum PlanSQL {
         """
 
     // Of an app's plans.
-    private static let inTurn = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
+    private static let roundRobin = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
     private static let claimed = "message_id, planned_through, slices, planned_at"
 
     /// $1 known formats, $2 now; the apps that had their turn before: $3 of transactional messages, $4 of others; $5 whether
@@ -38,7 +38,7 @@ enum PlanSQL {
             SELECT * FROM urgent UNION ALL SELECT * FROM urgent_again
             UNION ALL SELECT * FROM bulk UNION ALL SELECT * FROM bulk_again
         )
-        \(turns)
+        \(rotation)
         """)
 
     /// - Parameter of: by whom nothing may have been taken.
@@ -63,7 +63,7 @@ enum PlanSQL {
     private static func first(of urgency: MessageUrgency, _ which: String) -> String {
         """
         SELECT \(claimed) FROM plans WHERE priority = \(urgency.rawValue) AND \(which) AND \(isReady)
-            \(inTurn) LIMIT 1 FOR UPDATE SKIP LOCKED
+            \(roundRobin) LIMIT 1 FOR UPDATE SKIP LOCKED
         """
     }
 
@@ -94,14 +94,14 @@ enum PlanSQL {
             FROM round CROSS JOIN LATERAL (
                 SELECT \(claimed) FROM plans
                 WHERE priority = \(MessageUrgency.transactional.rawValue) AND app_id = round.app AND \(isReady)
-                \(inTurn) LIMIT greatest(1, $6 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
+                \(roundRobin) LIMIT greatest(1, $6 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
             ) AS mine
         ), \(oneByOne(unless: "taken")), turn AS MATERIALIZED (
             SELECT \(claimed), lap, app_place FROM taken
             UNION ALL SELECT *, 1, 1 FROM urgent UNION ALL SELECT *, 1, 1 FROM urgent_again
             UNION ALL SELECT *, 1, 1 FROM bulk UNION ALL SELECT *, 1, 1 FROM bulk_again
         )
-        \(turns) ORDER BY turn.lap, turn.app_place
+        \(rotation) ORDER BY turn.lap, turn.app_place
         """)
 
     private static func nextApp(_ which: String) -> String {
@@ -120,7 +120,7 @@ enum PlanSQL {
                     SELECT 1 FROM parcels p WHERE p.message_id = plans.after_message AND \(isAwaited))))
         """
 
-    private static let turns = """
+    private static let rotation = """
         SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
             c.audience, coalesce(m.due_at, m.accepted_at), m.accepted_at, m.local_hour AT TIME ZONE 'UTC',
             m.late_at_once, turn.slices, m.push_type
@@ -167,18 +167,18 @@ enum PlanSQL {
     /// counts, $10 services: one of each a parcel.
     static let cutGroup = Statement(
         "plan_cut_group",
-        telling(
+        announcing(
             """
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                 member_count, pending, state)
             SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.service, cut.priority,
-                coalesce($6, clock_timestamp()), cut.expires_at, cut.members, cut.count, cut.count, \(LifeSQL.bornState(of: "cut.message_id"))
+                coalesce($6, clock_timestamp()), cut.expires_at, cut.members, cut.count, cut.count, \(ControlSQL.initialState(of: "cut.message_id"))
             FROM unnest($1, $2, $3, $4, $5, $7, $8, $9, $10)
                 AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service)
             """))
 
     /// Each route of what was cut, for each message: whether some of it is ready, and whether some waits for its rate.
-    private static func telling(_ insert: String) -> String {
+    private static func announcing(_ insert: String) -> String {
         """
         WITH written AS (
             \(insert)
@@ -209,12 +209,12 @@ enum PlanSQL {
     private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
         Statement(
             name,
-            telling(
+            announcing(
                 """
                 INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                     member_count, pending, state)
                 SELECT $1, $2, cut.route_id, $3, $10, $4, \(due), \(expires), cut.members, cut.count, cut.count,
-                    \(LifeSQL.bornState(of: "$1"))
+                    \(ControlSQL.initialState(of: "$1"))
                 FROM \(lists)
                 """))
     }
@@ -293,7 +293,7 @@ enum PlanSQL {
     ///
     /// In the history they have parcel 0, and each slice is a settle of it. Route 0: the members are places in the
     /// message's audience, not registrations.
-    static let told = Statement(
+    static let cutReport = Statement(
         "plan_told",
         """
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,

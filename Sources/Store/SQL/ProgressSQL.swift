@@ -28,7 +28,7 @@ enum ProgressSQL {
     // for, unless something is sent to the route all the same.
     private static let cause = """
         CASE WHEN w.state = 2 THEN 1
-            WHEN \(LifeSQL.isStopped("m")) THEN 3
+            WHEN \(ControlSQL.isStopped("m")) THEN 3
             WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
             WHEN speaker.id IS NULL THEN 5
             WHEN b.credential_id IS NOT NULL THEN 6
@@ -52,7 +52,7 @@ enum ProgressSQL {
         SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due, \(cause) AS cause,
             w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due, outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
-        \(WaitSQL.speaker(now: "$3"))
+        \(WaitSQL.credential(now: "$3"))
         LEFT JOIN LATERAL (
             SELECT o.since, o.reason, o.open_until FROM lane_outages o
             WHERE o.credential_id = speaker.id AND o.reported_at > clock.now - \(outageIsFresh)
@@ -104,7 +104,7 @@ enum ProgressSQL {
 
     // How far planners are on their way through the ids of the app, which begins and ends with its own first and last:
     // the highest of all is another app's. Nothing where they go by names, by tokens, or by hours.
-    private static let walk = """
+    private static let scan = """
         LEFT JOIN LATERAL (
             SELECT plan.planned_through - first.id + 1 AS walked, last.id - first.id + 1 AS whole
             FROM plans plan CROSS JOIN LATERAL (\(live("ASC"))) AS first CROSS JOIN LATERAL (\(live("DESC"))) AS last
@@ -132,13 +132,13 @@ enum ProgressSQL {
             pace.providers, pace.ended, pace.micros, pace.idle, walk.walked, walk.whole,
             \(MessageSQL.formColumns)
         FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
-            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(walk)
+            \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(scan)
         WHERE m.app_id = $1 AND m.id = $2
         """)
 
     /// $1 process, $2 credentials, $3 reasons, $4 for how long, $5 how long they rest still (-1: they don't), both in
     /// microseconds, $6 now. All that hold: what is not named is over.
-    static let tellOutages = Statement(
+    static let reportOutages = Statement(
         "lane_outages_tell",
         """
         WITH over AS (DELETE FROM lane_outages WHERE process = $1 AND NOT credential_id = ANY ($2))

@@ -6,8 +6,8 @@ import PushModel
 enum RateSQL {
     /// `p` waits for the rate of its message `m`, wherever it is found: not what travels alone, nor what is away from home,
     /// since both have their own order. These are leased as ever, and what they send counts (`charge`).
-    static func isPaced(_ message: String, lapses: String, home: String) -> String {
-        "\(message).rate_per_second IS NOT NULL AND \(lapses) < \(PoisonRule.aloneFrom) AND \(home) IS NULL"
+    static func isRateLimited(_ message: String, lapses: String, origin: String) -> String {
+        "\(message).rate_per_second IS NOT NULL AND \(lapses) < \(PoisonRule.quarantineFrom) AND \(origin) IS NULL"
     }
 
     private static func micros(_ duration: Duration) -> Int64 { duration.wholeMicroseconds }
@@ -17,11 +17,11 @@ enum RateSQL {
         "\(now) + \(micros(MessagePace.waitMax)) * interval '1 microsecond'"
     }
 
-    // How many pushes one lease may take: `MessagePace.share`.
-    private static func share(perSecond: String) -> String {
+    // How many pushes one lease may take: `MessagePace.quantum`.
+    private static func quantum(perSecond: String) -> String {
         """
-        greatest(1, least(\(perSecond) / \(MessagePace.sharesPerSecond),
-            greatest(\(MessagePace.coarseShareMax), \(perSecond) / \(MessagePace.fineSharesPerSecond))))
+        greatest(1, least(\(perSecond) / \(MessagePace.quantaPerSecond),
+            greatest(\(MessagePace.coarseQuantumMax), \(perSecond) / \(MessagePace.fineQuantaPerSecond))))
         """
     }
 
@@ -41,7 +41,7 @@ enum RateSQL {
     // The messages of a route's app that may go on when it is their turn. $1 route.
     private static func mayGoOn(passing: String) -> String {
         """
-        b.app_id = (SELECT app_id FROM routes WHERE id = $1) AND NOT (\(LifeSQL.isStopped("m")))
+        b.app_id = (SELECT app_id FROM routes WHERE id = $1) AND NOT (\(ControlSQL.isStopped("m")))
             AND m.rate_per_second IS NOT NULL AND b.message_id <> ALL (\(passing))
         """
     }
@@ -52,7 +52,7 @@ enum RateSQL {
     /// $7 messages that are not asked for.
     ///
     /// Answers as `ParcelSQL.claimOrdinary` does, and how many of its members are leased: where these are not all, the
-    /// parcel stays where it is, and `carve` follows. Who has expired takes nothing of the rate.
+    /// parcel stays where it is, and `split` follows. Who has expired takes nothing of the rate.
     static func claim(returning columns: String) -> Statement {
         Statement(
             "parcel_claim_paced",
@@ -60,7 +60,7 @@ enum RateSQL {
             WITH next AS MATERIALIZED (
                 SELECT due.id, due.badge_marked, due.pending, due.is_sent, b.message_id, m.rate_per_second AS rate,
                     CASE WHEN due.is_sent
-                        THEN least(due.pending, \(share(perSecond: "m.rate_per_second")))
+                        THEN least(due.pending, \(quantum(perSecond: "m.rate_per_second")))
                         ELSE due.pending END AS share
                 FROM message_rates b JOIN messages m ON m.id = b.message_id
                 CROSS JOIN LATERAL (
@@ -90,7 +90,7 @@ enum RateSQL {
     /// $8 whom of these the badge mark does not speak of.
     ///
     /// The share becomes a parcel of its own, leased from the start: handed over, as a settle hands over what is left.
-    static let carve = Statement(
+    static let split = Statement(
         "parcel_carve",
         """
         WITH rest AS (
@@ -155,7 +155,7 @@ enum RateSQL {
             SELECT b.message_id, b.next_at, (
                 SELECT p.route_id FROM parcels p WHERE p.message_id = b.message_id AND p.state = 4
                 ORDER BY p.message_id, p.route_id LIMIT 1) AS route_id
-            FROM message_rates b JOIN messages m ON m.id = b.message_id WHERE NOT (\(LifeSQL.isStopped("m")))
+            FROM message_rates b JOIN messages m ON m.id = b.message_id WHERE NOT (\(ControlSQL.isStopped("m")))
             UNION ALL
             SELECT hop.message_id, hop.next_at, (
                 SELECT p.route_id FROM parcels p
@@ -193,7 +193,7 @@ enum RateSQL {
         """
         UPDATE parcels p SET state = 4 FROM messages m
         WHERE p.id = ANY (ARRAY(
-            SELECT w.id FROM parcels w WHERE w.message_id = $1 AND w.state = 1 AND w.lapses < \(PoisonRule.aloneFrom)
+            SELECT w.id FROM parcels w WHERE w.message_id = $1 AND w.state = 1 AND w.lapses < \(PoisonRule.quarantineFrom)
                 AND w.origin_route_id IS NULL AND w.expires_at > coalesce($3, now())
             ORDER BY w.id LIMIT $2 FOR UPDATE SKIP LOCKED))
             AND m.id = $1 AND m.rate_per_second IS NOT NULL
@@ -207,7 +207,7 @@ enum RateSQL {
             SELECT id FROM parcels WHERE message_id = $1 AND state = 4 AND (expires_at <= coalesce($3, now())
                 OR EXISTS (SELECT FROM messages WHERE id = $1 AND rate_per_second IS NULL))
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(LifeSQL.isStopped("m"))))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(ControlSQL.isStopped("m"))))
         """)
 
     /// $1 app, $2 message, $3 pushes a second; null: as fast as may be.

@@ -4,8 +4,8 @@ import Postgres
 ///
 /// Batches run under `PlannerSQL.throughKeys`.
 enum RegistrationSQL {
-    // The registration that a row of `said` names, in the app $1. LIMIT keeps the planner from taking it apart:
-    // looking for all of `said` at once it could read the app from end to end.
+    // The registration that a row of `input` names, in the app $1. LIMIT keeps the planner from taking it apart:
+    // looking for all of `input` at once it could read the app from end to end.
     private static let named = """
         CROSS JOIN LATERAL (
             SELECT * FROM registrations
@@ -14,7 +14,7 @@ enum RegistrationSQL {
         """
 
     // Its narrow row, behind the same wall.
-    static let pulse = """
+    static let activity = """
         CROSS JOIN LATERAL (SELECT * FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS p
         """
 
@@ -64,10 +64,10 @@ enum RegistrationSQL {
         "registration_as_of",
         """
         SELECT p.registration_id, greatest(p.registered_at, p.as_of)
-        FROM unnest($2, $3) AS said (installation, kind) \(named) \(pulse)
+        FROM unnest($2, $3) AS said (installation, kind) \(named) \(activity)
         UNION ALL
         SELECT p.registration_id, greatest(p.registered_at, p.as_of)
-        FROM \(claimed) \(pulse)
+        FROM \(claimed) \(activity)
         """)
 
     /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database
@@ -129,7 +129,7 @@ enum RegistrationSQL {
         """)
 
     /// $1 ids, rising, $2 as of, $3 now. Answers, in any order: id, badge, when it was registered.
-    static let beat = Statement(
+    static let heartbeat = Statement(
         "registration_beat",
         """
         UPDATE registration_pulse p
@@ -143,7 +143,7 @@ enum RegistrationSQL {
         "registration_forget_suspicions", "DELETE FROM suspicions WHERE registration_id = ANY ($1)")
 
     /// $1 ids, $2 generations, $3 providers, $4 verdicts, $5 now. The reason is the verdict's own name.
-    static let tell = Statement(
+    static let feedback = Statement(
         "registration_tell",
         """
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
@@ -164,7 +164,7 @@ enum RegistrationSQL {
         "registration_records",
         """
         SELECT \(recordColumns)
-        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place) \(named) \(pulse)
+        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place) \(named) \(activity)
         JOIN routes ON routes.id = r.route_id
         ORDER BY said.place
         """)

@@ -19,7 +19,7 @@ enum SettleGroupSQL {
     private static func listed(_ text: (String) -> String) -> String { counts.map(text).joined(separator: ", ") }
 
     // The cast keeps the planner from reading all that is leased, along the index of the leases.
-    private static func mine(leavingSome: Bool) -> String {
+    private static func own(leavingSome: Bool) -> String {
         """
         said AS MATERIALIZED (
             SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12\(leavingSome ? ", $27, $28" : ""))
@@ -39,7 +39,7 @@ enum SettleGroupSQL {
 
     // As `SettleSQL` has them born, at home. In the order in which they were handed in: of one hour's, that is the order of
     // their leases.
-    private static let born = """
+    private static let created = """
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for, state)
@@ -47,7 +47,7 @@ enum SettleGroupSQL {
                 rest.attempt, rest.lapses, rest.retry_spent, rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce(rest.due_at, coalesce($13, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
                 rest.members, rest.count, rest.count, rest.waits_for,
-                \(LifeSQL.bornState(of: "mine.message_id", lapses: "rest.lapses"))
+                \(ControlSQL.initialState(of: "mine.message_id", lapses: "rest.lapses"))
             FROM unnest($29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40) WITH ORDINALITY
                 AS rest (place, route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
                     is_counted, due_at, number)
@@ -98,7 +98,7 @@ enum SettleGroupSQL {
         )
         """
 
-    private static let paced = PaceSQL.counting(
+    private static let rateLimited = PaceSQL.counting(
         """
         SELECT mine.message_id, routes.provider, sum(mine.ended_now)::bigint
         FROM mine JOIN folded ON folded.message_id = mine.message_id AND folded.goes_on
@@ -106,7 +106,7 @@ enum SettleGroupSQL {
         WHERE mine.ended_now > 0 GROUP BY 1, 2 ORDER BY 1, 2
         """, now: "coalesce($13, now())")
 
-    private static let told = """
+    private static let feedback = """
         heard AS (
             INSERT INTO route_minutes AS known (route_id, minute, answered, suspected)
             SELECT coalesce(origin_route_id, route_id), date_trunc('minute', coalesce($13, now())), sum(answered)::bigint,
@@ -145,15 +145,16 @@ enum SettleGroupSQL {
     /// The places of those that were settled.
     static let whole = Statement(
         "parcel_settle_group",
-        "WITH \(mine(leavingSome: false)), \(folded), \(reasons), \(paced), \(told) SELECT place FROM mine")
+        "WITH \(own(leavingSome: false)), \(folded), \(reasons), \(rateLimited), \(feedback) SELECT place FROM mine")
 
     /// The same, and whom they leave behind.
     static let leavingSome = Statement(
         "parcel_settle_group_leaving",
-        "WITH \(mine(leavingSome: true)), \(folded), \(born), \(reasons), \(paced), \(told) SELECT place FROM mine")
+        "WITH \(own(leavingSome: true)), \(folded), \(created), \(reasons), \(rateLimited), \(feedback) SELECT place FROM mine"
+    )
 
     /// $1 parcels. What is there of those that were not, by their places.
-    static let standing = Statement(
+    static let status = Statement(
         "parcel_standing_group",
         """
         SELECT asked.place, p.epoch, p.settles, p.state = 2

@@ -10,9 +10,9 @@ enum SettleSQL {
     // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when they
     // wait, $38 as of when they were refused; $39 whether the badge mark speaks of the remainders;
     // $40 when they are due, of those that don't wait from the settle on.
-    private static let mine = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
+    private static let own = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
-    private static let born = """
+    private static let created = """
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
                 badge_marked, answer_lost, due_at, expires_at, members, member_count, pending, waits_for,
@@ -23,8 +23,8 @@ enum SettleSQL {
                 rest.is_counted AND mine.badge_marked, rest.answer_lost,
                 coalesce(rest.due_at, coalesce($12, now()) + rest.due_after * interval '1 microsecond'), mine.expires_at,
                 rest.members, rest.count, rest.count, rest.waits_for, rest.origin_route_id, rest.origin_generation,
-                rest.origin_reason, rest.origin_until, rest.origin_as_of, \(LifeSQL.bornState(
-                    of: "mine.message_id", lapses: "rest.lapses", home: "rest.origin_route_id"))
+                rest.origin_reason, rest.origin_until, rest.origin_as_of, \(ControlSQL.initialState(
+                    of: "mine.message_id", lapses: "rest.lapses", origin: "rest.origin_route_id"))
             FROM mine CROSS JOIN unnest($16, $17, $18, $19, $20, $21, $22, $23, $26, $34, $35, $36, $37, $38, $39,
                 $40)
                 AS rest (route_id, due_after, attempt, lapses, retry_spent, answer_lost, members, count, waits_for,
@@ -44,7 +44,7 @@ enum SettleSQL {
         """
     }
 
-    /// - Parameter source: the parcel's row as `mine`, and the message's where that is written before.
+    /// - Parameter source: the parcel's row as `own`, and the message's where that is written before.
     private static func providerReasons(of source: String) -> String {
         """
         provider_reasons AS (
@@ -75,7 +75,7 @@ enum SettleSQL {
         """
 
     /// - Parameter source: as of `providerReasons`.
-    private static func paced(of source: String) -> String {
+    private static func rateLimited(of source: String) -> String {
         PaceSQL.counting(
             """
             SELECT mine.message_id, routes.provider, \(endedNow)
@@ -86,7 +86,7 @@ enum SettleSQL {
     private static let endedNow = "$4 + $5 + $6 + $7 + $8 + $9 + $10"
 
     // What the route answered counts where the settle does, once. Away from home it speaks of home.
-    private static let heard = """
+    private static let samples = """
         heard AS (
             INSERT INTO route_minutes (route_id, minute, answered, suspected)
             SELECT coalesce(mine.origin_route_id, mine.route_id), date_trunc('minute', coalesce($12, now())), $24, $25
@@ -97,7 +97,7 @@ enum SettleSQL {
         )
         """
 
-    private static let told = """
+    private static let history = """
         told AS (
             INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
                 first_member, last_member, members, member_count)
@@ -117,10 +117,10 @@ enum SettleSQL {
                 accepted = accepted + $4, rejected = rejected + $5, unregistered = unregistered + $6,
                 expired = expired + $7, suppressed = suppressed + $8, cancelled = cancelled + $9,
                 gave_up = gave_up + $10
-            WHERE \(mine)
+            WHERE \(own)
             RETURNING message_id, app_id, route_id, origin_route_id, format, service, priority, badge_marked, expires_at
-        ), \(born), \(reasons(of: "mine")), \(providerReasons(of: "mine")),
-            \(paced(of: "mine")), \(heard), \(told)
+        ), \(created), \(reasons(of: "mine")), \(providerReasons(of: "mine")),
+            \(rateLimited(of: "mine")), \(samples), \(history)
         SELECT count(*) FROM mine
         """)
 
@@ -133,7 +133,7 @@ enum SettleSQL {
         "parcel_settle_whole",
         """
         WITH mine AS (
-            DELETE FROM parcels WHERE \(mine)
+            DELETE FROM parcels WHERE \(own)
             RETURNING message_id, app_id, route_id, origin_route_id, format, service, priority, badge_marked, expires_at,
                 member_count - handed_over - $11 AS ended, accepted + $4 AS accepted, rejected + $5 AS rejected,
                 unregistered + $6 AS unregistered, expired + $7 AS expired, suppressed + $8 AS suppressed,
@@ -148,11 +148,11 @@ enum SettleSQL {
                     WHEN m.audience = m.members + mine.ended AND m.state <> 7 THEN coalesce($12, clock_timestamp()) END
             FROM mine WHERE m.id = mine.message_id
             RETURNING m.id AS message_id, m.state <> 6 AS goes_on
-        ), \(born), \(reasons(of: "folded")), \(providerReasons(of: "folded JOIN mine USING (message_id)")),
-            \(providers), \(paced(of: "mine JOIN folded ON folded.message_id = mine.message_id AND folded.goes_on")), \(heard), \(told)
+        ), \(created), \(reasons(of: "folded")), \(providerReasons(of: "folded JOIN mine USING (message_id)")),
+            \(providers), \(rateLimited(of: "mine JOIN folded ON folded.message_id = mine.message_id AND folded.goes_on")), \(samples), \(history)
         SELECT count(*) FROM mine
         """)
 
-    static let standing = Statement(
+    static let status = Statement(
         "parcel_standing", "SELECT epoch, settles, state = 2 FROM parcels WHERE id = $1")
 }

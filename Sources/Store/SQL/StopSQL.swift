@@ -15,10 +15,11 @@ enum StopSQL {
     }
 
     // Nobody will send any more what is held of it, or some of that. $2 now.
-    private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelStore.heldState)))"
+    private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelStore.onHoldState)))"
 
     // It waits for a rate no more, or some of it does not. $2 now.
-    private static let isUnpaced = "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelStore.pacedState)))"
+    private static let isRateLifted =
+        "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelStore.rateLimitedState)))"
 
     /// $1 after which message, $2 now, $3 how many. Messages that are stopped, and those that have held parcels, or such
     /// as wait for a rate in vain.
@@ -40,21 +41,21 @@ enum StopSQL {
         ), found AS (
             SELECT message_id FROM hop WHERE message_id IS NOT NULL
             UNION SELECT message_id FROM stops WHERE message_id > $1
-            UNION SELECT m.id FROM paced JOIN messages m ON m.id = paced.message_id WHERE \(isUnpaced)
+            UNION SELECT m.id FROM paced JOIN messages m ON m.id = paced.message_id WHERE \(isRateLifted)
             ORDER BY message_id LIMIT $3
         )
-        SELECT m.id, \(LifeSQL.isStopped("m")), \(isOver), \(isUnpaced)
+        SELECT m.id, \(ControlSQL.isStopped("m")), \(isOver), \(isRateLifted)
         FROM found JOIN messages m ON m.id = found.message_id ORDER BY m.id
         """)
 
     /// $1 message, $2 how many. Out of the way of leases, and of all that looks for ready parcels.
-    static let hold = Statement(
+    static let putOnHold = Statement(
         "stop_hold",
         """
         UPDATE parcels SET state = 3 WHERE id = ANY (ARRAY(
             SELECT id FROM parcels WHERE message_id = $1 AND state IN (1, 4)
             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND \(LifeSQL.isStopped("m")))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND \(ControlSQL.isStopped("m")))
         """)
 
     /// $1 message, $2 how many, $3 now. Whoever waited meanwhile has waited longer.
@@ -63,7 +64,7 @@ enum StopSQL {
         """
         UPDATE parcels SET state = 1, due_at = greatest(due_at, coalesce($3, now())) WHERE id = ANY (ARRAY(
             SELECT id FROM parcels WHERE message_id = $1 AND state = 3 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT \(LifeSQL.isStopped("m")))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT \(ControlSQL.isStopped("m")))
         """)
 
     /// $1 message, $2 now, $3 how many, $4 owner. Leased within the transaction that settles them, and never seen so.

@@ -8,7 +8,7 @@ enum VerdictSQL {
         "verdict_lock", "SELECT id FROM registrations WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
 
     // In: rows `judged` (a registration's columns after the change, with the state before and the reason).
-    private static let told = """
+    private static let feedback = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
             SELECT app_id, id, generation, installation, kind, provider,
@@ -17,8 +17,8 @@ enum VerdictSQL {
         )
         """
 
-    // As `told`, and where tokens were found (the route that they left, and the one that they live on).
-    private static let toldWithFound = """
+    // As `feedback`, and where tokens were found (the route that they left, and the one that they live on).
+    private static let feedbackWithFound = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at,
                 from_environment, to_environment)
@@ -76,7 +76,7 @@ enum VerdictSQL {
         ), forgotten AS (
             DELETE FROM suspicions
             WHERE registration_id = ANY (ARRAY(SELECT id FROM judged WHERE state <> 2 AND before <> state))
-        ), \(toldWithFound)
+        ), \(feedbackWithFound)
         SELECT count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 1)
         FROM judged WHERE before <> state
         """)
@@ -179,7 +179,7 @@ enum VerdictSQL {
                 WHEN decided.age < $2 * interval '1 microsecond' THEN s.suspected_at + $2 * interval '1 microsecond'
                 ELSE coalesce($1, now()) + $6 * interval '1 microsecond' END
             FROM decided WHERE s.registration_id = decided.registration_id AND decided.judgement = 'waits'
-        ), \(told)
+        ), \(feedback)
         SELECT count(*) FROM judged
         """)
 }

@@ -20,7 +20,7 @@ enum WaitSQL {
     private static let wholeTopic = topicOfService + " AS whole_topic"
 
     // Who would speak for the line, as `CredentialSQL.active` chooses, and what its provider says of that one.
-    static func speaker(now: String) -> String {
+    static func credential(now: String) -> String {
         """
         LEFT JOIN LATERAL (
             SELECT c.id FROM credentials c
@@ -38,7 +38,7 @@ enum WaitSQL {
         """
         SELECT a.slug, r.provider, r.environment, \(wholeTopic), b.reason
         FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (service, suffix)
-        \(speaker(now: "$1"))
+        \(credential(now: "$1"))
         WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL)
             AND (EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = 1)
                 OR EXISTS (SELECT FROM message_rates n JOIN parcels p ON p.message_id = n.message_id

@@ -1,0 +1,22 @@
+import Reactor
+
+/// Whether the address to listen on is free, asked before a database is made for nothing.
+package enum ListenAddressCheck {
+    /// Of a name nothing is said: whoever listens looks it up.
+    package static func check(_ listen: ListenAddress) throws(StartFault) {
+        guard listen.port != 0, let address = SocketAddress(literal: listen.host, port: listen.port) else { return }
+        do { try ListeningSocket(binding: address).close() } catch {
+            guard case .system(_, let failure) = error else { return }
+            throw fault(listen, failure)
+        }
+    }
+
+    static func fault(_ listen: ListenAddress, _ failure: SystemErrno) -> StartFault {
+        guard failure == .addressInUse else {
+            return StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(failure)")
+        }
+        return StartFault(
+            "port \(listen.port) on \(listen.host) is taken: another program listens there; end it or choose another with"
+                + " CARILLON_LISTEN")
+    }
+}

@@ -1,0 +1,70 @@
+import NIOCore
+import Synchronization
+
+/// Tells connections of bodies that are not whole in time.
+///
+/// Every body gets the same time, and nearly all are there long before: so there is one timer for all of them, which
+/// looks after those that are still awaited. A timer each, set and cancelled on the connection's loop from another
+/// thread, was a tenth of what a registration costs.
+final class BodyDeadlines: Sendable {
+    /// One body that is awaited.
+    struct Ticket: Sendable {
+        fileprivate let number: UInt64
+    }
+
+    private struct Awaited {
+        let channel: any Channel
+        let deadline: NIODeadline
+    }
+
+    private struct State {
+        var awaited: [UInt64: Awaited] = [:]
+        var issued: UInt64 = 0
+        /// A timer is set, and not for later than the first deadline.
+        var isTimed = false
+
+        /// In the order in which they were awaited.
+        mutating func takeLate(at now: NIODeadline) -> [any Channel] {
+            let late = awaited.filter { $0.value.deadline <= now }.sorted { $0.key < $1.key }
+            for entry in late { awaited[entry.key] = nil }
+            return late.map(\.value.channel)
+        }
+    }
+
+    private let time: TimeAmount
+    private let state = Mutex(State())
+
+    init(after time: Duration) { self.time = TimeAmount(time) }
+
+    /// Whoever reads this connection's body hears that it came too late, unless it is forgotten before.
+    func track(_ channel: any Channel) -> Ticket {
+        let deadline = NIODeadline.now() + time
+        let (ticket, isFirst) = state.withLock { state in
+            state.issued += 1
+            state.awaited[state.issued] = Awaited(channel: channel, deadline: deadline)
+            defer { state.isTimed = true }
+            return (Ticket(number: state.issued), !state.isTimed)
+        }
+        if isFirst { checkDeadlines(at: deadline, on: channel.eventLoop) }
+        return ticket
+    }
+
+    /// It is whole, or nobody reads it any more. Any number of times.
+    func forget(_ ticket: Ticket) {
+        // What is taken out ends outside of the lock.
+        _ = state.withLock { $0.awaited.removeValue(forKey: ticket.number) }
+    }
+
+    private func checkDeadlines(at deadline: NIODeadline, on loop: any EventLoop) {
+        loop.scheduleTask(deadline: deadline) { [self] in
+            let (late, next) = state.withLock { state in
+                let late = state.takeLate(at: .now())
+                let next = state.awaited.values.map(\.deadline).min()
+                state.isTimed = next != nil
+                return (late, next)
+            }
+            for channel in late { channel.pipeline.fireUserInboundEventTriggered(RequestStallHandler.BodyIsLate()) }
+            if let next { checkDeadlines(at: next, on: loop) }
+        }
+    }
+}

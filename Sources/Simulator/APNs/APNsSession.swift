@@ -1,0 +1,259 @@
+import Encodings
+import HTTP2
+import PushModel
+import Reactor
+import Signing
+import TLS
+
+/// What Apple makes of one connection's requests: the script first, then the judge, then the token's own fate.
+final class APNsSession: ProviderSession {
+    private unowned let connection: SimulatorConnection
+    private let service: APNsService
+    private var credentials: ConnectionCredentials
+    private var answers = AnswerHeaders()
+    private var refusalsInARow = 0
+    private var badDeviceTokens = 0
+    private var limitIsDropped: Bool
+    /// The provider token of the last push, and what it is called.
+    private var shown: (authorization: String, name: String)?
+    /// Of the request at hand, beside the script's.
+    private var extraDelay: Duration = .zero
+
+    private var settings: APNsSimulatorSettings { service.settings }
+    private var world: SimulatorWorld { connection.world }
+    private var answerDelay: Duration { world.script.answerDelay + extraDelay }
+
+    /// A payload of any size allowed, or a script.
+    static let keptBodyBytes = 65_536
+    private static let sinkWindowBytes: Int32 = 16 << 20
+
+    init(_ connection: SimulatorConnection, _ service: APNsService, _ certificate: TLSCertificate?) {
+        self.connection = connection
+        self.service = service
+        credentials = ConnectionCredentials(certificate: certificate)
+        limitIsDropped =
+            certificate == nil && service.settings.startsWithOneStream && service.settings.mode == .validating
+    }
+
+    var http2Settings: HTTP2ServerSettings {
+        var http2 = HTTP2ServerSettings()
+        http2.streamLimit = limitIsDropped ? 1 : settings.streamLimit
+        http2.requestBodyBytesMax = APNsSession.keptBodyBytes
+        if settings.mode == .sink {
+            http2.keptFields = .pushIdentity
+            http2.requestBodyBytesMax = 0
+            http2.connectionWindowBytes = APNsSession.sinkWindowBytes
+        }
+        return http2
+    }
+
+    /// Apple lets the handshake succeed and refuses the certificate by GOAWAY.
+    var refusal: String? {
+        guard let certificate = credentials.certificate else { return nil }
+        let now = world.now
+        if settings.revokedCertificates.contains(certificate.sha256) || certificate.notAfter < now
+            || now < certificate.notBefore
+        {
+            return "BadCertificate"
+        }
+        let isUsable =
+            switch settings.environment {
+            case .production: certificate.isForProduction
+            case .sandbox: certificate.isForSandbox
+            case .both: true
+            }
+        return isUsable ? nil : "BadCertificateEnvironment"
+    }
+
+    /// A sink says 200, and nothing else, as fast as possible.
+    func answerAtOnce(_ request: HTTP2Request, of session: HTTP2ServerSession) -> Bool {
+        // The path is kept only where it is no push's.
+        guard settings.mode == .sink, session.value(of: ":path", in: request) == nil else { return false }
+        world.summary.requests += 1
+        world.summary.accepted += 1
+        let apnsID = session.value(of: "apns-id", in: request)
+        if world.script.answerDelay > .zero {
+            let id = apnsID.map { session.bytes($0) } ?? []
+            write(accepted: id, request.streamID, after: world.script.answerDelay)
+            return true
+        }
+        answers.accept { list in
+            guard let apnsID else { return }
+            session.withBytes(apnsID) { bytes in
+                for place in bytes.indices { list.append(bytes[place]) }
+            }
+        }
+        connection.respond(answers.accepted, body: [], streamID: request.streamID)
+        return true
+    }
+
+    func take(_ push: PushRequest, streamID: Int32) {
+        if settings.mode == .sink {
+            return connection.answer(AnswerHeaders.refusal(.badPath, []), body: body(.badPath), streamID: streamID)
+        }
+        // Apple speaks HTTP/2 only; HTTP/1.1 is for those who talk to the stand-in itself.
+        guard push.version == .http2 else {
+            return connection.answer(AnswerHeaders.odd(505, []), body: [], streamID: streamID)
+        }
+        var push = push
+        world.summary.requests += 1
+        if push.apnsID.isEmpty { push.apnsID = Self.madeID() }
+        let fault = connection.nextFault(at: .push)
+        switch fault {
+        case nil: judge(push, streamID, isAnswered: true)
+        case .streamLimit(let limit):
+            connection.change(limit: limit)
+            judge(push, streamID, isAnswered: true)
+        case .slow(let delay):
+            extraDelay = delay
+            judge(push, streamID, isAnswered: true)
+            extraDelay = .zero
+        case .silence: judge(push, streamID, isAnswered: false)
+        case .refuse(let refusal): refuse(push, refusal, streamID, token: Self.token(of: push))
+        case .answer(let scripted): answer(scripted, push, streamID)
+        case .goAway(let goAway) where goAway.noticeBefore != nil:
+            connection.sayGoAway(goAway, lastStreamID: streamID)
+            judge(push, streamID, isAnswered: true)
+        case .some(let fault): connection.misbehave(fault, streamID: streamID)
+        }
+    }
+
+    private static func token(of push: PushRequest) -> DeviceToken? {
+        push.tokenText.flatMap { Hexadecimal.decode($0.utf8) }.map(DeviceToken.init(bytes:))
+    }
+
+    /// As Apple does where a request brings none. Source: RFC 9562, version 4.
+    private static func madeID() -> String {
+        let high = Entropy.uint64() & ~0xf000 | 0x4000
+        let low = Entropy.uint64() & ~(3 << 62) | 2 << 62
+        return UniversalID(high: high, low: low).text
+    }
+}
+
+extension APNsSession {
+    private func judge(_ push: PushRequest, _ streamID: Int32, isAnswered: Bool) {
+        switch service.judge.judge(push, &credentials, now: world.now) {
+        case .refuse(let refusal): refuse(push, refusal, streamID, token: Self.token(of: push))
+        case .accept(let bytes):
+            let token = DeviceToken(bytes: bytes)
+            if let (fate, count) = TokenFate.of(token: bytes), world.meetsFate(token, count: count) {
+                meet(fate, push, streamID, token)
+            } else {
+                accept(push, streamID, token, isAnswered: isAnswered)
+            }
+        }
+    }
+
+    private func meet(_ fate: TokenFate, _ push: PushRequest, _ streamID: Int32, _ token: DeviceToken) {
+        switch fate {
+        case .refuse(let refusal): refuse(push, refusal, streamID, token: token)
+        case .only(let environment):
+            if settings.environment.serves(environment) {
+                accept(push, streamID, token)
+            } else {
+                refuse(push, .badDeviceToken, streamID, token: token)
+            }
+        case .reset: connection.resetStream(streamID, .internalError)
+        case .refuseStream: connection.resetStream(streamID, .refusedStream)
+        case .silence: world.summary.unanswered += 1
+        case .slow: accept(push, streamID, token, after: settings.slowAnswer)
+        case .loseAnswer: accept(push, streamID, token, isAnswered: false)
+        case .resetAfterwards:
+            accept(push, streamID, token, isAnswered: false)
+            connection.resetStream(streamID, .internalError)
+        case .dropAfterwards:
+            accept(push, streamID, token, isAnswered: false)
+            connection.close(isAbrupt: true)
+        case .bodiless(let status): beOdd(status, [], push, streamID, token)
+        case .garbledBody(let status): beOdd(status, Array("{\"reason\":".utf8), push, streamID, token)
+        }
+    }
+
+    private func beOdd(_ status: Int, _ body: [UInt8], _ push: PushRequest, _ streamID: Int32, _ token: DeviceToken) {
+        record(push, token, status, reason: "")
+        connection.answer(AnswerHeaders.odd(status, Array(push.apnsID.utf8)), body: body, streamID: streamID)
+    }
+
+    private func accept(
+        _ push: PushRequest, _ streamID: Int32, _ token: DeviceToken, isAnswered: Bool = true,
+        after delay: Duration = .zero
+    ) {
+        refusalsInARow = 0
+        raiseLimit()
+        world.summary.accepted += 1
+        record(push, token, 200, reason: nil)
+        guard isAnswered else {
+            world.summary.unanswered += 1
+            return
+        }
+        write(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
+    }
+
+    /// The header list of a success is reused, where the answer goes out at once.
+    private func write(accepted apnsID: [UInt8], _ streamID: Int32, after delay: Duration) {
+        answers.accept { $0.append(contentsOf: apnsID) }
+        connection.answer(answers.accepted, body: [], streamID: streamID, after: delay)
+    }
+
+    private func refuse(_ push: PushRequest, _ refusal: APNsRefusal, _ streamID: Int32, token: DeviceToken?) {
+        world.summary.countRefusal(refusal.status, refusal.reason)
+        record(push, token, refusal.status, reason: refusal.reason)
+        let headers = AnswerHeaders.refusal(refusal, Array(push.apnsID.utf8))
+        connection.answer(headers, body: body(refusal), streamID: streamID, after: answerDelay)
+        punish(refusal)
+    }
+
+    /// What a script wants said, whatever was asked.
+    private func answer(_ scripted: ScriptedAnswer, _ push: PushRequest, _ streamID: Int32) {
+        let reason = scripted.status == 200 ? nil : scripted.reason
+        world.summary.countRefusal(scripted.status, scripted.reason)
+        record(push, Self.token(of: push), scripted.status, reason: reason)
+        let body =
+            scripted.body
+            ?? service.body(ofRefusal: scripted.reason, status: scripted.status, at: .push, now: world.now)
+        var headers = AnswerHeaders.odd(scripted.status, Array(push.apnsID.utf8))
+        for line in scripted.headers { headers.append(line.name, Array(line.value.utf8), isIndexed: false) }
+        connection.answer(headers, body: body, streamID: streamID, after: world.script.answerDelay)
+    }
+
+    private func body(_ refusal: APNsRefusal) -> [UInt8] { refusal.body(now: world.now) }
+
+    private func record(_ push: PushRequest, _ token: DeviceToken?, _ status: Int, reason: String?) {
+        let headers = push.headers.filter { $0.name != "apns-id" && $0.name != "authorization" }
+        let received = ReceivedPush(
+            apnsID: push.apnsID, path: push.path, headers: headers, body: push.body, arrivedAt: world.now,
+            status: status, reason: reason, connection: connection.number,
+            providerToken: push.value("authorization").map { name(of: $0) }, certificate: credentials.certificateName)
+        world.record(received, token: token ?? .nobody)
+    }
+
+    /// Of a secret, the beginning of its SHA-256. A connection shows the same one for an hour.
+    private func name(of authorization: String) -> String {
+        if let shown, shown.authorization == authorization { return shown.name }
+        let name = Hexadecimal.text(Array(Hashes.sha256(Array(authorization.utf8)).prefix(8)))
+        shown = (authorization, name)
+        return name
+    }
+
+    /// Token connections begin with one stream, and get the rest with the first success.
+    private func raiseLimit() {
+        guard limitIsDropped else { return }
+        limitIsDropped = false
+        connection.change(limit: settings.streamLimit)
+    }
+
+    /// Errors cost throughput: the limit drops, and `BadDeviceToken` ends connections soonest. A 410 is no error.
+    private func punish(_ refusal: APNsRefusal) {
+        guard (400..<500).contains(refusal.status), refusal.status != 410 else { return }
+        refusalsInARow += 1
+        if let bound = settings.refusalsUntilLimitDrops, refusalsInARow >= bound, !limitIsDropped {
+            limitIsDropped = true
+            connection.change(limit: 1)
+        }
+        guard refusal == .badDeviceToken else { return }
+        badDeviceTokens += 1
+        if let bound = settings.badDeviceTokensMax, badDeviceTokens >= bound, let session = connection.session {
+            connection.sayGoAway(ScriptedGoAway(reason: refusal.reason), lastStreamID: session.highestStreamID)
+        }
+    }
+}

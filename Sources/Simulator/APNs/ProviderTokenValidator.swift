@@ -1,0 +1,95 @@
+import PushModel
+import Signing
+
+/// Believes provider tokens, or not. One for the whole stand-in.
+struct ProviderTokenValidator {
+    private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
+    private let environment: APNsSimulatorSettings.Environment
+    private let ageMax: Duration
+    private let spoilsConnection: Bool
+    private var changes: ProviderTokenChanges
+    /// What was verified once, by its text: signatures are the dear part.
+    private var verified: [String: (token: ProviderToken, key: RegisteredKey?)] = [:]
+
+    /// A real provider has one token per key and hour.
+    private static let verifiedMax = 1_000
+    private static let scheme = "bearer"
+
+    init(_ settings: APNsSimulatorSettings) throws(SigningError) {
+        environment = settings.environment
+        ageMax = settings.providerTokenAgeMax
+        spoilsConnection = settings.expiredTokenSpoilsConnection
+        changes = ProviderTokenChanges(
+            apart: settings.providerTokenChangeInterval, ageMax: settings.providerTokenAgeMax)
+        guard case .registered(let registered) = settings.keys else {
+            keys = nil
+            return
+        }
+        var keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)] = [:]
+        for key in registered { keys[key.keyID] = (key, try ES256PublicKey(pem: key.publicKeyPEM)) }
+        self.keys = keys
+    }
+
+    /// nil: the request may pass. With a certificate the header is ignored.
+    mutating func judge(
+        _ authorization: String?, _ credentials: inout ConnectionCredentials, now: WallInstant
+    ) -> APNsRefusal? {
+        if credentials.certificate != nil { return nil }
+        guard !credentials.isInvalidated else { return .expiredProviderToken }
+        guard let authorization else { return .missingProviderToken }
+        if let current = credentials.current, current.text == authorization {
+            return expiry(current.token, &credentials, now)
+        }
+        if authorization.isEmpty || authorization.lowercased() == Self.scheme { return .missingProviderToken }
+        guard let (token, key) = verify(authorization) else { return .invalidProviderToken }
+        if let refusal = expiry(token, &credentials, now) { return refusal }
+        if let key, !environment.serves(key.scope.environment) { return .badEnvironmentKeyID }
+        guard credentials.mayFollow(token, key) else { return .unrelatedKeyID }
+        guard changes.admit(authorization, token, nowSeconds: Self.seconds(now)) else {
+            return .tooManyProviderTokenUpdates
+        }
+        credentials.accept(.init(text: authorization, token: token, key: key))
+        return nil
+    }
+
+    mutating func forgetChanges() { changes.forget() }
+
+    private static func seconds(_ instant: WallInstant) -> Double { Double(instant.microseconds) / 1_000_000 }
+
+    private func expiry(
+        _ token: ProviderToken, _ credentials: inout ConnectionCredentials, _ now: WallInstant
+    ) -> APNsRefusal? {
+        let age = Self.seconds(now) - token.issuedAt
+        let seconds = Double(ageMax.components.seconds)
+        guard age > seconds || age < -seconds else { return nil }
+        if spoilsConnection { credentials.invalidate() }
+        return .expiredProviderToken
+    }
+
+    private mutating func verify(_ authorization: String) -> (ProviderToken, RegisteredKey?)? {
+        if let known = verified[authorization] { return known }
+        let scheme = ProviderTokenValidator.scheme + " "
+        guard authorization.prefix(scheme.count).lowercased() == scheme,
+            let token = ProviderToken(Array(authorization.utf8.dropFirst(scheme.utf8.count)))
+        else { return nil }
+        var key: RegisteredKey?
+        if let keys {
+            guard let found = keys[token.keyID], found.key.teamID == token.teamID,
+                found.verifier.verifies(token.signingInput, signature: token.signature)
+            else { return nil }
+            key = found.key
+        }
+        if verified.count >= ProviderTokenValidator.verifiedMax { verified.removeAll(keepingCapacity: true) }
+        verified[authorization] = (token, key)
+        return (token, key)
+    }
+}
+
+extension RegisteredKey.Scope {
+    var environment: APNsSimulatorSettings.Environment {
+        switch self {
+        case .legacy: .both
+        case .team(let environment), .topics(_, let environment, _): environment
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Encodings
+import JSON
+import PushModel
+import Signing
+import TLS
+
+/// Google's part of a stand-in: OAuth, projects, and how answers and tokens look.
+final class FCMService: ProviderService {
+    let settings: FCMSimulatorSettings
+    var accessTokens: AccessTokens
+
+    init(_ settings: FCMSimulatorSettings) throws(SigningError) {
+        self.settings = settings
+        accessTokens = try AccessTokens(settings)
+    }
+
+    func welcome(_ connection: SimulatorConnection, _ certificate: TLSCertificate?) -> any ProviderSession {
+        FCMSession(connection, self)
+    }
+
+    /// nil: the project of the path is the account's.
+    func refusal(of grant: AccessTokens.Grant, project: String) -> FCMRefusal? {
+        if grant.account.isOf(project: project) { return nil }
+        let isKnown =
+            settings.accounts.contains { $0.isOf(project: project) } || settings.otherProjects.contains(project)
+        return isKnown ? .permissionDenied : .notFound
+    }
+
+    func body(ofRefusal reason: String, status: Int, at endpoint: ScriptedEndpoint, now: WallInstant) -> [UInt8] {
+        switch endpoint {
+        case .accessToken: AccessTokens.Refusal(status: status, error: reason, description: "Bad Request").body
+        case .topics: TopicCalls.Refusal(status: status, error: reason).body
+        case .push:
+            FCMTokenFate.refusal(named: reason, status: status)?.body
+                ?? FCMRefusal(status, reason, nil, "As the script has it.").body
+        }
+    }
+
+    var isSink: Bool { settings.mode == .sink }
+
+    var grammar: [GrammarEntry] { FCMTokenFate.table.map { GrammarEntry(name: $0.name, meaning: $0.meaning) } }
+    let grammarSentence =
+        "the fate's name, where it shall end a colon and how often it is met, a hyphen, then anything; in tokens, installation ids and topics"
+
+    func key(ofToken text: String) -> DeviceToken? {
+        guard let decoded = PercentDecoding.decode(text), !decoded.isEmpty else { return nil }
+        return DeviceToken(bytes: Array(decoded.utf8))
+    }
+
+    func text(ofKey key: DeviceToken) -> String { String(decoding: key.bytes, as: UTF8.self) }
+
+    func reset() {}
+
+    func act(_ action: ScriptedAction) {
+        if case .revokeAccessTokens = action { accessTokens.revokeAll() }
+    }
+}
+
+extension FCMTokenFate {
+    /// The grammar's refusal of that FcmError code or status, where it has one with this HTTP status.
+    static func refusal(named reason: String, status: Int) -> FCMRefusal? {
+        for entry in table {
+            if case .refuse(let refusal) = entry.fate, refusal.reason == reason, refusal.status == status {
+                return refusal
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,125 @@
+import Delivery
+import PushModel
+import Reactor
+import Testing
+
+@Suite("The memory of a backlog")
+struct BacklogCacheTests {
+    private let app = AppID(1)
+    private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    private func memory(_ messages: Int = 10, broadcasts: Int = 10) -> BacklogCache {
+        BacklogCache(bounds: BacklogBounds(messages: messages, broadcasts: broadcasts))
+    }
+
+    @Test("gives away what was left when it was counted, and not more")
+    func room() {
+        let memory = memory()
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted, "nobody has counted")
+        #expect(memory.note(5, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(3, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(2, of: app, .bulk, now: start) == .uncounted)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
+    @Test("ends after a moment, and knows no other app's")
+    func moment() {
+        let memory = memory()
+        #expect(memory.note(0, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(1, of: AppID(2), .bulk, now: start) == .uncounted)
+        let end = start + BacklogCache.countedFor
+        #expect(memory.take(1, of: app, .bulk, now: end + .nanoseconds(-1)) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: end) == .uncounted)
+    }
+
+    @Test("keeps the places of those who counted at the same time")
+    func together() {
+        let memory = memory()
+        for _ in 1...8 { #expect(memory.note(0, adding: 1, of: app, .bulk, now: start)) }
+        #expect(memory.take(2, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
+    @Test("makes room again by what was counted last")
+    func again() {
+        let memory = memory()
+        #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(!memory.note(10, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.note(4, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.take(5, of: app, .bulk, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
+    @Test("keeps single messages apart from broadcasts, of which there are never more than of those")
+    func apart() {
+        let memory = memory(10, broadcasts: 2)
+        #expect(!memory.note(2, adding: 1, of: app, .bulk, now: start))
+        #expect(memory.note(2, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(7, of: app, .transactional, now: start) == .taken)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(BacklogBounds(messages: 3, broadcasts: 9).max(.bulk) == 3)
+    }
+
+    @Test("is counted by one for all where it is long, who go by what is known meanwhile")
+    func countedOnce() {
+        let memory = memory(100_000)
+        // Nothing is known.
+        for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted) }
+        #expect(memory.note(99_995, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 are left")
+        let later = start + BacklogCache.countedFor * 5
+        #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
+        #expect(memory.take(4, of: app, .transactional, now: later) == .taken)
+        #expect(memory.take(1, of: app, .transactional, now: later) == .full)
+        memory.giveBack(4, of: app, .transactional)
+        #expect(memory.note(99_999, adding: 1, of: app, .transactional, now: later), "nothing came of the 4")
+        memory.giveBack(1, of: app, .transactional)
+        let then = later + BacklogCache.countedFor * 5
+        #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)
+        memory.stopCounting(app, .transactional)
+        #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)
+        #expect(memory.take(1, of: app, .transactional, now: then) == .taken)
+        // Whoever counts has gone; and that it was full is long ago.
+        let lost = then + BacklogCache.countingMax
+        for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: lost) == .uncounted) }
+        #expect(memory.note(10, adding: 1, of: app, .transactional, now: lost))
+        #expect(memory.take(99_989, of: app, .transactional, now: lost) == .taken)
+    }
+
+    @Test("is counted by each where it is short, so that nobody gets in beside one who is refused")
+    func countedByEach() {
+        let memory = memory()
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+        #expect(!memory.note(10, adding: 1, of: app, .bulk, now: start))
+        for _ in 1...2 { #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted) }
+        #expect(memory.note(3, adding: 1, of: app, .bulk, now: start))
+        let later = start + BacklogCache.countedFor
+        for _ in 1...2 { #expect(memory.take(1, of: app, .bulk, now: later) == .uncounted) }
+    }
+
+    @Test("has the places back that nothing came of")
+    func givenBack() {
+        let memory = memory()
+        #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
+        memory.giveBack(1, of: app, .bulk)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .taken)
+        memory.giveBack(1, of: AppID(2), .bulk)
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
+    }
+
+    @Test("holds the longer the more was counted, and says so too where there is no room")
+    func dear() {
+        let many = 3 * BacklogCache.cheapMax
+        let memory = memory(many)
+        #expect(memory.note(many - 1, adding: 1, of: app, .transactional, now: start))
+        #expect(memory.take(1, of: app, .transactional, now: start) == .full)
+        let later = start + BacklogCache.countedFor
+        #expect(!memory.note(many, adding: 1, of: app, .transactional, now: later))
+        let end = later + BacklogCache.countedFor * 4
+        #expect(memory.take(1, of: app, .transactional, now: end + .nanoseconds(-1)) == .full)
+        #expect(memory.take(1, of: app, .transactional, now: end) == .uncounted)
+    }
+}

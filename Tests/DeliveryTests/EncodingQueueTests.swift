@@ -1,0 +1,21 @@
+import Delivery
+import Store
+import Testing
+
+@Suite("Parcels of a line whose pushes are being made")
+struct EncodingQueueTests {
+    @Test("have one maker at a time, who takes them in the order of their leases until none is left")
+    func order() {
+        var line = EncodingQueue<Int>()
+        #expect(line.add(1) == true, "nobody is at work")
+        #expect((2...64).allSatisfy { !line.add($0) })
+        #expect((1...40).allSatisfy { line.take() == $0 })
+        // The next lease comes while the first one is being made.
+        #expect((65...128).allSatisfy { !line.add($0) })
+        #expect((41...128).allSatisfy { line.take() == $0 })
+        #expect(line.add(129) == false, "the maker has not heard yet that nothing is left")
+        #expect(line.take() == 129 && line.take() == nil)
+        #expect(line.add(130) == true, "the maker has gone")
+        #expect(line.take() == 130)
+    }
+}

@@ -1,0 +1,38 @@
+import Delivery
+import PushModel
+import Testing
+import Transport
+
+@Suite("What a lane tells")
+struct LaneEventTextTests {
+    static let events: [LaneEvent] = [
+        .connected, .dialFailed(.unreachable, detail: "name not known"), .dialFailed(.deadlinePassed, detail: ""),
+        .tlsRefused(detail: "certificate unknown"), .goAway(reason: nil), .goAway(reason: "Shutdown"),
+        .credentialRefused(reason: "BadCertificate"), .connectionLost(.protocolViolation, detail: "frame too long"),
+        .recovered,
+    ]
+
+    @Test("is told in words, with no name of a type or a case", arguments: events)
+    func text(_ event: LaneEvent) {
+        #expect(event.sentence.contains(" "))
+        for name in ["PushModel", "TransportFault", "detail:", "(", "nil"] {
+            #expect(!event.sentence.contains(name) && !event.text.contains(name))
+        }
+    }
+
+    @Test(
+        "says what to look into, where a provider's answers need attention",
+        arguments: [.credential, .clock, .keyShared, .ourRequest] as [ProviderAlarm])
+    func alarm(_ alarm: ProviderAlarm) {
+        #expect(alarm.text.split(separator: " ").count > 5)
+        for name in ["keyShared", "ourRequest", "ProviderAlarm"] { #expect(!alarm.text.contains(name)) }
+    }
+
+    @Test("says of a provider that can't be reached what kept it from it")
+    func unreachable() {
+        let event = LaneEvent.dialFailed(.unreachable, detail: "name not known")
+        #expect(event.sentence == "A lane could not connect to its provider")
+        #expect(event.text == "the provider can't be reached: name not known")
+        #expect(event.isOutage && !LaneEvent.credentialRefused(reason: "").isOutage && !LaneEvent.recovered.isOutage)
+    }
+}

@@ -1,0 +1,55 @@
+import DeliveryRules
+import DrySimulation
+import PushModel
+import Testing
+
+/// Worlds in which one thing goes wrong between a gateway and who talks to it.
+@Suite("A world in which one thing goes wrong around the gateways")
+struct LinkScenarioTests {
+    /// The first worlds with such clocks found that a date which had passed by the gateway's own was a wait of a second,
+    /// after a 429 too.
+    @Test("and that is their wall clocks: pauses that Google asks for by a date are kept")
+    func wallClocks() {
+        var passed = 0
+        for seed in UInt64(1)...10 {
+            var plan = WorldPlan.calm(seed: seed)
+            (plan.fcmDevices, plan.throttled, plan.busy) = (1_000, 200, 200)
+            (plan.wallClockOffMax, plan.wallStepEvery, plan.datedPauses) = (600, .seconds(10), 1_000)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            let name = "pauses asked for by a date that had passed by the gateway's clock"
+            passed += world.incidents.noted.first { $0.name == name }?.count ?? 0
+        }
+        #expect(passed > 0)
+    }
+
+    @Test(
+        "and that is how their connections end: told so twice, they answer what they were sent",
+        arguments: UInt64(1)...10)
+    func goAways(seed: UInt64) {
+        var plan = WorldPlan.calm(seed: seed)
+        plan.connectionsMax = 2
+        plan.connectionTroubleEvery = .milliseconds(60)
+        plan.goAwayPairs = 1_000
+        var world = SimulatedWorld(plan: plan)
+        #expect(world.run() == nil)
+        #expect(world.ledger.lapsedLeases == 0)
+        let reached = world.store.messages.flatMap(\.reasons).allSatisfy { $0.terminalStatus.state == .accepted }
+        #expect(reached)
+    }
+
+    @Test("and that is whether askers hear: with a key each message is sent once, without one everything adds up")
+    func askers() {
+        var duplicates = 0
+        for seed in UInt64(1)...20 {
+            var plan = WorldPlan.calm(seed: seed)
+            (plan.asksLost, plan.asksKeyed) = (250, seed % 2 == 0)
+            (plan.paused, plan.cancelled) = (500, 300)
+            var world = SimulatedWorld(plan: plan)
+            #expect(world.run() == nil)
+            let extra = world.store.messages.count - world.messages.count
+            if plan.asksKeyed { #expect(extra == 0) } else { duplicates += extra }
+        }
+        #expect(duplicates > 0)
+    }
+}

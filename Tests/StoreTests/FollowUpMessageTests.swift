@@ -1,0 +1,89 @@
+import DeliveryRules
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+
+@Suite("Messages of one request")
+struct FollowUpMessageTests {
+    private func plan(_ world: StoreWorld, now: WallInstant = dawn) async throws -> MessageID? {
+        guard case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
+        else {
+            return nil
+        }
+        return slice.message
+    }
+
+    @Test("are planned one after the other, each when the pushes of the one before had their first attempt")
+    func inOrder() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            let messages = [world.newMessage(1), world.newMessage(2), world.newMessage(3)]
+            #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
+            #expect(try await plan(world) == messages[0].id)
+            #expect(try await plan(world) == nil)
+            let first = try #require(try await world.lease())
+            #expect(try await plan(world) == nil)
+            // One is tried again later: that one does not hold the next message up.
+            let settlement = Settlement(
+                parcel: first.id, message: first.message, epoch: 1, settles: 0,
+                terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 2)],
+                settledBits: [0b111],
+                remainders: [
+                    Remainder(
+                        route: first.route, dueAfter: .seconds(60), attempt: 1, lapses: 0, retrySpent: .seconds(60),
+                        answerLost: false, cause: .providerBusy, members: [first.members[2].registration])
+                ], pendingAfter: 0)
+            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            #expect(try await plan(world) == messages[1].id)
+            #expect(try await plan(world) == nil)
+        }
+    }
+
+    @Test("wait for no route that can't send: nobody leases for it, or it hands back what was never tried")
+    func blockedRoute() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            let messages = [world.newMessage(1), world.newMessage(2), world.newMessage(3)]
+            #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
+            #expect(try await plan(world) == messages[0].id)
+            #expect(try await plan(world, now: dawn + .seconds(9)) == nil)
+            #expect(try await plan(world, now: dawn + .seconds(10)) == messages[1].id)
+
+            // The second is leased, and given back since no connection can be made.
+            let later = dawn + .seconds(11)
+            _ = try #require(try await world.lease(formats: [1, 2], at: later))
+            let second = try #require(try await world.lease(formats: [1, 2], at: later))
+            #expect(second.message == messages[1].id)
+            #expect(try await plan(world, now: later) == nil)
+            let members = second.members.map(\.registration)
+            let settlement = Settlement(
+                parcel: second.id, message: second.message, epoch: 1, settles: 0, terminalCounts: [],
+                settledBits: [0b111],
+                remainders: [
+                    Remainder(
+                        route: second.route, dueAfter: .seconds(1), attempt: 0, lapses: 0, retrySpent: .zero,
+                        answerLost: false, cause: .unreachable, members: members)
+                ], pendingAfter: 0)
+            #expect(try await world.stores.parcels.settle(settlement, now: later) == .settled)
+            #expect(try await plan(world, now: later) == messages[2].id)
+        }
+    }
+
+    @Test("are written all or none: a repetition of the first brings none of the others again")
+    func allOrNone() async throws {
+        try await withStores { world in
+            try await world.register(1...3)
+            let claim = IdempotencyClaim(
+                operation: "messages.create", key: "k", bodySHA256: Array(repeating: 1, count: 32))
+            let once = IdempotentAnswer(claim: claim, answer: [42])
+            let messages = [world.newMessage(1, idempotency: once), world.newMessage(2)]
+            #expect(try await world.stores.messages.accept(messages, now: dawn) == .accepted)
+            let again = [world.newMessage(3, idempotency: once), world.newMessage(4)]
+            #expect(try await world.stores.messages.accept(again, now: dawn) == .replayed(answer: [42]))
+            #expect(try await world.number("SELECT count(*) FROM messages") == 2)
+            #expect(try await world.number("SELECT count(*) FROM plans") == 2)
+        }
+    }
+}

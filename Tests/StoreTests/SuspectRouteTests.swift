@@ -1,0 +1,128 @@
+import DeliveryRules
+import PushModel
+import Store
+import Testing
+
+private let dawn = StoreWorld.dawn
+private let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
+
+extension StoreWorld {
+    /// The sandbox took them, and production did not.
+    fileprivate func find(
+        _ ids: some Sequence<RegistrationID>, at now: WallInstant = dawn
+    ) async throws -> VerdictReport {
+        let (origin, sandbox) = (try await route(), try await route(.sandbox))
+        let registration = ids.map { id in
+            GuardedVerdict(
+                registration: id, generation: TokenGeneration(1), route: origin, verdict: .found(on: sandbox), asOf: now
+            )
+        }
+        return try await stores.parcels.applyVerdicts(registration, under: rule, now: now)
+    }
+
+    /// As a settle counts what production answered.
+    fileprivate func receive(_ answered: Int, suspected: Int = 0, at now: WallInstant) async throws {
+        let receive = query(
+            """
+            INSERT INTO route_minutes (route_id, minute, answered, suspected)
+            VALUES ($1, date_trunc('minute', $2::timestamptz), $3, $4)
+            """
+        ) { [route = try await route()] in
+            $0.int64(route.value)
+            $0.instant(now)
+            $0.int64(Int64(answered))
+            $0.int64(Int64(suspected))
+        }
+        _ = try await pool.run(receive)
+    }
+
+    fileprivate func inSandbox() async throws -> Int {
+        try await number("SELECT count(*) FROM registrations JOIN routes r ON r.id = route_id WHERE r.environment = 2")
+    }
+}
+
+@Suite("A route whose tokens are found in the other environment, more of them than may be")
+struct SuspectRouteTests {
+    @Test("moves none of them where it used to be right, and they are found again")
+    func outage() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...60)
+            try await world.receive(1, at: dawn + .seconds(-3_600))
+            let report = try await world.find(ids)
+            #expect(
+                report.suspectRoutes == [
+                    SuspectRoute(
+                        route: try await world.route(), environment: .production, topic: StoreWorld.topic, found: 60,
+                        answered: 0)
+                ])
+            #expect(report.cleared == 0)
+            #expect(try await world.inSandbox() == 0)
+            #expect(try await world.feed().isEmpty)
+            #expect(try await world.number("SELECT count(*) FROM registrations WHERE generation > 1") == 0)
+            let compared = "SELECT count(*) FROM registrations WHERE environments_compared IS NOT NULL"
+            #expect(try await world.number(compared) == 0)
+            #expect(try await world.number("SELECT found FROM route_minutes WHERE found > 0") == 60)
+        }
+    }
+
+    @Test("moves as many as may be doubted, over all batches of the window, and again in the next")
+    func share() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...30)
+            try await world.receive(1_000, at: dawn + .seconds(-3_600))
+            for id in ids[..<10] { #expect(try await world.find([id]).suspectRoutes.isEmpty) }
+            #expect(try await world.find([ids[10]]).suspectRoutes.map(\.found) == [11])
+            #expect(try await world.find([ids[11]], at: dawn + .seconds(599)).suspectRoutes.map(\.found) == [12])
+            #expect(try await world.inSandbox() == 10)
+            // Many good answers bear more.
+            try await world.receive(200, at: dawn + .seconds(480))
+            #expect(try await world.find(ids[11..<20], at: dawn + .seconds(599)).suspectRoutes.isEmpty)
+            #expect(try await world.inSandbox() == 19)
+            #expect(try await world.find(ids[20...], at: dawn + .seconds(3_600)).suspectRoutes.isEmpty)
+            #expect(try await world.inSandbox() == 29)
+        }
+    }
+
+    @Test("moves them all where it never was right: doubts, other finds, and what is older than a week prove nothing")
+    func young() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...80)
+            try await world.receive(50, at: dawn + .seconds(-8 * 86_400))
+            try await world.receive(50, suspected: 50, at: dawn + .seconds(-86_400))
+            #expect(try await world.find(ids[..<20]).suspectRoutes.isEmpty)
+            // The answers of those, and the first that home took, are in the window still.
+            try await world.receive(25, at: dawn + .seconds(60))
+            #expect(try await world.find(ids[20...], at: dawn + .seconds(90)).suspectRoutes.isEmpty)
+            #expect(try await world.inSandbox() == 80)
+        }
+    }
+
+    @Test("ends the doubts about them: they work")
+    func suspected() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...60)
+            let suspicion = GuardedVerdict(
+                registration: ids[0], generation: TokenGeneration(1), route: try await world.route(),
+                verdict: .suspected(reason: "BadDeviceToken"), asOf: dawn)
+            _ = try await world.stores.parcels.applyVerdicts([suspicion], now: dawn)
+            try await world.receive(1, at: dawn + .seconds(-3_600))
+            #expect(try await world.find(ids).cleared == 1)
+            #expect(try await world.device("i1").state == .active)
+            #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
+            #expect(try await world.inSandbox() == 0)
+        }
+    }
+
+    @Test("lets processes that find some at once move no more together than one alone")
+    func atOnce() async throws {
+        try await withStores { world in
+            let ids = try await world.register(1...40)
+            try await world.receive(1, at: dawn + .seconds(-3_600))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for id in ids { group.addTask { _ = try await world.find([id]) } }
+                try await group.waitForAll()
+            }
+            #expect(try await world.inSandbox() == 10)
+        }
+    }
+}

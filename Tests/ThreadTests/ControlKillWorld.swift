@@ -1,0 +1,113 @@
+import Foundation
+import Postgres
+import PushModel
+import TestSupport
+import Testing
+
+/// A message of which something is said while most of it still waits, and gateways that die as they carry it out.
+struct ControlKillWorld {
+    let world: World
+    private(set) var client: Client
+
+    /// So slow that most of the message is there when something is said of it.
+    private static let perSecond = 4
+    /// What may have no settled answer when a gateway dies: what leaves in the time of one lease (`World`).
+    static let unsettledMax = 3 * perSecond
+    private static let body = """
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
+         "badge": "increment", "options": {"rate_per_second": \(perSecond)}}
+        """
+
+    enum Control: String {
+        case pause, resume, cancel
+        case fullSpeed
+    }
+
+    init(world: World) {
+        self.world = world
+        client = Client(body: Self.body, key: "the-only-message-of-this-test")
+    }
+
+    /// Sends it; returns once somebody has got it.
+    mutating func begin(through gateway: Gateway) async throws {
+        try await world.fill(through: gateway)
+        try await client.sendUntilAnswered(through: gateway)
+        let message = try message
+        try await eventually("the first push to be settled") {
+            try await gateway.account(message)?.outcomes["accepted"] ?? 0 > 0
+        }
+    }
+
+    /// It is in the message's row before anything of it is carried out: also where the gateway did not live to answer.
+    func write(_ control: Control, to gateway: Gateway) async throws {
+        let path = "/v1/apps/\(World.app)/messages/\(try message)"
+        let reply: HTTPReply?
+        switch control {
+        case .pause, .resume, .cancel: reply = try? await gateway.caller.call("POST", "\(path)/\(control.rawValue)")
+        case .fullSpeed: reply = try? await gateway.caller.call("PATCH", path, #"{"rate_per_second": null}"#)
+        }
+        if let reply, reply.status != 200 {
+            throw UnexpectedStatus(description: "\(control) was answered \(reply.status): \(reply.text)")
+        }
+    }
+
+    func diesOfIt(_ gateway: Gateway) async throws {
+        #expect(try await gateway.child.end() == .killed(signal: SIGKILL), "the kill came to pass")
+    }
+
+    /// Nothing of it can be leased, and nobody has any of it.
+    func held() async throws {
+        try await eventually("all of it to be held") {
+            try await rows("SELECT count(*) FROM parcels WHERE state <> 3") == 0
+        }
+    }
+
+    /// To its end, all of it sent.
+    func finished(through gateway: Gateway) async throws -> Evidence {
+        let account = try await client.finished(through: gateway)
+        try await forgotten()
+        try await gateway.stopGently()
+        var evidence = try await world.evidence(answered: client.answered, account: account, repeatsAllowed: 1)
+        evidence.repeatsAllowedInAll = Self.unsettledMax
+        return evidence
+    }
+
+    /// To its end, cancelled; who did not get it, and why, by installation.
+    func cancelled(through gateway: Gateway) async throws -> (Evidence, failures: [String: String]) {
+        let message = try message
+        var last: Account?
+        try await eventually("the cancelled message to be counted") {
+            last = try await gateway.account(message)
+            return last?.pending == 0 && last?.audience != nil
+        }
+        let account = try #require(last)
+        try await forgotten()
+        let path = "/v1/apps/\(World.app)/messages/\(message)/failures?limit=1000"
+        let page = try await gateway.caller.expect(200, "GET", path).decoded(FailurePage.self)
+        try await gateway.stopGently()
+        let evidence = try await world.evidence(answered: client.answered, account: account, repeatsAllowed: 0)
+        return (evidence, Dictionary(page.items.map { ($0.installation, $0.state) }) { first, _ in first })
+    }
+
+    private var message: String { get throws { try #require(client.answered.last, "no 202 ever came") } }
+
+    /// Nothing is left that anybody would ever look at again.
+    private func forgotten() async throws {
+        try await eventually("what was said of it to be forgotten") {
+            try await rows("SELECT (SELECT count(*) FROM stops) + (SELECT count(*) FROM message_rates)") == 0
+        }
+    }
+
+    private func rows(_ sql: String) async throws -> Int64 {
+        try await world.pool.read(Query(Statement(unprepared: sql))).int64(0, 0)
+    }
+
+    private struct FailurePage: Decodable {
+        struct Failure: Decodable {
+            let installation: String
+            let state: String
+        }
+
+        let items: [Failure]
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import PushModel
+import TestSupport
+import Testing
+
+/// One message through a gateway that dies on the way, again and again, until one lives to the end.
+struct KillWorld {
+    let world: World
+    let kills: [Fault]
+    /// Asked for once, when the first gateway is ready for it.
+    var body: @Sendable () -> String = { Self.atOnce }
+
+    /// Sent with every try, so that tries are one request.
+    private static let key = "the-only-message-of-this-test"
+    private static let atOnce = """
+        {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
+         "badge": "increment", "options": {"ttl_seconds": 3600}}
+        """
+
+    struct Outcome {
+        let evidence: Evidence
+        /// Which of the kills came to pass; the work may have been done before a later one's place.
+        let fired: [Fault]
+    }
+
+    func run() async throws -> Outcome {
+        var known: Client?
+        var fired: [Fault] = []
+        for (life, kill) in kills.enumerated() {
+            guard let gateway = try await world.gatewayOrItsEnd(kill) else {
+                fired.append(kill)
+                continue
+            }
+            if life == 0 { try await world.fill(through: gateway) }
+            var client = known ?? Client(body: body(), key: Self.key)
+            try await client.send(through: gateway)
+            known = client
+            if try await endsByItsFault(gateway, client, isFirst: life == 0) { fired.append(kill) }
+        }
+        var client = try #require(known, "the first gateway was ready")
+        let gateway = try await world.gateway()
+        try await client.sendUntilAnswered(through: gateway)
+        let account = try await client.finished(through: gateway)
+        try await gateway.stopGently()
+        let repeats = fired.indices.count { Self.mayRepeat(after: fired[$0].step, fired[..<$0]) }
+        let evidence = try await world.evidence(
+            answered: client.answered, account: account, repeatsAllowed: repeats)
+        return Outcome(evidence: evidence, fired: fired)
+    }
+
+    /// Pushes may be repeated where their answers could have come, and were not settled. With one parcel, nothing is
+    /// out before it is submitted, nor after its settle. But a message that an earlier life committed is on its way
+    /// from the start of the next one, and the repeated request may meet its end at any moment of that.
+    private static func mayRepeat(after step: Step, _ earlier: ArraySlice<Fault>) -> Bool {
+        if step.rawValue <= Step.messageAnswered.rawValue {
+            return earlier.contains { $0.step.rawValue >= Step.messageCommitted.rawValue }
+        }
+        return step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
+    }
+
+    /// Waits until the gateway has died by its own hand; false where the message came to its end before. The first one
+    /// is to die, though it be behind the commit that tells of that end.
+    private func endsByItsFault(_ gateway: Gateway, _ client: Client, isFirst: Bool) async throws -> Bool {
+        try await eventually("the fault, or the end of the message") {
+            guard gateway.child.isAlive else { return true }
+            guard !isFirst, let id = client.answered.last else { return false }
+            return try await gateway.account(id)?.state == "finished"
+        }
+        guard gateway.child.isAlive else { return gateway.child.terminalStatus == .killed(signal: SIGKILL) }
+        gateway.child.kill(SIGKILL)
+        _ = try await gateway.child.end()
+        return false
+    }
+}
+
+/// A mobile backend: repeats its request with the same key until it has an answer.
+struct Client {
+    let body: String
+    let key: String
+    private(set) var answered: [String] = []
+
+    init(body: String, key: String) {
+        self.body = body
+        self.key = key
+    }
+
+    /// Once through this gateway. No answer is no error, since the gateway may die meanwhile; nor is "try again".
+    mutating func send(through gateway: Gateway) async throws {
+        let path = "/v1/apps/\(World.app)/messages"
+        guard let reply = try? await gateway.caller.call("POST", path, body, idempotencyKey: key), reply.status < 500
+        else { return }
+        guard reply.status == 202 else {
+            throw UnexpectedStatus(description: "the message was answered \(reply.status): \(reply.text)")
+        }
+        answered.append(try reply.decoded(Accepted.self).id)
+    }
+
+    /// As often as it takes, as a backend does.
+    mutating func sendUntilAnswered(through gateway: Gateway) async throws {
+        let before = answered.count
+        let end = ContinuousClock.now + .seconds(120)
+        while answered.count == before {
+            guard gateway.child.isAlive, ContinuousClock.now < end else {
+                throw TookTooLong(description: "no 202 ever came")
+            }
+            try await send(through: gateway)
+        }
+    }
+
+    func finished(through gateway: Gateway) async throws -> Account {
+        let id = try #require(answered.last, "no 202 ever came")
+        var last: Account?
+        try await eventually("the message to finish", within: .seconds(120)) {
+            last = try await gateway.account(id) ?? last
+            if !gateway.child.isAlive {
+                throw TookTooLong(description: "the gateway ended: \(String(describing: gateway.child.terminalStatus))")
+            }
+            return last?.state == "finished"
+        }
+        return try #require(last)
+    }
+
+    private struct Accepted: Decodable { let id: String }
+}
