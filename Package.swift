@@ -1,21 +1,53 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every room: warnings are errors, unsafe code only where the tidy test allows it.
-let strictSettings: [SwiftSetting] = [
+// The structure of the project, and nowhere else: Tests/TidyTests reads this file as text.
+
+/// From the bottom up. A target may depend on targets of its own layer and of lower ones.
+enum Layer {
+    case base, system, values, rules, providers, simulator, adapters, services, http, application, executables, tests
+}
+
+/// Their targets are pure, as is a target marked `isPure`: no clock, socket, Foundation or randomness, and dependencies
+/// that are pure as well.
+let pureLayers: [Layer] = [.values, .rules, .providers]
+
+/// Warnings are errors. Unsafe code is for the system layer.
+let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
 ]
 
-func room(_ name: String, _ floor: [Target.Dependency] = [], path: String? = nil) -> Target {
-    .target(name: name, dependencies: floor, path: path, swiftSettings: strictSettings)
+func cLibrary(_ name: String, _ layer: Layer, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+func cTarget(_ name: String, _ layer: Layer, path: String? = nil) -> Target {
+    .target(name: name, path: path)
+}
+
+func target(
+    _ name: String, _ layer: Layer, _ dependencies: [Target.Dependency] = [], isPure: Bool = false,
+    path: String? = nil, exclude: [String] = [], resources: [Resource] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: path, exclude: exclude, resources: resources,
+        swiftSettings: settings)
+}
+
+func executable(
+    _ name: String, _ layer: Layer, _ dependencies: [Target.Dependency], path: String? = nil
+) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
 }
 
 /// Tests are the larger half of the code, and optimizing them would be the larger part of the build. What they test is
 /// optimized as in the product: it is compiled once for both.
-func suite(_ name: String, _ rooms: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: rooms, swiftSettings: strictSettings + [.unsafeFlags(["-Onone"])])
+let testSettings = settings + [.unsafeFlags(["-Onone"])]
+
+func testTarget(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: path, swiftSettings: testSettings)
 }
 
 let package = Package(
@@ -35,218 +67,227 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Basement 2: the C libraries, and what Swift can't see of them.
-        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .target(name: "CShims"),
+        // Base: what every layer may name, and the C libraries with what Swift cannot see of them.
+        cLibrary("CNGHTTP2", .base, pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+        cLibrary("COpenSSL", .base, pkgConfig: "openssl", apt: "libssl-dev"),
+        cLibrary("CPostgres", .base, pkgConfig: "libpq", apt: "libpq-dev"),
+        cTarget("CShims", .base),
+        target("Basis", .base, isPure: true),
 
-        // Basement 1: Swift over C.
-        room("Reactor", ["CShims", "PushModel"]),
-        room("TLS", ["COpenSSL", "CShims", "Signing", "PushModel"]),
-        room("HTTP2", ["CNGHTTP2", "PushModel"]),
-        room("Signing", ["COpenSSL", "CShims", "PushModel"]),
-        room("Postgres", ["CPostgres", "CShims", "Reactor", "PushModel"]),
+        // System: Swift over C, and our own PostgreSQL server.
+        target("Reactor", .system, ["CShims", "Basis"]),
+        target("Signing", .system, ["COpenSSL"]),
+        target("TLS", .system, ["COpenSSL", "Basis", "Signing"]),
+        target("HTTP2", .system, ["CNGHTTP2", "Basis"]),
+        target("Postgres", .system, ["CPostgres", "Basis", "Reactor"]),
+        target("PrivatePostgres", .system, ["CShims", "Basis", "Reactor", "Postgres"]),
 
-        // Floor 0: vocabulary as values.
-        room("PushModel"),
-        room("JSON", ["PushModel"]),
-        room("Encodings", ["PushModel"]),
-        room("Calendar", ["PushModel"]),
+        // Values: the vocabulary, and how it is written.
+        target("Model", .values, ["Basis"]),
+        target("JSON", .values, ["Model"]),
+        target("Encodings", .values, ["Basis", "Model"]),
+        target("Calendar", .values, ["Basis"]),
 
-        // Floor 1: the rules.
-        room("DeliveryRules", ["PushModel"]),
-        room("FilterExpressions", ["PushModel", "JSON", "Calendar"]),
+        // Rules: every decision, as a value that takes an event and returns actions.
+        target("RegistryRules", .rules, ["Basis", "Model", "QueueRules"]),
+        target("LaneRules", .rules, ["Basis", "Model"]),
+        target("QueueRules", .rules, ["Basis", "Model", "LaneRules"]),
+        target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
+        target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
 
-        // Floor 2: one folder per provider.
-        room("APNs", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/APNs"),
-        room("FCM", ["PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules"], path: "Sources/Providers/FCM"),
+        // Providers: a folder each.
+        target("ProviderInterface", .providers, ["Basis"], path: "Sources/Providers/ProviderInterface"),
+        target("APNs", .providers, ["Basis", "Model", "JSON", "Encodings", "Content"], path: "Sources/Providers/APNs"),
+        target(
+            "FCM", .providers, ["Basis", "Model", "JSON", "Encodings", "Calendar", "Content"],
+            path: "Sources/Providers/FCM"),
 
-        // Floor 3: bytes out and answers in; the registry and the queue as named SQL.
-        room("Transport", ["PushModel", "DeliveryRules", "Reactor", "TLS", "HTTP2"]),
-        .target(
-            name: "Migrations", path: "migrations", exclude: ["README.md"],
+        // Beside the layers: providers over real TLS and HTTP/2, without any code of the gateway.
+        target(
+            "Simulator", .simulator,
+            ["Basis", "Reactor", "Signing", "TLS", "HTTP2", "Model", "JSON", "Encodings", "Calendar", "APNs"]),
+
+        // Adapters: bytes out and answers in; the registry and the queue as named SQL.
+        target("Lanes", .adapters, ["Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules", "ProviderInterface"]),
+        target(
+            "Store", .adapters,
+            [
+                "Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules",
+                "QueueRules", "Content", "Expressions", "Migrations",
+            ]),
+        target(
+            "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
             resources: [
-                .embedInCode("0001_registry.sql"),
-                .embedInCode("0002_messages.sql"),
-                .embedInCode("0003_parcels.sql"),
-                .embedInCode("0004_feedback.sql"),
-                .embedInCode("0005_credentials_and_keys.sql"),
+                .embedInCode("0001_registry.sql"), .embedInCode("0002_messages.sql"), .embedInCode("0003_parcels.sql"),
+                .embedInCode("0004_feedback.sql"), .embedInCode("0005_credentials_and_keys.sql"),
                 .embedInCode("0006_clocks_and_caps.sql"),
-            ],
-            swiftSettings: strictSettings),
-        room(
-            "Store",
-            [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "FilterExpressions", "Postgres", "Reactor",
-                "Migrations",
             ]),
 
-        // Floor 4: the running service.
-        room(
-            "Delivery",
+        // Services: what the running gateway does.
+        target("GroupCommit", .services, ["Model"]),
+        target(
+            "Credentials", .services,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "FilterExpressions", "APNs", "FCM", "Reactor",
-                "HTTP2", "Transport", "Store",
-                .product(name: "Logging", package: "swift-log"),
+                "Basis", "Reactor", "Signing", "TLS", "Model", "JSON", "Encodings", "Content", "APNs", "FCM", "Lanes",
+                "Store", .product(name: "Logging", package: "swift-log"),
             ]),
-        room("Registry", ["PushModel", "Store"]),
-        room(
-            "CredentialKeeping",
+        target("Registry", .services, ["Model", "Store", "GroupCommit"]),
+        target(
+            "Delivery", .services,
             [
-                "PushModel", "JSON", "Encodings", "DeliveryRules", "APNs", "FCM", "Reactor", "Signing", "TLS", "Store",
-                "Transport",
+                "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules", "QueueRules",
+                "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store", "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // Floor 5: HTTP in.
-        .target(
-            name: "GatewayAPI",
-            dependencies: [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "FilterExpressions", "APNs", "FCM",
-                "Signing", "Store", "Delivery", "Registry", "CredentialKeeping",
+        // HTTP: the API.
+        // The contract is a link to docs/: what is served is what is written there.
+        target(
+            "API", .http,
+            [
+                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions", "APNs", "FCM",
+                "Store", "Credentials", "Registry", "Delivery",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ],
-            // A link to docs/: what is served is what is written there.
-            resources: [.embedInCode("openapi.yaml")], swiftSettings: strictSettings),
+            ], resources: [.embedInCode("openapi.yaml")]),
 
-        // Annexe: the stand-ins of the providers.
-        room(
-            "Simulator", ["PushModel", "JSON", "Encodings", "Calendar", "Reactor", "TLS", "HTTP2", "Signing", "APNs"]),
-        // And worlds without a clock or a socket in which the rules are tried: what tests look at, and one command.
-        room("DrySimulation", ["PushModel", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM"]),
-
-        // Roof: the commands that ask a gateway; the wiring, and the executable around it.
-        room(
-            "Commands",
+        // Application: the commands that ask a gateway; settings, wiring and the commands that serve.
+        target(
+            "CommandLine", .application,
             [
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "FilterExpressions", "APNs", "FCM",
-                "Reactor", "HTTP2", "TLS", "Postgres", "Transport", "Delivery", "GatewayAPI",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "Content", "APNs", "FCM", "Delivery",
+                "API", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
-        room(
-            "Gateway",
+        target(
+            "Server", .application,
             [
-                "Commands",
-                "PushModel", "JSON", "Encodings", "Calendar", "DeliveryRules", "APNs", "FCM", "Reactor", "TLS",
-                "Signing",
-                "Postgres",
-                "Transport", "Store", "Delivery", "Registry", "CredentialKeeping", "GatewayAPI", "Simulator",
-                "DrySimulation",
+                "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
+                "Calendar", "RegistryRules", "QueueRules", "APNs", "FCM", "Simulator", "Lanes", "Store", "GroupCommit",
+                "Credentials", "Registry", "Delivery", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
-        .executableTarget(name: "carillon", dependencies: ["Gateway"], swiftSettings: strictSettings),
 
-        // Tests. The gateway under faults is the gateway with a hand on its plug; it is not shipped.
-        .executableTarget(
-            name: "carillon-under-faults", dependencies: ["Commands", "Gateway", "PushModel"],
-            path: "Tests/FaultyGateway",
-            swiftSettings: strictSettings),
+        // Executables. The benchmarks are built from source and not installed.
+        executable("carillon", .executables, ["Server"]),
+        executable(
+            "carillon-bench", .executables,
+            [
+                "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "Calendar", "ProviderInterface", "Lanes",
+                "CommandLine", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+            ], path: "Sources/Bench"),
+
+        // What tests and their readers run. None of it is shipped.
+        cTarget("CAllocationCounter", .tests, path: "Tests/AllocationCounter"),
+        cTarget("CInstructionCounter", .tests, path: "Tests/InstructionCounter"),
         // What several suites share. It is optimized: generators of random input run in tight loops.
-        room(
-            "TestSupport", ["FilterExpressions", "Postgres", "PushModel", "Reactor", "TLS"], path: "Tests/Support"),
-        suite("TidyTests", []),
-        suite("PushModelTests", ["PushModel"]),
-        suite("JSONTests", ["JSON", "PushModel", "TestSupport"]),
-        suite("EncodingsTests", ["Encodings", "PushModel", "TestSupport"]),
-        suite("CalendarTests", ["Calendar", "PushModel"]),
-        suite("DeliveryRulesTests", ["DeliveryRules", "PushModel"]),
-        suite("FilterExpressionsTests", ["Calendar", "FilterExpressions", "PushModel", "TestSupport"]),
-        suite("APNsTests", ["APNs", "Encodings", "JSON", "PushModel", "TestSupport"]),
-        suite("FCMTests", ["Encodings", "FCM", "JSON", "PushModel", "TestSupport"]),
-        suite("ReactorTests", ["PushModel", "Reactor"]),
-        suite("TLSTests", ["PushModel", "Signing", "TLS"]),
-        suite("SigningTests", ["Signing"]),
-        suite("HTTP2Tests", ["HTTP2"]),
-        suite("PostgresTests", ["Postgres", "PushModel", "Reactor", "TestSupport"]),
-        // Counts what tests allocate. Of no product: it stands in for malloc where it is linked.
-        .target(name: "CAllocationCounter", path: "Tests/AllocationCounter"),
-        // And what instructions a thread of theirs takes.
-        .target(name: "CInstructionCounter", path: "Tests/InstructionCounter"),
-        suite(
-            "TransportTests",
+        target(
+            "TestSupport", .tests, ["Basis", "Reactor", "TLS", "Postgres", "PrivatePostgres", "Model", "Expressions"],
+            path: "Tests/Support"),
+        target(
+            "Worlds", .tests,
             [
-                "CAllocationCounter", "CInstructionCounter", "DeliveryRules", "HTTP2", "PushModel", "Reactor", "TLS",
-                "Transport",
-            ]),
-        suite(
-            "StoreTests",
+                "Basis", "Model", "Encodings", "Calendar", "RegistryRules", "LaneRules", "QueueRules", "Content",
+                "APNs", "FCM",
+            ], path: "Tests/Worlds"),
+        executable(
+            "carillon-worlds", .tests,
+            ["CommandLine", "Worlds", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Tests/WorldsProgram"),
+        executable("carillon-under-faults", .tests, ["Model", "CommandLine", "Server"], path: "Tests/FaultyGateway"),
+
+        testTarget(
+            "APITests",
             [
-                "Calendar", "DeliveryRules", "Encodings", "FilterExpressions", "Postgres", "PushModel", "Reactor",
-                "Store", "TestSupport",
-            ]),
-        suite(
-            "SimulationTests",
-            [
-                "APNs", "DeliveryRules", "DrySimulation", "Encodings", "FCM", "Postgres", "PushModel", "Reactor",
-                "Store", "TestSupport",
-            ]),
-        suite(
-            "DeliveryTests",
-            [
-                "APNs", "CAllocationCounter", "CInstructionCounter", "Delivery", "DeliveryRules", "Encodings", "FCM",
-                "FilterExpressions", "HTTP2", "JSON", "PushModel", "Reactor", "Store", "TLS", "TestSupport",
-                "Transport",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        suite(
-            "CredentialKeepingTests",
-            [
-                "APNs", "CredentialKeeping", "FCM", "PushModel", "Reactor", "Signing", "TLS", "Transport",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        suite(
-            "SimulatorTests",
-            ["Encodings", "HTTP2", "JSON", "PushModel", "Reactor", "Signing", "Simulator", "TestSupport", "TLS"]),
-        suite(
-            "GatewayAPITests",
-            [
-                "APNs", "Calendar", "CredentialKeeping", "Delivery", "DeliveryRules", "Encodings", "GatewayAPI", "JSON",
-                "Postgres", "PushModel", "Reactor", "Registry", "Signing", "Store", "TLS", "TestSupport",
+                "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
+                "QueueRules", "APNs", "Store", "Credentials", "Registry", "Delivery", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
-        suite("CommandsTests", ["Commands", "JSON"]),
-        suite(
-            "GatewayTests",
+        testTarget("APNsTests", ["Basis", "Model", "JSON", "Encodings", "APNs", "TestSupport"]),
+        testTarget("BasisTests", ["Basis"]),
+        testTarget("BenchTests", ["carillon-bench"]),
+        testTarget("CalendarTests", ["Basis", "Calendar"]),
+        testTarget("CommandLineTests", ["JSON", "CommandLine"]),
+        testTarget("ContentTests", ["Basis", "Model", "JSON", "Content", "Expressions", "TestSupport"]),
+        testTarget(
+            "CredentialsTests",
             [
-                "Commands", "CredentialKeeping", "FCM", "Gateway", "JSON", "Postgres", "PushModel", "Reactor",
-                "Simulator", "TLS",
-                "Transport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Basis", "Reactor", "Signing", "TLS", "Model", "APNs", "FCM", "Credentials",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
-        suite("ThreadTests", ["PushModel", "Encodings", "Postgres", "Reactor", "Signing", "TestSupport", "TLS"]),
-        suite(
+        testTarget(
+            "DeliveryTests",
+            [
+                "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
+                "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
+                "Credentials", "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]),
+        testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
+        testTarget("ExpressionsTests", ["Basis", "Model", "Calendar", "Expressions", "TestSupport"]),
+        testTarget("FCMTests", ["Basis", "Model", "JSON", "Encodings", "FCM", "TestSupport"]),
+        testTarget("HTTP2Tests", ["HTTP2"]),
+        testTarget("JSONTests", ["JSON", "TestSupport"]),
+        testTarget(
             "JourneyTests",
             [
-                "APNs", "Encodings", "FCM", "JSON", "Postgres", "PushModel", "Reactor", "Signing", "Simulator", "TLS",
-                "TestSupport",
+                "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
+                "APNs", "FCM", "Simulator", "TestSupport",
             ]),
+        testTarget("LaneRulesTests", ["Basis", "Model", "LaneRules"]),
+        testTarget(
+            "LanesTests",
+            [
+                "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules",
+                "ProviderInterface", "Lanes",
+            ]),
+        testTarget("ModelTests", ["Basis", "Model"]),
+        testTarget("PostgresTests", ["Basis", "Reactor", "Postgres", "PrivatePostgres", "TestSupport"]),
+        testTarget("QueueRulesTests", ["Basis", "Model", "LaneRules", "QueueRules"]),
+        testTarget("ReactorTests", ["Basis", "Reactor"]),
+        testTarget("RegistryRulesTests", ["Basis", "Model", "RegistryRules", "QueueRules"]),
+        testTarget(
+            "ServerTests",
+            [
+                "Basis", "Reactor", "TLS", "Model", "JSON", "Simulator", "CommandLine", "Server",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]),
+        testTarget("SigningTests", ["Signing"]),
+        testTarget(
+            "SimulationTests",
+            [
+                "Basis", "Postgres", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Store",
+                "Worlds", "TestSupport",
+            ]),
+        testTarget(
+            "SimulatorTests",
+            ["Basis", "Reactor", "Signing", "TLS", "HTTP2", "Model", "JSON", "Encodings", "Simulator", "TestSupport"]),
+        testTarget(
+            "StoreTests",
+            [
+                "Basis", "Reactor", "Postgres", "Model", "Encodings", "Calendar", "RegistryRules", "LaneRules",
+                "QueueRules", "Content", "Expressions", "Store", "GroupCommit", "Registry", "TestSupport",
+            ]),
+        testTarget("TLSTests", ["Basis", "Signing", "TLS"]),
+        testTarget(
+            "ThreadTests", ["Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "Encodings", "TestSupport"]),
+        testTarget("TidyTests", []),
     ]
 )

@@ -3,7 +3,7 @@
 -- registrations is wide and changes seldom. registration_pulse is narrow and changes at every app start and every
 -- badge, so that these updates stay HOT and cheap.
 --
--- Numbers in smallint columns are the raw values of the enums in Sources/PushModel.
+-- Numbers in smallint columns are the raw values of the enums in Sources/Model.
 --
 -- The server's own autovacuum settings wait until a fifth of a table is dead: two million rows of a registry of ten
 -- million. So each table that grows or turns over has settings for its use. docs/operations.md tells operators of them,

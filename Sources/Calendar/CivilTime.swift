@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// A date and a time of day in UTC.
 struct CivilTime: Equatable {

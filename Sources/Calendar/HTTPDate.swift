@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// Instants as HTTP headers write them. Source: RFC 9110, section 5.6.7.
 package enum HTTPDate {

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// Instants as our API writes them: "2026-12-01T12:00:03.120Z". Source: RFC 3339.
 package enum RFC3339 {

@@ -1,5 +1,5 @@
 import Logging
-import PushModel
+import Model
 import Reactor
 import Store
 

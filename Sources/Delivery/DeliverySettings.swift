@@ -1,5 +1,5 @@
-import DeliveryRules
-import PushModel
+import QueueRules
+import RegistryRules
 import Store
 
 /// What the running delivery is bounded by. The defaults are the product's; the roof reads them from the settings.

@@ -1,4 +1,5 @@
-import PushModel
+import Basis
+import Model
 
 /// The name of one push on the wire: the same for the same message and registration, on every attempt, for ever.
 ///

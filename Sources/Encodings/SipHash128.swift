@@ -1,5 +1,3 @@
-import PushModel
-
 /// SipHash-2-4 with 128 bits of result: fast on short input, and even over its whole range.
 ///
 /// Words and bytes are little-endian, as its authors define it.

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// A UUID as people and headers write it: 36 characters, lower case, 8-4-4-4-12.
 package enum UUIDText {

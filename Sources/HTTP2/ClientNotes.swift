@@ -1,3 +1,4 @@
+import Basis
 import CNGHTTP2
 import Glibc
 

@@ -1,3 +1,5 @@
+import Basis
+
 /// What a client session has to tell. Byte ranges are valid until the events are used up (`nextEvent()` gave nil).
 package enum HTTP2ClientEvent: Sendable {
     /// A request has ended. Each submitted request ends exactly once, this way.

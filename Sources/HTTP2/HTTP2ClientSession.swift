@@ -1,3 +1,4 @@
+import Basis
 import CNGHTTP2
 
 /// The client's side of one HTTP/2 connection: bytes in, events out. No socket, no TLS, no clock.

@@ -1,3 +1,5 @@
+import Basis
+
 /// What a server session has to tell. Byte ranges are valid until the events are used up (`nextEvent()` gave nil).
 package enum HTTP2ServerEvent: Sendable {
     /// A whole request is here, to be answered with `submitResponse`.

@@ -1,3 +1,5 @@
+import Basis
+
 /// The header fields of one request or response: flat bytes, and where in them each field lies.
 ///
 /// Made to be reused: what all requests of a batch share is appended once and closed with `markTemplate()`; for each

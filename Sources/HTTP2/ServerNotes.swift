@@ -1,3 +1,4 @@
+import Basis
 import CNGHTTP2
 
 /// One open stream of a server.

@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 /// One JSON value, as it was written: members in their order, numbers exactly.
 ///

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// One non-null cell in PostgreSQL's binary form, borrowed from whoever owns the bytes. Readers return nil where
 /// the bytes can't be what was asked for.

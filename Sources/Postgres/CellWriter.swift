@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// Writes values as PostgreSQL's binary protocol has them: a length of four bytes, then the bytes; -1 for null.
 ///

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// Some rows of COPY ... TO STDOUT (FORMAT binary). Types don't travel with COPY: a reader checks that the bytes can
 /// be what it reads, and throws `unexpectedShape` where they can't.

@@ -1,5 +1,3 @@
-import PushModel
-
 /// Rows for COPY ... FROM STDIN (FORMAT binary), in one flat buffer.
 package struct CopyRows: Sendable {
     private let columns: Int16

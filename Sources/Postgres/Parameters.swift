@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// The values of $1, $2, ... in the order of the calls: one flat buffer, and the types that go with it.
 ///

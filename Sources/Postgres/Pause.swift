@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Reactor
 
 /// A wait on the loop's clock.

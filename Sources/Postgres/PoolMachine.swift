@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 package struct PoolSettings: Sendable {
     /// A session costs the server a process and some megabytes.

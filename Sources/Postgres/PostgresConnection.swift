@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Reactor
 
 /// One session with the server. Holds one conversation at a time, and is closed for good when anything about it is

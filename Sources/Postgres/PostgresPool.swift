@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Reactor
 
 /// A bounded number of sessions with one server, lent to one conversation each.

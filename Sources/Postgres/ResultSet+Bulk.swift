@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 // Bytes to where they are needed, whole columns, and arrays.
 extension ResultSet {

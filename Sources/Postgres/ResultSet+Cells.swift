@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 // One reader per type, each with a twin for columns that may be null.
 extension ResultSet {

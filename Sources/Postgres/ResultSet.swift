@@ -1,5 +1,4 @@
 import CPostgres
-import PushModel
 
 /// What one statement answered, in binary. Readers throw `unexpectedShape` on another type, a null, an index
 /// outside, or malformed bytes: nothing that a database holds can trap.

@@ -1,5 +1,5 @@
+import Basis
 import Glibc
-import PushModel
 
 /// The two clocks. Nobody on floors 0 to 2 reads them: instants are handed in.
 package enum Clocks {

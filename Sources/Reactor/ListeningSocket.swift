@@ -1,6 +1,6 @@
+import Basis
 import CShims
 import Glibc
-import PushModel
 
 /// Owner of one listening socket. Watch it with an `Acceptor`.
 package final class ListeningSocket {

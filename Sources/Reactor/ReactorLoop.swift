@@ -1,5 +1,5 @@
+import Basis
 import Glibc
-import PushModel
 import Synchronization
 
 /// What to be told about a descriptor.

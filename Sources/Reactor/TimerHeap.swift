@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// Names one scheduled timer. A fired or cancelled timer's name never matches a later timer.
 package struct TimerID: Hashable, Sendable {

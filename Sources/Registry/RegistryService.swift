@@ -1,4 +1,4 @@
-import PushModel
+import Model
 import Store
 
 /// The registry as the API sees it: apps, devices, badges, feedback.

@@ -1,6 +1,6 @@
 import Encodings
 import JSON
-import PushModel
+import Model
 
 /// What a stand-in tells about itself, and is told, on its own port. docs/simulator.md is its contract.
 enum Inspection {

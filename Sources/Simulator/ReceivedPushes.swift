@@ -1,4 +1,5 @@
-import PushModel
+import Basis
+import Model
 
 /// One push as it arrived, and what was answered.
 package struct ReceivedPush: Equatable, Sendable {

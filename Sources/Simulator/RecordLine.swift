@@ -1,7 +1,6 @@
 import Calendar
 import Encodings
 import JSON
-import PushModel
 
 extension ReceivedPush {
     /// As the inspection and the record show it: the payload as JSON where it is JSON, else in base64.

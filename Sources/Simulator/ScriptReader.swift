@@ -1,6 +1,5 @@
 import HTTP2
 import JSON
-import PushModel
 
 /// A script as `POST /simulator/script` brings it.
 ///

@@ -1,5 +1,5 @@
+import Basis
 import HTTP2
-import PushModel
 import Reactor
 
 /// How long a client may keep a connection without using it. One timer serves both deadlines, one after the other.

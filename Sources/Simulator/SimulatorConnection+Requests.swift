@@ -1,5 +1,3 @@
-import HTTP2
-import PushModel
 import Reactor
 
 /// Who answers which request: the stand-in itself, or the provider that it stands for.

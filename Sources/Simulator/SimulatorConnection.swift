@@ -1,5 +1,5 @@
+import Basis
 import HTTP2
-import PushModel
 import Reactor
 import TLS
 

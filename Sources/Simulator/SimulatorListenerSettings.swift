@@ -1,5 +1,6 @@
+import Basis
 import HTTP2
-import PushModel
+import Model
 import TLS
 
 /// How a stand-in takes its clients, whichever provider it stands for.

@@ -1,6 +1,5 @@
 import HTTP2
 import JSON
-import PushModel
 
 /// How a stand-in misbehaves, and when. Replaced as a whole, at any moment, also for connections that are open.
 package struct SimulatorScript: Sendable {

@@ -1,5 +1,6 @@
+import Basis
 import JSON
-import PushModel
+import Model
 import Reactor
 
 /// What all connections of one stand-in share. On the loop's thread only.

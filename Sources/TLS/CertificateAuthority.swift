@@ -1,5 +1,5 @@
+import Basis
 import COpenSSL
-import PushModel
 import Signing
 
 /// Whom a new certificate names.

@@ -1,6 +1,6 @@
+import Basis
 import COpenSSL
 import Glibc
-import PushModel
 import Signing
 
 /// What a certificate says, read once: a value without OpenSSL behind it. Two are equal where their bytes are.

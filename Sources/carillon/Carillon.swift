@@ -1,4 +1,4 @@
-import Gateway
+import Server
 
 @main
 struct Carillon {

@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 import Testing
 
 /// A message written as our API takes it, for tests that want to show what a backend would send.

@@ -1,6 +1,7 @@
 import APNs
+import Basis
 import JSON
-import PushModel
+import Model
 import TestSupport
 import Testing
 

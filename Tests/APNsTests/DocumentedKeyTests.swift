@@ -1,6 +1,7 @@
 import APNs
+import Basis
 import JSON
-import PushModel
+import Model
 import Testing
 
 /// One documented key, and what may and may not be its value.

@@ -1,5 +1,6 @@
 import APNs
-import PushModel
+import Basis
+import Model
 import Testing
 
 /// What we make of one documented reason.

@@ -1,6 +1,7 @@
 import APNs
+import Basis
 import JSON
-import PushModel
+import Model
 import Testing
 
 private let message = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))

@@ -1,7 +1,6 @@
 import APNs
+import Basis
 import Encodings
-import JSON
-import PushModel
 import Testing
 
 private let start = WallInstant(secondsSince1970: 1_796_126_400)

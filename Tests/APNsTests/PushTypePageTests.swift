@@ -1,8 +1,9 @@
 import APNs
+import Basis
 import Encodings
 import Foundation
 import JSON
-import PushModel
+import Model
 import Testing
 
 /// docs/push-types.md: backends copy from it.

@@ -1,7 +1,8 @@
 import APNs
+import Basis
 import Encodings
 import JSON
-import PushModel
+import Model
 import Testing
 
 /// Accepted at 2026-11-22T12:00:00.250Z.

@@ -1,5 +1,6 @@
 import APNs
-import PushModel
+import Basis
+import Model
 import TestSupport
 import Testing
 

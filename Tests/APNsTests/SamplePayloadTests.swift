@@ -1,6 +1,7 @@
 import APNs
+import Basis
 import JSON
-import PushModel
+import Model
 import Testing
 
 /// Two payloads that a push procedure from the days of the binary protocol gives as its examples (a comma that it lacks

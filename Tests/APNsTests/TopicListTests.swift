@@ -1,6 +1,5 @@
 import APNs
 import Encodings
-import PushModel
 import Testing
 
 @Suite("The topic list of a certificate")

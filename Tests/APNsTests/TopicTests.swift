@@ -1,5 +1,5 @@
 import APNs
-import PushModel
+import Model
 import Testing
 
 private let app = "com.example.app"

@@ -1,5 +1,5 @@
+import Basis
 import Calendar
-import PushModel
 import Testing
 
 @Suite("A civil date")

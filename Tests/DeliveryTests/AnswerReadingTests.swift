@@ -1,9 +1,10 @@
+import Basis
 import Delivery
-import DeliveryRules
-import HTTP2
-import PushModel
+import LaneRules
+import Lanes
+import Model
+import ProviderInterface
 import Testing
-import Transport
 
 @Suite("Answers of APNs, read for the engine")
 struct AnswerReadingTests {

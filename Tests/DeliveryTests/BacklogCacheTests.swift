@@ -1,5 +1,6 @@
+import Basis
 import Delivery
-import PushModel
+import Model
 import Reactor
 import Testing
 

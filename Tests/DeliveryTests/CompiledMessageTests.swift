@@ -1,7 +1,8 @@
+import Basis
 import Delivery
 import Encodings
 import JSON
-import PushModel
+import Model
 import Testing
 
 @Suite("A message whose door asked one provider alone")

@@ -1,6 +1,7 @@
+import Basis
 import CInstructionCounter
-import DeliveryRules
-import PushModel
+import Model
+import QueueRules
 import Reactor
 import Testing
 

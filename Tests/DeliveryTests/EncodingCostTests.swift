@@ -1,8 +1,9 @@
+import Basis
 import CAllocationCounter
 import CInstructionCounter
 import Delivery
 import JSON
-import PushModel
+import Model
 import Reactor
 import Testing
 

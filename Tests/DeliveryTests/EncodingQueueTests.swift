@@ -1,5 +1,4 @@
 import Delivery
-import Store
 import Testing
 
 @Suite("Parcels of a line whose pushes are being made")

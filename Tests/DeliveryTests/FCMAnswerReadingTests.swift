@@ -1,9 +1,11 @@
+import Basis
 import Delivery
-import DeliveryRules
-import HTTP2
-import PushModel
+import LaneRules
+import Lanes
+import Model
+import ProviderInterface
+import QueueRules
 import Testing
-import Transport
 
 @Suite("Answers of FCM, read for the engine")
 struct FCMAnswerReadingTests {

@@ -1,7 +1,7 @@
 import Delivery
-import PushModel
+import Lanes
+import Model
 import Testing
-import Transport
 
 @Suite("What a lane tells")
 struct LaneEventTextTests {
@@ -15,7 +15,7 @@ struct LaneEventTextTests {
     @Test("is told in words, with no name of a type or a case", arguments: events)
     func text(_ event: LaneEvent) {
         #expect(event.sentence.contains(" "))
-        for name in ["PushModel", "TransportFault", "detail:", "(", "nil"] {
+        for name in ["Model", "TransportFault", "detail:", "(", "nil"] {
             #expect(!event.sentence.contains(name) && !event.text.contains(name))
         }
     }

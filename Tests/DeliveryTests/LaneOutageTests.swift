@@ -1,12 +1,14 @@
+import Basis
 import Delivery
-import DeliveryRules
+import LaneRules
+import Lanes
 import Logging
-import PushModel
+import Model
+import QueueRules
 import Reactor
 import Store
 import Synchronization
 import Testing
-import Transport
 
 @Suite("A provider that can't be reached")
 struct LaneOutageTests {

@@ -1,12 +1,12 @@
 import Delivery
-import DeliveryRules
+import Lanes
 import Logging
-import PushModel
+import Model
+import QueueRules
 import Reactor
 import Store
 import TLS
 import Testing
-import Transport
 
 /// What the engine may rely on between a provider's answer and what it does next.
 @Suite("The keeper of lanes")

@@ -1,5 +1,5 @@
 import Delivery
-import PushModel
+import Model
 import Store
 import Testing
 

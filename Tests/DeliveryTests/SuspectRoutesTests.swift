@@ -1,5 +1,6 @@
+import Basis
 import Delivery
-import PushModel
+import Model
 import Testing
 
 @Suite("A route whose found tokens stay where they are")

@@ -1,14 +1,15 @@
 import APNs
+import Basis
+import Content
 import Delivery
-import DeliveryRules
 import FCM
-import FilterExpressions
 import JSON
-import PushModel
+import Model
+import ProviderInterface
+import QueueRules
 import Store
 import TestSupport
 import Testing
-import Transport
 
 /// Devices of which each says something else, and their pushes as they leave.
 struct TemplateWorld {
@@ -269,7 +270,7 @@ struct TemplateMessageTests {
         #expect(fault { $0.sound = "{{user" } == "/sound notClosed")
         #expect(
             fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) }
-                == "/apns/a/1 expected(FilterExpressions.TemplateFault.Expectation.default)")
+                == "/apns/a/1 expected(Content.TemplateFault.Expectation.default)")
         #expect(
             fault { $0.notification?.title = "a\(PlaceholderMark.text(0)){{user}}" }
                 == "/notification/title reservedCharacter"

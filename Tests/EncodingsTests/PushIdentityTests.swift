@@ -1,5 +1,6 @@
+import Basis
 import Encodings
-import PushModel
+import Model
 import Testing
 
 @Suite("SipHash-2-4 with 128 bits")

@@ -1,5 +1,4 @@
 import Encodings
-import PushModel
 import Testing
 
 @Suite("Hexadecimal text")

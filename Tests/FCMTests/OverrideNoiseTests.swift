@@ -1,6 +1,6 @@
 import FCM
 import JSON
-import PushModel
+import Model
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import FCM
 import JSON
-import PushModel
+import Model
 import Testing
 
 private func content(_ fcm: String, badge: BadgeChange = .none) throws -> MessageContent {

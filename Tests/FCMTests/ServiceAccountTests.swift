@@ -1,7 +1,7 @@
+import Basis
 import Encodings
 import FCM
 import JSON
-import PushModel
 import TestSupport
 import Testing
 

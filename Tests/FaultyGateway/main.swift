@@ -1,8 +1,8 @@
-import Commands
+import CommandLine
 import Foundation
-import Gateway
 import Glibc
-import PushModel
+import Model
+import Server
 import Synchronization
 
 // The gateway as it ships, but for one thing: it ends, or freezes, itself at a step of its work.

@@ -1,5 +1,4 @@
 import APNs
-import PushModel
 import Simulator
 import Testing
 

@@ -1,5 +1,5 @@
-import Postgres
-import PushModel
+import Basis
+import Model
 import TestSupport
 import Testing
 

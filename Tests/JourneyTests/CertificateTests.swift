@@ -1,6 +1,6 @@
 import Encodings
 import Foundation
-import PushModel
+import Model
 import Reactor
 import Simulator
 import TLS

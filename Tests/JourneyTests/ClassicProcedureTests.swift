@@ -1,6 +1,5 @@
+import Basis
 import Foundation
-import JSON
-import PushModel
 import Simulator
 import TLS
 import TestSupport

@@ -94,7 +94,7 @@ extension Journeys {
                 let gateway = try await world.gateway()
                 let folder = world.folder.appending(path: "bench").path(percentEncoded: false)
                 let outcome = try await world.command(
-                    ["bench", "latency", "--pushes", "10", "--folder", folder, "--json"], gateway)
+                    ["latency", "--pushes", "10", "--folder", folder, "--json"], tool: "carillon-bench", gateway)
                 #expect(outcome.code == 0, "\(outcome.input)")
                 let report = try JSONReader.read(Array(outcome.printed.utf8)).object
                 for provider in ["apns", "fcm"] {

@@ -1,5 +1,4 @@
 import Postgres
-import PushModel
 import Simulator
 import TestSupport
 import Testing

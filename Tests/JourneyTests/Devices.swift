@@ -1,5 +1,5 @@
 import Encodings
-import PushModel
+import Model
 
 /// A registration of a test; its token says what the stand-in makes of it.
 struct Device: Sendable {

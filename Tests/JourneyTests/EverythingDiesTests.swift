@@ -1,6 +1,4 @@
 import Glibc
-import Postgres
-import PushModel
 import Simulator
 import TestSupport
 import Testing

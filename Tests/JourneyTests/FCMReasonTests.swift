@@ -1,5 +1,4 @@
 import FCM
-import PushModel
 import Simulator
 import Testing
 

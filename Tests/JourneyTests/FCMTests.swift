@@ -1,5 +1,3 @@
-import JSON
-import PushModel
 import Testing
 
 extension Journeys {

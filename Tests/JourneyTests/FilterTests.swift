@@ -1,6 +1,5 @@
 import Foundation
 import JSON
-import PushModel
 import Testing
 
 extension Journeys {

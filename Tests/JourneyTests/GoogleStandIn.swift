@@ -1,5 +1,4 @@
 import JSON
-import PushModel
 import Reactor
 import Simulator
 import TLS

@@ -1,5 +1,3 @@
-import Postgres
-import PushModel
 import Simulator
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Reactor
 import Simulator
 import TestSupport

@@ -11,7 +11,8 @@ extension Journeys {
             try await TestFolder.within { folder in
                 let own = folder.appending(path: "bench")
                 let bench = try Program(
-                    ["bench", "latency", "--folder", own.path(percentEncoded: false)], settings: [:], logs: folder)
+                    ["latency", "--folder", own.path(percentEncoded: false)], tool: "carillon-bench", settings: [:],
+                    logs: folder)
                 let children = try await foundEventually("the stand-ins, and a gateway that is ready") {
                     let input = try? String(contentsOf: own.appending(path: "gateway.out"), encoding: .utf8)
                     guard input?.contains("carillon is ready on ") == true else {

@@ -8,6 +8,7 @@ extension Journeys {
         /// A command line without its --json, in the order in which they can be said to one gateway.
         fileprivate struct Line {
             var arguments: [String]
+            var tool = "carillon"
             let code: Int32
             /// Whether it is a list, in the form that all lists have.
             var isList = false
@@ -35,7 +36,8 @@ extension Journeys {
                 forgiven: [String] = []
             ) -> Line {
                 var line = Line()
-                line.arguments = ["bench"] + arguments + ["--folder", folder + "/bench"]
+                line.tool = "carillon-bench"
+                line.arguments = arguments + ["--folder", folder + "/bench"]
                 line.figures = figures
                 line.claims = claims
                 line.forgiven = forgiven
@@ -139,7 +141,7 @@ extension Journeys {
 
         /// Those that go on, whose answer is many lines by its nature (a case of its own), or that print a page.
         private static let others = [
-            "serve", "simulate", "devices import", "simulate-world", "errors",
+            "serve", "simulate", "devices import", "errors",
         ]
 
         @Test("is one JSON document for every command, lists all in the same form")
@@ -178,7 +180,8 @@ extension Journeys {
             var message = ""
             for line in lines {
                 let arguments = line.arguments.map { $0 == "ID" ? message : $0 } + ["--json"]
-                let reported = try await world.command(arguments, gateway, alsoSettings: world.settings)
+                let reported = try await world.command(
+                    arguments, tool: line.tool, gateway, alsoSettings: world.settings)
                 let printed = reported.printed.split(separator: "\n").map { Array($0.utf8) }
                 #expect(printed.count == 1, "carillon \(arguments) printed \(printed.count) lines")
                 let document = try? JSONReader.read(printed.first ?? []).object

@@ -1,6 +1,5 @@
+import Basis
 import Glibc
-import Postgres
-import PushModel
 import Reactor
 import Simulator
 import TestSupport

@@ -1,7 +1,6 @@
+import Basis
 import Foundation
 import Glibc
-import Postgres
-import PushModel
 import Reactor
 import Simulator
 import TestSupport

@@ -1,6 +1,6 @@
+import Basis
 import Foundation
 import Glibc
-import PushModel
 import Reactor
 import Simulator
 import TestSupport

@@ -1,5 +1,5 @@
+import Basis
 import Foundation
-import PushModel
 
 /// Somewhere whose clocks are never changed: what they show is right in every season.
 struct Place: Sendable {

@@ -1,7 +1,7 @@
 import Encodings
 import Foundation
 import JSON
-import PushModel
+import Model
 import Testing
 
 extension Journeys {

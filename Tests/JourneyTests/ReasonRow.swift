@@ -1,4 +1,4 @@
-import PushModel
+import Model
 import Simulator
 
 /// One answer of a provider, and what has to become of its push on the whole way.

@@ -1,6 +1,5 @@
 import Encodings
 import Postgres
-import PushModel
 import Testing
 
 /// How long a settle put some of a message's pushes off, and why.

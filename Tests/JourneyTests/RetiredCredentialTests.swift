@@ -1,4 +1,3 @@
-import Postgres
 import Simulator
 import TestSupport
 import Testing

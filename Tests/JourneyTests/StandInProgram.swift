@@ -2,7 +2,6 @@ import Encodings
 import Foundation
 import Glibc
 import JSON
-import PushModel
 import TestSupport
 import Testing
 

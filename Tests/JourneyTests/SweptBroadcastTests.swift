@@ -1,5 +1,4 @@
-import Postgres
-import PushModel
+import Basis
 import Reactor
 import Simulator
 import TestSupport

@@ -1,6 +1,5 @@
+import Basis
 import Glibc
-import Postgres
-import PushModel
 import Simulator
 import TestSupport
 import Testing

@@ -1,7 +1,8 @@
 import APNs
+import Basis
 import Foundation
 import Postgres
-import PushModel
+import PrivatePostgres
 import Reactor
 import Signing
 import Simulator

@@ -1,5 +1,5 @@
+import Basis
 import Postgres
-import PushModel
 import Testing
 
 private func makeTable(_ pool: PostgresPool) async throws -> String {

@@ -1,5 +1,4 @@
 import Postgres
-import PushModel
 import Reactor
 import TestSupport
 import Testing

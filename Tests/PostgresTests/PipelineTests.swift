@@ -1,5 +1,4 @@
 import Postgres
-import PushModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
+import Basis
 import Postgres
-import PushModel
 import Reactor
 import TestSupport
 import Testing

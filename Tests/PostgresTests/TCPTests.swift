@@ -1,6 +1,5 @@
 import Glibc
 import Postgres
-import PushModel
 import Reactor
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Glibc
 import Postgres
-import PushModel
+import PrivatePostgres
 import Reactor
 import TestSupport
 import Testing

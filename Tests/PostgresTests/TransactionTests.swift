@@ -1,5 +1,4 @@
 import Postgres
-import PushModel
 import Testing
 
 private func table(_ pool: PostgresPool, _ rows: String = "") async throws -> String {

@@ -1,5 +1,5 @@
+import Basis
 import Postgres
-import PushModel
 import Testing
 
 private let smallest = UniversalID(high: 0, low: 0)

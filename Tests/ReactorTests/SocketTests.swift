@@ -1,5 +1,5 @@
+import Basis
 import Glibc
-import PushModel
 import Reactor
 import Testing
 

@@ -1,7 +1,7 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Model
+import QueueRules
 import Store
+import Worlds
 
 // Parcels that are leased or settled together, as one after the other.
 extension ConformanceRun {

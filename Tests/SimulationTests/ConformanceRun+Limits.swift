@@ -1,6 +1,6 @@
-import DrySimulation
-import PushModel
+import Model
 import Store
+import Worlds
 
 // What apps spare their people, changed while messages are under way.
 extension ConformanceRun {

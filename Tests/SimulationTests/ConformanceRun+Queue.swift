@@ -1,7 +1,8 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Store
+import Worlds
 
 // Leases and what becomes of them.
 extension ConformanceRun {

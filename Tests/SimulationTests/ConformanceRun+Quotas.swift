@@ -1,8 +1,7 @@
-import DeliveryRules
-import DrySimulation
+import Basis
 import Encodings
-import PushModel
-import Store
+import LaneRules
+import Model
 
 // Parts of a project's quota, for which several processes ask.
 extension ConformanceRun {

@@ -1,7 +1,7 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
+import Model
 import Store
+import Worlds
 
 // Registrations, badges, messages, plans, and looks at them.
 extension ConformanceRun {

@@ -1,6 +1,7 @@
-import DrySimulation
-import PushModel
+import Basis
+import Model
 import Store
+import Worlds
 
 // Pauses, cancels and rates.
 extension ConformanceRun {

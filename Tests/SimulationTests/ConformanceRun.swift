@@ -1,9 +1,11 @@
-import DeliveryRules
-import DrySimulation
+import Basis
+import Model
 import Postgres
-import PushModel
+import QueueRules
+import RegistryRules
 import Store
 import Testing
+import Worlds
 
 /// One random sequence of operations, performed on the simulated store and on PostgreSQL with the same times.
 struct ConformanceRun {

@@ -1,7 +1,6 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import RegistryRules
 import Testing
+import Worlds
 
 /// Worlds in which half of the phones name the wrong environment of APNs, and nothing else goes wrong.
 @Suite("Phones that name the wrong environment")

@@ -1,8 +1,8 @@
-import DeliveryRules
-import DrySimulation
 import Encodings
-import PushModel
+import Model
+import QueueRules
 import Testing
+import Worlds
 
 /// Worlds in which installations have tokens of several kinds.
 @Suite("Installations with tokens of several kinds")

@@ -1,7 +1,5 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
 import Testing
+import Worlds
 
 /// Worlds in which one thing goes wrong between a gateway and who talks to it.
 @Suite("A world in which one thing goes wrong around the gateways")

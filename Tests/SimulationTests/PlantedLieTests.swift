@@ -1,7 +1,7 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Model
+import QueueRules
 import Testing
+import Worlds
 
 /// Settles that add up and are not true: what the checkers of each push's ending are there for.
 @Suite("A world whose engine records what did not happen")

@@ -1,7 +1,7 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
+import Model
 import Testing
+import Worlds
 
 /// Worlds with devices of both providers in which one of them is in trouble all along.
 @Suite("A world in which one provider is in trouble")

@@ -1,7 +1,9 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
+import Model
+import QueueRules
+import RegistryRules
 import Testing
+import Worlds
 
 /// Stories that a world once told, in the words of the store. `ConformanceTests` make them true of PostgreSQL.
 @Suite("The registry and the queue")

@@ -1,8 +1,9 @@
-import DeliveryRules
-import DrySimulation
+import Basis
 import Encodings
+import LaneRules
+import Model
 import Postgres
-import PushModel
+import Worlds
 
 /// Everything that is stored, one line a row, the same from the simulated store and from PostgreSQL.
 enum StateText {

@@ -1,7 +1,5 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
 import Testing
+import Worlds
 
 /// Worlds whose processes are killed again and again between the transactions of one thing, of which each takes a row or
 /// two.

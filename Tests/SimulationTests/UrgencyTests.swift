@@ -1,7 +1,6 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
 import Testing
+import Worlds
 
 /// Worlds in which a broadcast fills its lane behind a small quota of its project.
 @Suite("A named push beside a broadcast that fills its lane")

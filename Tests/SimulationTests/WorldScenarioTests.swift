@@ -1,7 +1,8 @@
-import DeliveryRules
-import DrySimulation
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Testing
+import Worlds
 
 /// Worlds in which one thing goes wrong.
 @Suite("A world in which one thing goes wrong")

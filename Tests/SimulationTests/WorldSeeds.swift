@@ -1,5 +1,5 @@
-import DrySimulation
 import Foundation
+import Worlds
 
 /// Which seeds a test run tries. The same in every run, so that red means changed code.
 enum WorldSeeds {

@@ -1,9 +1,9 @@
-import DrySimulation
 import Testing
+import Worlds
 
 @Suite("A world full of faults")
 struct WorldTests {
-    /// More of them: `CARILLON_SEEDS=20000 scripts/test --filter WorldTests`, or `carillon simulate-world`.
+    /// More of them: `CARILLON_SEEDS=20000 scripts/test --filter WorldTests`, or `carillon-worlds`.
     @Test("keeps every promise", .serialized, arguments: WorldSeeds.batches)
     func promisesHold(batch: Range<UInt64>) async {
         for report in await WorldSeeds.harvest(of: batch).reports {

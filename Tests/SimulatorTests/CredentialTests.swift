@@ -1,5 +1,5 @@
 import Encodings
-import PushModel
+import Model
 import Reactor
 import Signing
 import Simulator

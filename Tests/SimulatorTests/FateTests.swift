@@ -1,5 +1,3 @@
-import HTTP2
-import PushModel
 import Simulator
 import Testing
 

@@ -1,6 +1,5 @@
 import Encodings
 import HTTP2
-import PushModel
 import Reactor
 import Simulator
 import TLS

@@ -1,7 +1,7 @@
+import Basis
 import Encodings
 import HTTP2
 import JSON
-import PushModel
 import Reactor
 import Signing
 import Simulator

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Simulator
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Encodings
 import Foundation
 import JSON
-import PushModel
 import Signing
 import Simulator
 import Testing

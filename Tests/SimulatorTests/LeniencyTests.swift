@@ -1,5 +1,4 @@
 import HTTP2
-import PushModel
 import Simulator
 import Testing
 

@@ -1,5 +1,4 @@
 import JSON
-import PushModel
 import Signing
 import Simulator
 import Testing

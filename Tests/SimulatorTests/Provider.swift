@@ -1,7 +1,7 @@
+import Basis
 import Encodings
 import Glibc
 import HTTP2
-import PushModel
 import Reactor
 import Signing
 import Simulator

@@ -1,4 +1,3 @@
-import PushModel
 import Reactor
 import Simulator
 import Testing

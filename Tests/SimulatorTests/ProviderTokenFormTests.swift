@@ -1,4 +1,3 @@
-import PushModel
 import Reactor
 import Signing
 import Simulator

@@ -1,6 +1,5 @@
+import Basis
 import HTTP2
-import JSON
-import PushModel
 import Simulator
 import Testing
 

@@ -1,5 +1,3 @@
-import HTTP2
-import PushModel
 import Reactor
 import Simulator
 import TLS

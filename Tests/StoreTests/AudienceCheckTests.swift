@@ -1,7 +1,7 @@
-import DeliveryRules
+import Basis
+import Content
 import Encodings
-import Postgres
-import PushModel
+import Model
 import Store
 import Testing
 

@@ -1,4 +1,4 @@
-import PushModel
+import Model
 import Store
 import Testing
 

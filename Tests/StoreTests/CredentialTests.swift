@@ -1,4 +1,5 @@
-import PushModel
+import Basis
+import Model
 import Store
 import Synchronization
 import Testing

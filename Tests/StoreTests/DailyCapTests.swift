@@ -1,6 +1,7 @@
-import DeliveryRules
+import Basis
+import Model
 import Postgres
-import PushModel
+import QueueRules
 import Reactor
 import Store
 import Synchronization

@@ -1,6 +1,5 @@
-import DeliveryRules
-import PushModel
-import Store
+import Basis
+import Model
 import Testing
 
 private let dawn = StoreWorld.dawn

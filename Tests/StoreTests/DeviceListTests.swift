@@ -1,7 +1,6 @@
-import DeliveryRules
+import Basis
 import Encodings
-import Postgres
-import PushModel
+import Model
 import Store
 import Testing
 

@@ -1,6 +1,4 @@
-import DeliveryRules
-import Postgres
-import PushModel
+import Model
 import Store
 import Testing
 

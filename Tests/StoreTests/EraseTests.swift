@@ -1,7 +1,4 @@
-import DeliveryRules
-import Postgres
-import PushModel
-import Store
+import Model
 import Testing
 
 private let dawn = StoreWorld.dawn

@@ -1,7 +1,6 @@
-import DeliveryRules
-import Postgres
-import PushModel
-import Store
+import Basis
+import Model
+import QueueRules
 import Testing
 
 private let dawn = StoreWorld.dawn

@@ -1,6 +1,5 @@
-import DeliveryRules
-import Postgres
-import PushModel
+import Basis
+import Model
 import Store
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
+import Model
 import Postgres
-import PushModel
 import Store
 import Testing
 

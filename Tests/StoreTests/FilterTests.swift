@@ -1,7 +1,7 @@
-import DeliveryRules
-import FilterExpressions
+import Basis
+import Expressions
+import Model
 import Postgres
-import PushModel
 import Store
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
+import Basis
+import GroupCommit
 import Postgres
-import PushModel
-import Store
+import Registry
 import Synchronization
 import Testing
 

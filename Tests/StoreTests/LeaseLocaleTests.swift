@@ -1,5 +1,5 @@
-import PushModel
-import Store
+import Basis
+import Model
 import Testing
 
 private let dawn = StoreWorld.dawn

@@ -1,7 +1,7 @@
-import DeliveryRules
+import Basis
 import Encodings
-import Postgres
-import PushModel
+import Model
+import QueueRules
 import Store
 import Testing
 

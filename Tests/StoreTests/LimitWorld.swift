@@ -1,5 +1,6 @@
-import DeliveryRules
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Reactor
 import Store
 import Testing

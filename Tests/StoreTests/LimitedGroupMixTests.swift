@@ -1,6 +1,6 @@
-import DeliveryRules
-import PushModel
-import Store
+import Basis
+import Model
+import QueueRules
 import Testing
 
 // Saturday, 31 October 2026, noon in Greenwich, 13 in Paris.

@@ -1,8 +1,8 @@
-import DeliveryRules
+import Basis
+import Model
 import Postgres
-import PushModel
+import QueueRules
 import Reactor
-import Store
 import Testing
 
 // Saturday, 31 October 2026, noon in Greenwich.

@@ -1,8 +1,8 @@
+import Basis
 import Calendar
-import DeliveryRules
+import Content
 import Encodings
-import Postgres
-import PushModel
+import Model
 import Store
 import Testing
 

@@ -1,8 +1,8 @@
-import DeliveryRules
+import Basis
+import Model
 import Postgres
-import PushModel
+import QueueRules
 import Reactor
-import Store
 import Testing
 
 private let dawn = StoreWorld.dawn

@@ -1,5 +1,6 @@
-import FilterExpressions
-import PushModel
+import Content
+import Expressions
+import Model
 import Store
 import Testing
 

@@ -1,7 +1,8 @@
-import DeliveryRules
+import Basis
+import Model
 import Postgres
-import PushModel
-import Store
+import QueueRules
+import RegistryRules
 import Testing
 
 private let dawn = StoreWorld.dawn

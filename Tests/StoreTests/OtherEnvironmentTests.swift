@@ -1,5 +1,6 @@
-import DeliveryRules
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Store
 import Testing
 

@@ -1,5 +1,4 @@
-import Postgres
-import PushModel
+import Model
 import Store
 import Testing
 

@@ -1,6 +1,7 @@
+import Basis
 import Encodings
+import Model
 import Postgres
-import PushModel
 import Store
 import Testing
 

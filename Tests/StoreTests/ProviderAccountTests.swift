@@ -1,6 +1,5 @@
-import DeliveryRules
-import Postgres
-import PushModel
+import Model
+import QueueRules
 import Store
 import Testing
 

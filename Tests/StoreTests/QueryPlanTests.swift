@@ -1,7 +1,10 @@
-import DeliveryRules
+import Basis
+import LaneRules
+import Model
 import Postgres
-import PushModel
+import QueueRules
 import Reactor
+import RegistryRules
 import Store
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import DeliveryRules
+import Basis
+import Model
 import Postgres
-import PushModel
 import Store
 import Testing
 

@@ -1,7 +1,6 @@
-import DeliveryRules
-import Postgres
-import PushModel
-import Store
+import Basis
+import LaneRules
+import Model
 import Testing
 
 private let dawn = StoreWorld.dawn

@@ -1,5 +1,6 @@
+import Basis
+import Model
 import Postgres
-import PushModel
 import Store
 import Testing
 

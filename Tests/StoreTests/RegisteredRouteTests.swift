@@ -1,6 +1,4 @@
 import Postgres
-import PushModel
-import Store
 import Testing
 
 /// What a foreign key would say of a registration's route is said by triggers (decision 0037).

@@ -1,5 +1,7 @@
-import Postgres
-import PushModel
+import Basis
+import GroupCommit
+import Model
+import Registry
 import Store
 import Testing
 

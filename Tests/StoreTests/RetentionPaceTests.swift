@@ -1,6 +1,5 @@
-import DeliveryRules
+import Basis
 import Postgres
-import PushModel
 import Reactor
 import Store
 import TestSupport

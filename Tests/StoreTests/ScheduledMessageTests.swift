@@ -1,6 +1,6 @@
-import DeliveryRules
-import Postgres
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Store
 import Testing
 

@@ -1,8 +1,7 @@
-import DeliveryRules
-import Postgres
-import PushModel
+import Basis
+import Model
+import QueueRules
 import Reactor
-import Store
 import Testing
 
 /// Printed for people, not asserted: times belong to a machine. The bytes are a bound.

@@ -1,5 +1,5 @@
-import DeliveryRules
-import PushModel
+import Basis
+import Model
 import Store
 import Testing
 

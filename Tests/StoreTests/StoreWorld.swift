@@ -1,7 +1,8 @@
-import DeliveryRules
+import Basis
 import Encodings
+import Model
 import Postgres
-import PushModel
+import QueueRules
 import Reactor
 import Store
 import TestSupport

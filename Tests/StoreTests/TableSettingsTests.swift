@@ -1,7 +1,3 @@
-import DeliveryRules
-import Postgres
-import PushModel
-import Store
 import TestSupport
 import Testing
 

@@ -1,6 +1,3 @@
-import Postgres
-import PushModel
-import Store
 import TestSupport
 import Testing
 

@@ -1,5 +1,7 @@
-import DeliveryRules
-import PushModel
+import Basis
+import Model
+import QueueRules
+import RegistryRules
 import Store
 import Testing
 

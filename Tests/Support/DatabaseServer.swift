@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import PrivatePostgres
 import Reactor
 import Testing
 

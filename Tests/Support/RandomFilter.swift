@@ -1,5 +1,6 @@
-import FilterExpressions
-import PushModel
+import Basis
+import Expressions
+import Model
 
 /// Expressions of every form, over few values, so that registrations of the same few values fit about as often as not.
 package struct RandomFilter {

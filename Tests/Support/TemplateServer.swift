@@ -1,5 +1,6 @@
 import Glibc
 import Postgres
+import PrivatePostgres
 import Reactor
 
 /// A private PostgreSQL that the tests of a process share, gone with the process. Each test has a copy of its template.

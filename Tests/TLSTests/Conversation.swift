@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import TLS
 
 /// 2026-11-01T00:00:00Z, give or take: certificates of the tests hold around the real clock, which OpenSSL reads.

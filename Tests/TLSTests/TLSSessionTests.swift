@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import TLS
 import Testing
 

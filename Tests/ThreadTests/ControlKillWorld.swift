@@ -1,6 +1,5 @@
 import Foundation
 import Postgres
-import PushModel
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import Encodings
 import Foundation
 import Postgres
-import PushModel
 
 /// Everything that can be known once a message has ended: what the peer saw, what the rows say, what the client heard.
 struct Evidence {

@@ -1,5 +1,5 @@
 import Foundation
-import PushModel
+import Model
 import TestSupport
 import Testing
 

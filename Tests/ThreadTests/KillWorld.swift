@@ -1,5 +1,6 @@
+import Basis
 import Foundation
-import PushModel
+import Model
 import TestSupport
 import Testing
 

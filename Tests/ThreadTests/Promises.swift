@@ -1,5 +1,6 @@
+import Basis
 import Encodings
-import PushModel
+import Model
 
 /// The promises, read from the evidence. Each breach is a sentence.
 struct Promises {

@@ -1,5 +1,4 @@
 import Foundation
-import PushModel
 import TestSupport
 import Testing
 

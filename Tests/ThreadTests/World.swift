@@ -1,6 +1,6 @@
 import Foundation
+import Model
 import Postgres
-import PushModel
 import Reactor
 import Signing
 import TLS

@@ -1,7 +1,7 @@
 import Testing
 
-@Suite("The house")
-struct LayeringTests {
+@Suite("The project")
+struct ProjectTests {
     @Test("keeps its rules in every file", arguments: Rule.all.map(\.name))
     func everyFile(ruleName: String) throws {
         let rule = try #require(Rule.all.first { $0.name == ruleName })
@@ -11,56 +11,183 @@ struct LayeringTests {
         #expect(findings.isEmpty, "\(findings.map { "\n" + $0.description }.joined())")
     }
 
-    @Test("has a room in the table for every target, and a target for every room")
-    func everyTargetHasItsRoom() throws {
-        let targets = try Project.manifest().targets.filter { !$0.isTest }.map(\.name).sorted()
-        #expect(targets == Layering.moduleRules.map(\.name).sorted())
+    private func layering() throws -> Layering {
+        Layering(manifest: try Project.manifest(), files: try Project.files())
     }
 
-    @Test("lets a target depend only on what its room may import")
-    func dependenciesGoDown() throws {
-        for target in try Project.manifest().targets where !target.isTest {
-            let moduleRule = try #require(Layering.moduleRule(target.name), "\(target.name) has no room")
-            let wrong = target.dependencies.filter { !moduleRule.mayImport.contains($0) }
-            #expect(wrong.isEmpty, "\(moduleRule.name) may not depend on these")
-        }
+    private func expectNone(_ complaints: [String], at place: SourceLocation = #_sourceLocation) {
+        #expect(complaints.isEmpty, "\(complaints.map { "\n" + $0 }.joined())", sourceLocation: place)
     }
 
-    @Test("imports only what the target names in the package")
-    func importsAreDeclared() throws {
+    @Test("is read from its manifest as it stands there")
+    func manifestIsRead() throws {
         let manifest = try Project.manifest()
-        let platform: Set<String> = ["Foundation", "Glibc", "Synchronization", "Testing", "FoundationNetworking"]
-        for file in try Project.files() where file.source.path.contains("/") {
-            let target = manifest.targets.first { target in
-                let folder = target.path ?? (target.isTest ? "Tests/\(target.name)" : "Sources/\(target.name)")
-                return file.source.path.hasPrefix(folder + "/")
-            }
-            guard let target else { continue }
-            let known = platform.union(target.dependencies).union([target.name])
-            let undeclared = file.imports.map(\.module).filter { !known.contains($0) }
-            #expect(undeclared.isEmpty, "\(file.source.path)")
-        }
+        #expect(manifest.layers.count > 10 && !manifest.pureLayers.isEmpty)
+        #expect(manifest.pureLayers.allSatisfy { manifest.layer(named: $0) != nil })
+        #expect(manifest.targets.count > 50 && manifest.targets.contains { $0.isMarkedPure })
+        let depending = manifest.targets.filter { $0.kind == .swift && !$0.dependencies.isEmpty }
+        #expect(depending.count > 20)
+    }
+
+    @Test("names a layer for every target")
+    func everyTargetHasALayer() throws {
+        expectNone(try layering().withoutLayer)
+    }
+
+    @Test("depends on its own layer and on lower ones")
+    func dependenciesGoDown() throws {
+        expectNone(try layering().upward)
+    }
+
+    @Test("lets pure targets depend on pure targets alone")
+    func pureTargetsStayPure() throws {
+        expectNone(try layering().impure)
+    }
+
+    @Test("imports only what the target declares")
+    func importsAreDeclared() throws {
+        expectNone(try layering().undeclared)
+    }
+
+    @Test("declares only what the target imports")
+    func dependenciesAreUsed() throws {
+        expectNone(try layering().unused)
     }
 
     @Test("has a target for every folder with Swift in it")
     func everyFileIsBuilt() throws {
-        let folders = try Project.manifest().targets.map { target in
-            target.path ?? (target.isTest ? "Tests/\(target.name)" : "Sources/\(target.name)")
+        expectNone(try layering().strays)
+    }
+}
+
+@Suite("The rules of the layers")
+struct LayeringTests {
+    private static let manifest = """
+        enum Layer {
+            case base, values, adapters, tests
         }
-        let strays = try Project.files().map(\.source.path).filter { path in
-            !folders.contains { path.hasPrefix($0 + "/") }
-        }
-        #expect(strays.isEmpty)
+        let pureLayers: [Layer] = [.values]
+        func target(_ name: String, _ layer: Layer) -> Target { .target(name: name) }
+        let package = Package(
+            targets: [
+                cLibrary("CThing", .base, pkgConfig: "libthing", apt: "libthing-dev"),
+                target("Words", .base, isPure: true),
+                target("Numbers", .values, ["Words"], path: "Sources/Deep/Numbers"),
+                target(
+                    "Wire", .adapters,
+                    [
+                        "CThing", "Numbers", .product(name: "Logging", package: "swift-log"),
+                    ]),
+                executable("the-program", .adapters, ["Wire"]),
+                target("Samples", .tests, ["Wire"], path: "Tests/Support"),
+                testTarget("WireTests", ["Samples", "the-program"]),
+            ]
+        )
+        """
+
+    private func layering(_ manifest: String, _ files: [String: String] = [:]) -> Layering {
+        let manifest = Manifest(text: manifest)
+        return Layering(
+            manifest: manifest,
+            files: files.sorted { $0.key < $1.key }.map { path, text in
+                SourceFile(SourceText(path: path, text: text), in: manifest)
+            })
     }
 
-    @Test("lets rooms use only what stands below them, save the neighbours that the table names")
-    func tableGoesDown() {
-        for moduleRule in Layering.moduleRules {
-            for below in moduleRule.mayImport.compactMap(Layering.moduleRule) where below.layer >= moduleRule.layer {
-                #expect(
-                    Layering.neighbours[below.name]?.contains(moduleRule.name) == true,
-                    "\(moduleRule.name) imports \(below.name)")
-            }
-        }
+    private func manifest(numbersOn dependencies: String) -> String {
+        Self.manifest.replacing(".values, [\"Words\"]", with: ".values, [\(dependencies)]")
+    }
+
+    private static let files = [
+        "Sources/Deep/Numbers/Number.swift": "import Words\n",
+        "Sources/Wire/Wire.swift": "import CThing\nimport Glibc\nimport Logging\nimport Numbers\n",
+        "Sources/the-program/Program.swift": "import Wire\n",
+        "Tests/Support/Sample.swift": "import Wire\n",
+        "Tests/WireTests/WireTests.swift": "import Samples\nimport Testing\nimport the_program\n",
+    ]
+
+    @Test("read each target with its layer, its folder and what it depends on")
+    func targets() {
+        let manifest = Manifest(text: Self.manifest)
+        func layer(_ name: String) -> Manifest.Layer? { manifest.layer(named: name) }
+        #expect(manifest.layers.map(\.name) == ["base", "values", "adapters", "tests"])
+        #expect(
+            manifest.targets == [
+                .init(name: "CThing", kind: .c, layer: layer("base"), folder: "Sources/CThing"),
+                .init(name: "Words", kind: .swift, layer: layer("base"), folder: "Sources/Words", isMarkedPure: true),
+                .init(
+                    name: "Numbers", kind: .swift, layer: layer("values"), dependencies: ["Words"],
+                    folder: "Sources/Deep/Numbers"),
+                .init(
+                    name: "Wire", kind: .swift, layer: layer("adapters"),
+                    dependencies: ["CThing", "Numbers", "Logging"], folder: "Sources/Wire"),
+                .init(
+                    name: "the-program", kind: .swift, layer: layer("adapters"), dependencies: ["Wire"],
+                    folder: "Sources/the-program"),
+                .init(
+                    name: "Samples", kind: .swift, layer: layer("tests"), dependencies: ["Wire"],
+                    folder: "Tests/Support"),
+                .init(
+                    name: "WireTests", kind: .test, layer: nil, dependencies: ["Samples", "the-program"],
+                    folder: "Tests/WireTests"),
+            ])
+    }
+
+    @Test("find nothing where they are kept")
+    func kept() {
+        let layering = layering(Self.manifest, Self.files)
+        #expect(layering.withoutLayer.isEmpty && layering.upward.isEmpty && layering.impure.isEmpty)
+        #expect(layering.undeclared.isEmpty && layering.unused.isEmpty && layering.strays.isEmpty)
+    }
+
+    @Test("see a target without a layer, or with one that is not listed")
+    func withoutLayer() {
+        let manifest = Self.manifest.replacing("target(\"Words\", .base,", with: "target(\"Words\", .cellar,")
+            .replacing("executable(\"the-program\", .adapters, [", with: ".executableTarget(name: \"the-program\", [")
+        #expect(layering(manifest).withoutLayer == ["Words names no layer", "the-program names no layer"])
+    }
+
+    @Test("see a dependency that goes up")
+    func upward() {
+        let manifest = self.manifest(numbersOn: "\"Wire\"")
+        #expect(layering(manifest).upward == ["Numbers (values) depends on Wire (adapters)"])
+    }
+
+    @Test("see a pure target that depends on another kind, or on a library")
+    func impure() {
+        let library = ".product(name: \"Logging\", package: \"swift-log\")"
+        let manifest = self.manifest(numbersOn: "\"CThing\", \(library)")
+        #expect(
+            layering(manifest).impure == [
+                "Numbers is pure and depends on CThing", "Numbers is pure and depends on Logging",
+            ])
+        let unmarked = Self.manifest.replacing(", isPure: true", with: "")
+        #expect(layering(unmarked).impure == ["Numbers is pure and depends on Words"])
+    }
+
+    @Test("see an import that the target does not declare")
+    func undeclared() {
+        var files = Self.files
+        files["Sources/Deep/Numbers/Number.swift"] = "import Words\npackage import struct Wire.Thing\n"
+        #expect(
+            layering(Self.manifest, files).undeclared == [
+                "Sources/Deep/Numbers/Number.swift:2: Numbers does not declare Wire"
+            ])
+    }
+
+    @Test("see a dependency that is never imported")
+    func unused() {
+        var files = Self.files
+        files["Sources/Wire/Wire.swift"] = "import CThing\nimport Numbers\n// import Logging\n"
+        files["Tests/WireTests/WireTests.swift"] = "import Samples\n"
+        #expect(
+            layering(Self.manifest, files).unused == [
+                "Wire declares Logging and never imports it", "WireTests declares the-program and never imports it",
+            ])
+    }
+
+    @Test("see Swift outside the folders of the targets")
+    func strays() {
+        #expect(layering(Self.manifest, ["Sources/Old/Old.swift": "", "Tests/Help.swift": ""]).strays.count == 2)
     }
 }

@@ -1,33 +1,84 @@
-import Foundation
-
-/// What Package.swift says of its targets, as far as the house needs it.
+/// What Package.swift says of the structure: its layers, and its targets with their dependencies.
 struct Manifest {
     struct Target: Equatable {
+        enum Kind: Equatable {
+            /// A C library, or C code of ours.
+            case c
+            case swift
+            case test
+        }
+
         let name: String
-        /// Rooms and products by name.
-        let dependencies: [String]
-        let path: String?
-        let isTest: Bool
+        let kind: Kind
+        /// nil: the target names none. Tests have none.
+        let layer: Layer?
+        /// Targets and products by name.
+        var dependencies: [String] = []
+        /// Where its sources lie, from the project's root.
+        let folder: String
+        /// Whether it is pure beside the layers that are.
+        var isMarkedPure = false
+
+        /// As imports spell it.
+        var module: String { String(name.map { $0 == "-" ? "_" : $0 }) }
     }
 
+    /// A layer's place in the manifest's list, from the bottom up.
+    struct Layer: Comparable {
+        let name: String
+        let place: Int
+
+        static func < (left: Layer, right: Layer) -> Bool { left.place < right.place }
+    }
+
+    let layers: [Layer]
+    let pureLayers: Set<String>
     let targets: [Target]
 
     init(text: String) {
-        var targets: [Target] = []
-        let declaration = /(?m)^ +(room|suite|\.target|\.systemLibrary|\.executableTarget|\.testTarget)\(/
-        for match in text.matches(of: declaration) where text[match.range.upperBound...].first != "_" {
-            let call = Manifest.group(in: text[match.range.upperBound...])
-            guard let name = call.firstMatch(of: /"([^"]+)"/)?.1 else { continue }
-            let kind = match.1
-            let list = call.firstMatch(of: /\[/).map { Manifest.group(in: call[$0.range.upperBound...]) } ?? ""
-            let hasList = kind == "room" || kind == "suite" || call.contains("dependencies:")
-            targets.append(
-                Target(
-                    name: String(name), dependencies: hasList ? Manifest.names(in: list) : [],
-                    path: call.firstMatch(of: /path: "([^"]+)"/).map { String($0.1) },
-                    isTest: kind == "suite" || kind == ".testTarget"))
+        let cases = text.firstMatch(of: /enum Layer \{\s*case ([^}]+)\}/)?.1 ?? ""
+        let layers = cases.split { !$0.isLetter }.enumerated().map { Layer(name: String($1), place: $0) }
+        self.layers = layers
+        let pure = text.firstMatch(of: /let pureLayers: \[Layer\] = \[([^\]]*)\]/)?.1 ?? ""
+        pureLayers = Set(pure.matches(of: /\.(\w+)/).map { String($0.1) })
+        let call = /(?m)^ +(cLibrary|cTarget|target|executable|testTarget|\.\w*[tT]arget|\.systemLibrary)\(/
+        targets = text.matches(of: call).compactMap { match in
+            let words = Manifest.group(in: text[match.range.upperBound...])
+            // The helpers themselves have no name in quotation marks.
+            guard let name = words.firstMatch(of: /^\s*(?:name: )?"([^"]+)"/)?.1 else { return nil }
+            let kind: Target.Kind =
+                switch match.1 {
+                case "cLibrary", "cTarget": .c
+                case "testTarget": .test
+                default: .swift
+                }
+            let layer = words.firstMatch(of: /^[^\[]*?, \.(\w+)\b/)?.1
+            let list = words.firstMatch(of: /^\s*"[^"]+",(?: \.\w+,)?\s*\[/)
+            return Target(
+                name: String(name), kind: kind, layer: layers.first { $0.name == layer ?? "" },
+                dependencies: list.map { Manifest.names(in: Manifest.group(in: words[$0.range.upperBound...])) } ?? [],
+                folder: words.firstMatch(of: /path: "([^"]+)"/).map { String($0.1) }
+                    ?? (kind == .test ? "Tests/\(name)" : "Sources/\(name)"),
+                isMarkedPure: words.contains("isPure: true"))
         }
+    }
+
+    init(layers: [String], pureLayers: Set<String>, targets: [Target]) {
+        self.layers = layers.enumerated().map { Layer(name: $1, place: $0) }
+        self.pureLayers = pureLayers
         self.targets = targets
+    }
+
+    func target(named name: String) -> Target? { targets.first { $0.name == name } }
+
+    /// The target that a file belongs to.
+    func target(of path: String) -> Target? { targets.first { path.hasPrefix($0.folder + "/") } }
+
+    func layer(named name: String) -> Layer? { layers.first { $0.name == name } }
+
+    /// No clock, no socket, no Foundation, no randomness, nothing whose order changes from run to run.
+    func isPure(_ target: Target) -> Bool {
+        target.isMarkedPure || target.layer.map { pureLayers.contains($0.name) } ?? false
     }
 
     /// Up to the mark that closes the group whose opening mark was just passed.
@@ -45,43 +96,9 @@ struct Manifest {
         return text
     }
 
-    /// `"Room"` and `.product(name: "Library", package: "...")` in order.
+    /// `"Target"` and `.product(name: "Library", package: "...")` in order.
     private static func names(in list: Substring) -> [String] {
         let withoutPackages = list.replacing(/package: "[^"]*"/, with: "")
         return withoutPackages.matches(of: /"([^"]+)"/).map { String($0.1) }
-    }
-}
-
-/// The project that this test was built from.
-enum Project {
-    static let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
-    static func text(_ path: String) throws -> String {
-        try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
-    static func manifest() throws -> Manifest { Manifest(text: try text("Package.swift")) }
-
-    /// Every Swift file of the rooms and of the tests, sorted by path. Read once.
-    static func files() throws -> [SourceFile] { try readFiles.get() }
-
-    private static let readFiles = Result {
-        try ["Sources", "Tests", "migrations"].flatMap { try swiftFiles(under: $0) }.sorted().map { path in
-            SourceFile(SourceText(path: path, text: try text(path)), moduleRule: moduleRule(of: path))
-        }
-    }
-
-    static func moduleRule(of path: String) -> ModuleRule? {
-        Layering.moduleRules.first { path.hasPrefix($0.folder + "/") }
-    }
-
-    private static func swiftFiles(under folder: String) throws -> [String] {
-        let start = root.appending(path: folder)
-        guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil) else { return [] }
-        let prefix = root.path(percentEncoded: false)
-        return walk.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map { file in
-            String(file.path(percentEncoded: false).dropFirst(prefix.count).drop { $0 == "/" })
-        }
     }
 }

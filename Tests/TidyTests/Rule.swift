@@ -1,18 +1,23 @@
-/// One Swift file of the project and the room that it belongs to.
+/// One Swift file of the project and the target that it belongs to.
 struct SourceFile {
     let source: SourceText
-    /// A row of the table; tests have none.
-    let moduleRule: ModuleRule?
+    let target: Manifest.Target?
+    /// Whether its target knows no clock, socket, Foundation or randomness.
+    let isPure: Bool
     let tokens: [Token]
 
-    init(_ source: SourceText, moduleRule: ModuleRule?) {
+    init(_ source: SourceText, in manifest: Manifest) {
         self.source = source
-        self.moduleRule = moduleRule
+        target = manifest.target(of: source.path)
+        isPure = target.map(manifest.isPure) ?? false
         tokens = source.tokens
     }
 
     var name: String { source.path.split(separator: "/").last.map(String.init) ?? source.path }
+    /// Whether it belongs to tests, or to what only they need.
     var isTest: Bool { source.path.hasPrefix("Tests/") }
+    /// The layer's name; nil: a test's.
+    var layer: String? { target?.layer?.name }
 }
 
 /// A place that breaks a rule.
@@ -25,7 +30,7 @@ struct Finding: Equatable, CustomStringConvertible {
     var description: String { "\(path):\(line): \(complaint)" }
 }
 
-/// Something that the house asks of every file.
+/// Something that is asked of every file.
 struct Rule: Sendable {
     let name: String
     let judge: @Sendable (SourceFile) -> [Finding]
@@ -36,8 +41,10 @@ struct Rule: Sendable {
     }
 
     static let all: [Rule] = [
-        .importsGoDown, .foundationHasItsRooms, .noOldTests, .unsafeStaysInTheBasement, .uncheckedIsProven, .noTraps,
-        .printingHasOnePlace, .pureLayersAreDeterministic, .pureLayersKeepOrder, .filesAreShort, .functionsAreShort,
+        .foundationIsForPrograms, .systemLibrariesStayLow, .noOldTests, .unsafeStaysInTheSystemLayer,
+        .uncheckedIsProven,
+        .noTraps, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder, .filesAreShort,
+        .functionsAreShort,
         .nothingIsUnfinished,
     ]
 }

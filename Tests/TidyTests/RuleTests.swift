@@ -1,58 +1,57 @@
 import Testing
 
-/// A file as if it lay in the room; what the rule says of it, without the path.
-private func verdicts(_ rule: Rule, _ text: String, in moduleRule: String, file: String = "Sample.swift") throws
-    -> [String]
+/// A file as if it lay in the target; what the rule says of it, without the path.
+private func verdicts(_ rule: Rule, _ text: String, in target: String, file: String = "Sample.swift") throws -> [String]
 {
-    let moduleRule = try #require(Layering.moduleRule(moduleRule))
-    let path = "\(moduleRule.folder)/\(file)"
-    return rule.judge(SourceFile(SourceText(path: path, text: text), moduleRule: moduleRule)).map {
+    let manifest = try Project.manifest()
+    let folder = try #require(manifest.target(named: target)).folder
+    return rule.judge(SourceFile(SourceText(path: "\(folder)/\(file)", text: text), in: manifest)).map {
         "\($0.line): \($0.complaint)"
     }
 }
 
-private func verdictsInTests(_ rule: Rule, _ text: String) -> [String] {
-    rule.judge(SourceFile(SourceText(path: "Tests/SampleTests/Sample.swift", text: text), moduleRule: nil)).map(
-        \.complaint)
+private func verdictsInTests(_ rule: Rule, _ text: String) throws -> [String] {
+    let file = SourceFile(SourceText(path: "Tests/TidyTests/Sample.swift", text: text), in: try Project.manifest())
+    return rule.judge(file).map(\.complaint)
 }
 
-@Suite("The rules of the house, shown a file that breaks them,")
+@Suite("The rules of the project, shown a file that breaks them,")
 struct RuleTests {
-    @Test("see an import that goes up")
-    func importUp() throws {
-        let text = "import PushModel\nimport Store\npackage import struct Delivery.Thing\n"
-        #expect(
-            try verdicts(.importsGoDown, text, in: "Transport") == [
-                "2: Transport may not import Store", "3: Transport may not import Delivery",
-            ])
-        #expect(try verdicts(.importsGoDown, "import PushModel\n", in: "Transport").isEmpty)
-    }
-
-    @Test("see Foundation outside its rooms")
+    @Test("see Foundation outside programs and tests")
     func foundation() throws {
         let text = "import Foundation\n"
-        #expect(try verdicts(.foundationHasItsRooms, text, in: "Store").count == 1)
-        #expect(try verdicts(.foundationHasItsRooms, "import FoundationEssentials\n", in: "Postgres").count == 1)
-        #expect(try verdicts(.foundationHasItsRooms, text, in: "Postgres", file: "PrivateServer+Start.swift").isEmpty)
-        #expect(try verdicts(.foundationHasItsRooms, text, in: "Gateway").isEmpty)
-        #expect(verdictsInTests(.foundationHasItsRooms, text).isEmpty)
+        #expect(try verdicts(.foundationIsForPrograms, text, in: "Store").count == 1)
+        #expect(
+            try verdicts(.foundationIsForPrograms, "import FoundationEssentials\n", in: "PrivatePostgres").count == 1)
+        #expect(try verdicts(.foundationIsForPrograms, text, in: "Server").isEmpty)
+        #expect(try verdicts(.foundationIsForPrograms, text, in: "carillon-bench").isEmpty)
+        #expect(try verdictsInTests(.foundationIsForPrograms, text).isEmpty)
+    }
+
+    @Test("see the C library above the system layer, and locks in pure targets")
+    func systemLibraries() throws {
+        #expect(try verdicts(.systemLibrariesStayLow, "import Glibc\n", in: "Delivery").count == 1)
+        #expect(try verdicts(.systemLibrariesStayLow, "import Glibc\n", in: "Reactor").isEmpty)
+        #expect(try verdicts(.systemLibrariesStayLow, "import Synchronization\n", in: "QueueRules").count == 1)
+        #expect(try verdicts(.systemLibrariesStayLow, "import Synchronization\n", in: "Delivery").isEmpty)
     }
 
     @Test("see tests that are not Swift Testing's, or that look behind `package`")
-    func oldTests() {
-        #expect(verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)
-        #expect(verdictsInTests(.noOldTests, "import Testing\n// @testable import Store\n").isEmpty)
+    func oldTests() throws {
+        #expect(try verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)
+        #expect(try verdictsInTests(.noOldTests, "import Testing\n// @testable import Store\n").isEmpty)
     }
 
-    @Test("see unsafe code above the ground")
+    @Test("see unsafe code outside the system layer")
     func unsafe() throws {
         let text =
             "let first = unsafe pointer.pointee\nnonisolated(unsafe) var count = 0\nvar place: UnsafeRawPointer\n"
-        #expect(try verdicts(.unsafeStaysInTheBasement, text, in: "Store").map { $0.prefix(2) } == ["1:", "2:", "3:"])
-        #expect(try verdicts(.unsafeStaysInTheBasement, text, in: "TLS").isEmpty)
+        #expect(
+            try verdicts(.unsafeStaysInTheSystemLayer, text, in: "Store").map { $0.prefix(2) } == ["1:", "2:", "3:"])
+        #expect(try verdicts(.unsafeStaysInTheSystemLayer, text, in: "TLS").isEmpty)
     }
 
-    @Test("see @unchecked without a proof, and outside the basement")
+    @Test("see @unchecked without a proof, and outside the system layer")
     func unchecked() throws {
         let bare = "final class Lane: @unchecked Sendable {\n"
         let proof = "// Proof for `@unchecked`: touched on its loop only.\n"
@@ -72,7 +71,7 @@ struct RuleTests {
             "let t = \"\\(secret!)\"",
         ])
     func traps(sample: String) throws {
-        #expect(try verdicts(.noTraps, sample + "\n", in: "Gateway").count == 1)
+        #expect(try verdicts(.noTraps, sample + "\n", in: "Server").count == 1)
     }
 
     @Test(
@@ -85,56 +84,56 @@ struct RuleTests {
             "precondition(count > 0, \"ours!\")",
         ])
     func harmless(sample: String) throws {
-        #expect(try verdicts(.noTraps, sample + "\n", in: "Gateway").isEmpty)
+        #expect(try verdicts(.noTraps, sample + "\n", in: "Server").isEmpty)
     }
 
     @Test("see printing outside the console")
     func printing() throws {
-        #expect(try verdicts(.printingHasOnePlace, "print(1)\ndebugPrint(2)\n", in: "Gateway").count == 2)
-        #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "Commands", file: "Console.swift").isEmpty)
+        #expect(try verdicts(.printingHasOnePlace, "print(1)\ndebugPrint(2)\n", in: "Server").count == 2)
+        #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "CommandLine", file: "Console.swift").isEmpty)
         #expect(
-            try verdicts(.printingHasOnePlace, "console.print(1)\nfunc print(_ text: String) {}\n", in: "Gateway")
+            try verdicts(.printingHasOnePlace, "console.print(1)\nfunc print(_ text: String) {}\n", in: "Server")
                 .isEmpty)
     }
 
     @Test(
-        "see clock, chance and sockets on a pure floor",
+        "see clock, chance and sockets in a pure target",
         arguments: [
             "let now = ContinuousClock.now", "let day = Date()", "let seed = UInt64.random(in: 0..<9)",
             "list.shuffled()",
             "let now = time(nil)", "var hasher = Hasher()", "Task { }",
         ])
     func impure(sample: String) throws {
-        #expect(try verdicts(.pureLayersAreDeterministic, sample, in: "DeliveryRules").count == 1)
-        #expect(try verdicts(.pureLayersAreDeterministic, sample, in: "Store").isEmpty)
+        #expect(try verdicts(.pureTargetsAreDeterministic, sample, in: "QueueRules").count == 1)
+        #expect(try verdicts(.pureTargetsAreDeterministic, sample, in: "Store").isEmpty)
     }
 
-    @Test("let a pure floor have words like time and random for things of its own")
+    @Test("let a pure target have words like time and random for things of its own")
     func pureWords() throws {
         let text = "let time = instant\nfunc make(random: UInt64) {}\n"
-        #expect(try verdicts(.pureLayersAreDeterministic, text, in: "Encodings").isEmpty)
+        #expect(try verdicts(.pureTargetsAreDeterministic, text, in: "Encodings").isEmpty)
     }
 
     @Test(
-        "see unordered collections on a pure floor",
+        "see unordered collections in a pure target",
         arguments: [
             "var seen: Set<Int> = []", "var names: [String: Int]", "let table = [\"a\": 1]", "var empty = [:]",
             "Dictionary(grouping: list)", "func f(_ x: [[Int]: (Int, Int)]) {}",
         ])
     func unordered(sample: String) throws {
-        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "JSON").count == 1)
-        #expect(try verdicts(.pureLayersKeepOrder, sample + "  // lookup only\n", in: "JSON").isEmpty)
-        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "Delivery").isEmpty)
+        #expect(try verdicts(.pureTargetsKeepOrder, sample + "\n", in: "JSON").count == 1)
+        #expect(try verdicts(.pureTargetsKeepOrder, sample + "  // lookup only\n", in: "JSON").isEmpty)
+        #expect(try verdicts(.pureTargetsKeepOrder, sample + "\n", in: "Delivery").isEmpty)
     }
 
     @Test(
-        "let a pure floor have arrays, subscripts and choices",
+        "let a pure target have arrays, subscripts and choices",
         arguments: [
             "let list: [Int] = [1, 2]", "let one = items[safely: 3]", "let pick = [isHigh ? 1 : 2, 3]",
             "let calls = [f(a: 1), g { (b: Int) in b }]", "let f = { [weak self] (a: Int) in a }",
         ])
     func ordered(sample: String) throws {
-        #expect(try verdicts(.pureLayersKeepOrder, sample + "\n", in: "JSON").isEmpty)
+        #expect(try verdicts(.pureTargetsKeepOrder, sample + "\n", in: "JSON").isEmpty)
     }
 
     @Test("see files and functions that are too long")
@@ -157,7 +156,7 @@ struct RuleTests {
         }
         let requirement = "protocol P {\n    func go() -> Int\n}\n" + function("struct S", bodyLines: 80)
         #expect(try verdicts(.functionsAreShort, requirement, in: "Store").isEmpty)
-        #expect(verdictsInTests(.functionsAreShort, function("func go()", bodyLines: fits + 1)).count == 1)
+        #expect(try verdictsInTests(.functionsAreShort, function("func go()", bodyLines: fits + 1)).count == 1)
     }
 
     @Test("see what is marked as unfinished")
@@ -165,33 +164,5 @@ struct RuleTests {
         let mark = "TO" + "DO:"
         #expect(try verdicts(.nothingIsUnfinished, "let a = 1  // \(mark) later\n", in: "Store") == ["1: \(mark)"])
         #expect(try verdicts(.nothingIsUnfinished, "let a = \"// \(mark)\"\n", in: "Store").isEmpty)
-    }
-}
-
-@Suite("The manifest, read as text,")
-struct ManifestTests {
-    @Test("gives each target with what it depends on")
-    func targets() {
-        let manifest = Manifest(
-            text: """
-                func room(_ name: String, _ floor: [Target.Dependency] = []) -> Target { .target(name: name) }
-                let package = Package(
-                    targets: [
-                        .systemLibrary(name: "CThing", pkgConfig: "libthing", providers: [.apt(["thing-dev"])]),
-                        room("Alone"),
-                        room("Above", ["Alone", .product(name: "Logging", package: "swift-log")], path: "Sources/Up/Above"),
-                        .executableTarget(name: "program", dependencies: ["Above"]),
-                        suite("AboveTests", ["Above"]),
-                    ]
-                )
-                """)
-        #expect(
-            manifest.targets == [
-                .init(name: "CThing", dependencies: [], path: nil, isTest: false),
-                .init(name: "Alone", dependencies: [], path: nil, isTest: false),
-                .init(name: "Above", dependencies: ["Alone", "Logging"], path: "Sources/Up/Above", isTest: false),
-                .init(name: "program", dependencies: ["Above"], path: nil, isTest: false),
-                .init(name: "AboveTests", dependencies: ["Above"], path: nil, isTest: true),
-            ])
     }
 }

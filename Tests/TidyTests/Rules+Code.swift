@@ -13,8 +13,8 @@ extension Rule {
     }
 
     /// Their time and chance are handed in, so that a seed replays.
-    static let pureLayersAreDeterministic = Rule("pure floors know neither clock nor chance nor sockets") { file in
-        guard let moduleRule = file.moduleRule, moduleRule.layer.isPure else { return [] }
+    static let pureTargetsAreDeterministic = Rule("pure targets know neither clock nor chance nor sockets") { file in
+        guard file.isPure else { return [] }
         let forbidden: Set<String> = [
             "ContinuousClock", "SuspendingClock", "Date", "Clock", "Clocks", "clock_gettime", "time", "gettimeofday",
             "SystemRandomNumberGenerator", "RandomNumberGenerator", "Entropy", "random", "shuffled", "shuffle",
@@ -30,14 +30,14 @@ extension Rule {
                 let isDeclared = file.previous(place)?.text == "func"
                 guard isCalled && !isDeclared else { return nil }
             }
-            return "\(token.text) on a pure floor"
+            return "\(token.text) in a pure target"
         }
     }
 
     /// Sets and dictionaries come out in another order in every process. Whether one is iterated can't be told
     /// without its type; so they are not used at all, save where a line says that they are only looked up in.
-    static let pureLayersKeepOrder = Rule("pure floors use no Set and no Dictionary") { file in
-        guard let moduleRule = file.moduleRule, moduleRule.layer.isPure else { return [] }
+    static let pureTargetsKeepOrder = Rule("pure targets use no Set and no Dictionary") { file in
+        guard file.isPure else { return [] }
         return file.findings { token, place in
             let isType = token.text == "Set" || token.text == "Dictionary"
             guard isType || file.opensDictionary(at: place) else { return nil }

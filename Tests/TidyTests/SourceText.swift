@@ -1,7 +1,7 @@
 /// One Swift file with its comments and the text of its string literals blanked out.
 ///
 /// Blanked characters become spaces and line ends stay, so that every place keeps its line. Code inside `\( )` stays
-/// code. Regular expression literals are not known here; the house has none.
+/// code. Regular expression literals are not known here; the project has none.
 struct SourceText {
     let path: String
     /// What is left when comments and literals are gone, line by line.

@@ -6,9 +6,9 @@ struct Token: Equatable {
     /// A space or a line end stands before it.
     let isApart: Bool
 
-    var isWord: Bool { text.utf8.first.map(Token.isIdentifierByte) ?? false }
+    var isWord: Bool { text.utf8.first.map(Token.isWordByte) ?? false }
 
-    static func isIdentifierByte(_ byte: UInt8) -> Bool {
+    static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
@@ -31,8 +31,8 @@ extension SourceText {
                     continue
                 }
                 var end = place + 1
-                if Token.isIdentifierByte(bytes[place]) {
-                    while end < bytes.count, Token.isIdentifierByte(bytes[end]) { end += 1 }
+                if Token.isWordByte(bytes[place]) {
+                    while end < bytes.count, Token.isWordByte(bytes[end]) { end += 1 }
                 }
                 let text = String(decoding: bytes[place..<end], as: UTF8.self)
                 tokens.append(Token(text: text, line: line, isApart: isApart))

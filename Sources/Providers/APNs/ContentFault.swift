@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 
 /// Why a message's content has no form that APNs would take. The sender's to change.
 package enum APNsContentFault: Error, Equatable, Sendable {

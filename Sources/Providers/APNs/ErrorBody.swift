@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// `{"reason":"Unregistered","timestamp":1700000000000}`, read in place: nothing is copied, nothing trusted.
 ///

@@ -1,4 +1,4 @@
-/// APNs' own limits, and ours towards it; what connections are held to stands in Transport. Source: "Sending notification requests", unless said.
+/// APNs' own limits, and ours towards it; what connections are held to stands in Lanes. Source: "Sending notification requests", unless said.
 package enum APNsLimits {
     /// Of the JSON body, in UTF-8 bytes.
     package static let payloadBytesMax = 4_096

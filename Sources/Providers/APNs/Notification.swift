@@ -1,6 +1,7 @@
+import Content
 import Encodings
 import JSON
-import PushModel
+import Model
 
 /// A message in APNs' form, compiled once: what is left is one text of several, one number and one path a push.
 package struct APNsNotification: Equatable, Sendable {

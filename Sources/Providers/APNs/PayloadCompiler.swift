@@ -1,6 +1,7 @@
-import DeliveryRules
+import Basis
+import Content
 import JSON
-import PushModel
+import Model
 
 /// From a message's content to the JSON that APNs reads: one payload for the common text, one for each localization.
 ///

@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 
 /// What we know of the keys inside `aps`. Keys that we do not know pass: APNs ignores its unknown ones, and may know
 /// more tomorrow. Source: "Generating a remote notification", "Starting and updating Live Activities".

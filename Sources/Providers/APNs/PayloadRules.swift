@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 
 /// What each push type asks of a payload, beyond the shapes of its keys. What APNs or the device would refuse, delay or
 /// silently drop is refused at the door instead.

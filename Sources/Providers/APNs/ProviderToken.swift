@@ -1,6 +1,6 @@
+import Basis
 import Encodings
 import JSON
-import PushModel
 
 /// A signed provider token (JWT, ES256). A secret: whoever has it sends in the team's name for an hour.
 package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// When a key's provider token is used, and when the next one is fetched. Decides; the caller signs and stores.
 ///

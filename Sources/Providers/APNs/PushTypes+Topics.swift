@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 // A registration's topic is the app's bundle id, and we derive the suffix from the push type. Backends that knew APNs
 // before tend to hand in the whole topic of a token: one that fits is understood, one that contradicts is refused.

@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 /// What APNs asks of one push type. Source: reference page "Sending notification requests"; field knowledge where said.
 package struct APNsPushTypeRow: Equatable, Sendable {

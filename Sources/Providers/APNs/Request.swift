@@ -1,5 +1,6 @@
+import Basis
 import Encodings
-import PushModel
+import Model
 
 /// One header of a request.
 package struct APNsHeader: Equatable, Sendable {

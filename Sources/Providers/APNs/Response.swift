@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 /// From APNs' answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
 package enum APNsResponse {

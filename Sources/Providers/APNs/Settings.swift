@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 /// Where APNs is.
 package struct APNsEndpoint: Hashable, Sendable {

@@ -1,5 +1,3 @@
-import PushModel
-
 /// A topic that a certificate may send to, and the services that Apple lists for it ("app", "voip", "complication").
 package struct APNsTopic: Equatable, Sendable {
     package let name: String

@@ -1,6 +1,7 @@
+import Basis
 import Encodings
 import JSON
-import PushModel
+import Model
 
 /// What Google lets a service account's requests pass with, for about an hour. A secret.
 package struct FCMAccessToken: Equatable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 
 /// When an account's access token is used, and when the next one is asked for. Decides; the caller signs and asks.
 ///

@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 
 /// Why a message's content has no form that FCM would take. The sender's to change.
 package enum FCMContentFault: Error, Equatable, Sendable {

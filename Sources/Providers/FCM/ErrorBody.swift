@@ -1,5 +1,5 @@
+import Basis
 import JSON
-import PushModel
 
 /// Google's error answer (`google.rpc.Status`), as far as anything of it is needed.
 ///

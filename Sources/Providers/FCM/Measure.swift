@@ -1,3 +1,4 @@
+import Content
 import JSON
 
 /// How large one text of a message is to Google: what `FCMLimits.payloadBytesMax` bounds.

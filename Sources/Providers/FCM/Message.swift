@@ -1,6 +1,6 @@
-import DeliveryRules
-import JSON
-import PushModel
+import Basis
+import Content
+import Model
 
 /// A message in FCM's form, compiled once: what is left is a time for each batch, and a token and a number for each
 /// push.

@@ -1,6 +1,7 @@
+import Content
 import Encodings
 import JSON
-import PushModel
+import Model
 
 /// From a message's content to the v1 message that FCM reads.
 ///

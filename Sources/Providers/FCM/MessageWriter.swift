@@ -1,5 +1,5 @@
 import JSON
-import PushModel
+import Model
 
 /// Writes a whole request body with a mark in each hole, in the order that keeps a push's own bytes together.
 enum FCMMessageWriter {

@@ -1,4 +1,4 @@
-import PushModel
+import Model
 
 /// One documented answer.
 struct FCMErrorRow: Equatable, Sendable {

@@ -1,5 +1,6 @@
+import Basis
 import Calendar
-import PushModel
+import Model
 
 /// From FCM's answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
 package enum FCMResponse {

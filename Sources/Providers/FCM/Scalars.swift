@@ -1,6 +1,6 @@
 import Calendar
 import JSON
-import PushModel
+import Model
 
 /// Whether single values are what FCM takes.
 enum FCMScalars {

@@ -1,5 +1,5 @@
+import Basis
 import JSON
-import PushModel
 
 /// A service account's key file, as Google's console hands it out: who asks for access tokens, where, and with which key.
 package struct FCMServiceAccount: Equatable, Sendable {

@@ -1,3 +1,4 @@
+import Content
 import JSON
 
 /// One text of a message, as bytes around what differs from push to push:

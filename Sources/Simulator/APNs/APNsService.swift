@@ -1,5 +1,6 @@
+import Basis
 import Encodings
-import PushModel
+import Model
 import Signing
 import TLS
 

@@ -1,6 +1,7 @@
+import Basis
 import Encodings
 import HTTP2
-import PushModel
+import Model
 import Reactor
 import Signing
 import TLS

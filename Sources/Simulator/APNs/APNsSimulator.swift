@@ -1,4 +1,4 @@
-import PushModel
+import Model
 import Reactor
 import Signing
 import TLS

@@ -1,4 +1,3 @@
-import PushModel
 import TLS
 
 /// How an APNs stand-in behaves when nobody disturbs it.

@@ -1,6 +1,5 @@
 import APNs
 import Encodings
-import PushModel
 import TLS
 
 /// What one connection has proven so far, and what Apple therefore allows it.

@@ -1,4 +1,4 @@
-import PushModel
+import Basis
 import Signing
 
 /// Believes provider tokens, or not. One for the whole stand-in.

@@ -1,5 +1,5 @@
+import Basis
 import Encodings
-import PushModel
 import Signing
 
 /// What Apple says to one request, before the token's own fate.

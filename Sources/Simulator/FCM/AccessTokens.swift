@@ -1,6 +1,6 @@
+import Basis
 import Encodings
 import JSON
-import PushModel
 import Reactor
 import Signing
 

@@ -1,6 +1,6 @@
+import Basis
 import Calendar
 import JSON
-import PushModel
 
 /// Google's "no": a `google.rpc.Status`, with FCM's own code in its details or without.
 ///

@@ -1,6 +1,6 @@
 import Encodings
 import HTTP2
-import PushModel
+import Model
 import Reactor
 
 /// What Google makes of one connection's requests: the script first, then the judges, then the token's own fate.

@@ -1,4 +1,3 @@
-import PushModel
 import TLS
 
 /// How a stand-in of FCM behaves when nobody disturbs it.

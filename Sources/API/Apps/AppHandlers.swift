@@ -1,0 +1,87 @@
+import HTTPTypes
+import JSON
+import Model
+import Registry
+import Store
+
+/// Apps, and what everything below an app needs: the app itself.
+struct AppHandlers: Sendable {
+    let registry: RegistryService
+
+    /// The app that the path names.
+    func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
+
+    func app(_ slug: String, for caller: Caller) async throws(Problem) -> AppRecord {
+        guard AppRequest.isSlug(slug), let app = try await find(slug) else { throw .unknownApp }
+        try caller.check(app.id)
+        return app
+    }
+
+    private func find(_ slug: String) async throws(Problem) -> AppRecord? {
+        do { return try await registry.app(slug: slug) } catch { throw Problem(error, .reads) }
+    }
+
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        Answer(.ok, AppAnswer.body(try await app(of: call)))
+    }
+
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.apps)
+        let after = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
+            return AppID(id)
+        }
+        let apps: [AppRecord]
+        do { apps = try await registry.apps(after: after, limit: limit) } catch { throw Problem(error, .reads) }
+        let next = apps.count == limit ? apps.last.map { String($0.id.value) } : nil
+        return Answer(.ok, AppAnswer.page(apps, next: next))
+    }
+
+    /// The same app twice is one app: 200 the second time.
+    func create(_ call: Call) async throws(Problem) -> Answer {
+        let request = try AppRequest.read(call.body)
+        let location = "/v1/apps/\(request.slug)"
+        do {
+            let app = try await registry.createApp(slug: request.slug, name: request.name)
+            return Answer(.created, AppAnswer.body(app), headers: [(.location, location)])
+        } catch {
+            guard error == .conflict(.slugTaken), let app = try await find(request.slug),
+                app.name.utf8.elementsEqual(request.name.utf8)
+            else { throw Problem(error, .isIdempotent) }
+            return Answer(.ok, AppAnswer.body(app), headers: [(.location, location)])
+        }
+    }
+}
+
+// What an owner does with an app.
+extension AppHandlers {
+    func change(_ call: Call) async throws(Problem) -> Answer {
+        let change = try AppChangeRequest.read(call.body)
+        let app = try await app(of: call)
+        if let zone = change.timeZone { try await check(timeZone: zone) }
+        let changed: AppRecord?
+        do { changed = try await registry.changeApp(app.id, change) } catch { throw Problem(error, .isIdempotent) }
+        guard let changed else { throw .unknownApp }
+        return Answer(.ok, AppAnswer.body(changed))
+    }
+
+    private func check(timeZone name: String) async throws(Problem) {
+        let isKnown: Bool
+        do { isKnown = try await registry.knows(timeZone: name) } catch { throw Problem(error, .reads) }
+        guard isKnown else { throw .unknownTimeZone(at: .root / "settings" / "time_zone") }
+    }
+
+    /// Gone at once; what it leaves is taken away in the background.
+    func delete(_ call: Call) async throws(Problem) -> Answer {
+        let app = try await app(of: call)
+        let isDeleted: Bool
+        do { isDeleted = try await registry.deleteApp(app.id) } catch { throw Problem(error, .isIdempotent) }
+        guard isDeleted else { throw .unknownApp }
+        return Answer(.accepted, AppAnswer.deleting(app))
+    }
+}
+
+extension Problem {
+    static let invalidCursor = Problem(
+        .invalidCursor, "This cursor was not handed out here. Use \"next\" of the page before, as it is, or none.")
+}

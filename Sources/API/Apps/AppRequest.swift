@@ -1,0 +1,69 @@
+import JSON
+import Model
+import Store
+
+/// The body of `POST /v1/apps`.
+package struct AppRequest: Equatable, Sendable {
+    static let slugBytesMax = 63
+    static let nameBytesMax = 256
+
+    package let slug: String
+    package let name: String
+
+    package static func read(_ body: [UInt8]) throws(Problem) -> AppRequest {
+        var reader = try EnvelopeReader(body: body)
+        let slug = try reader.requiredString("slug", bytesMax: slugBytesMax, "the app's name in URLs")
+        guard isSlug(slug) else {
+            throw Problem(
+                .invalidValue,
+                "A slug has 1 to \(slugBytesMax) of a-z, 0-9, - and _, and begins with a letter or digit.",
+                at: .root / "slug")
+        }
+        let name = try reader.requiredString("name", bytesMax: nameBytesMax, "the app's name for people")
+        guard RegistrationRequest.isText(name) else { throw .controlCharacters(at: .root / "name") }
+        try reader.end()
+        return AppRequest(slug: slug, name: name)
+    }
+
+    /// As the database asks for it.
+    static func isSlug(_ text: String) -> Bool {
+        guard let first = text.utf8.first, text.utf8.count <= slugBytesMax, isLetterOrDigit(first) else { return false }
+        return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+}
+
+/// The body of `PATCH /v1/apps/{app}`.
+package enum AppChangeRequest {
+    static let staleDays: ClosedRange<Int32> = 1...3_650
+
+    package static func read(_ body: [UInt8]) throws(Problem) -> AppChange {
+        var change = AppChange()
+        var reader = try EnvelopeReader(body: body)
+        change.name = try reader.string("name", bytesMax: AppRequest.nameBytesMax)
+        if let name = change.name, !RegistrationRequest.isText(name) { throw .controlCharacters(at: .root / "name") }
+        if var settings = try reader.object("settings") {
+            for name in ["retention", "limits"] { try settings.notYet(name) }
+            if var days = try settings.object("stale_after_days") {
+                for provider in Provider.allCases {
+                    guard let value = days.takeAny(provider.name) else { continue }
+                    let pointer = days.pointer / provider.name
+                    guard provider == .apns || provider == .fcm else {
+                        throw Problem(.notSupported, "This version delivers to apns and fcm only.", at: pointer)
+                    }
+                    change.staleAfterDays.append(
+                        (provider, value.isNull ? nil : try value.whole(staleDays, at: pointer)))
+                }
+                try days.end()
+            }
+            change.timeZone = try settings.timeZone("time_zone")
+            change.limits = try settings.limits()
+            try settings.end()
+        }
+        try reader.end()
+        return change
+    }
+}

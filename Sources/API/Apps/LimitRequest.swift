@@ -1,0 +1,52 @@
+import JSON
+import Model
+import Store
+
+// What an app sets to spare its people, and what a message says of it.
+extension EnvelopeReader {
+    /// Absent: keep. null: no such limit.
+    mutating func limits() throws(Problem) -> AppLimitChange {
+        var change = AppLimitChange()
+        if let value = takeAny("quiet_hours") {
+            change.quietHours = value.isNull ? .clear : .set(try Self.quietHours(value, at: pointer / "quiet_hours"))
+        }
+        if let value = takeAny("daily_cap") {
+            let cap = try value.isNull ? nil : value.whole(1...DailyCap.max, at: pointer / "daily_cap")
+            change.dailyCap = cap.map { .set($0) } ?? .clear
+        }
+        return change
+    }
+
+    private static func quietHours(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> QuietHours {
+        var reader = try EnvelopeReader(value, at: pointer)
+        let from = try reader.minute("from", "when the quiet hours begin, such as 22:00")
+        let to = try reader.minute("to", "when they are over, such as 07:30")
+        try reader.end()
+        guard let hours = QuietHours(from: from, to: to) else {
+            throw Problem(
+                .invalidValue,
+                "Quiet hours end at another minute than they begin: from \(QuietHours.text(of: from)) to "
+                    + "\(QuietHours.text(of: to)) is all day or never.", at: pointer / "to")
+        }
+        return hours
+    }
+
+    private mutating func minute(_ name: String, _ meaning: String) throws(Problem) -> Int {
+        let value = try required(name, meaning)
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        guard let minute = QuietHours.minute(of: text) else {
+            throw Problem(
+                .invalidValue, "This must be an hour and a minute of the day from 00:00 to 23:59, such as 07:30.",
+                at: pointer / name)
+        }
+        return minute
+    }
+
+    /// Of a message's options.
+    mutating func ignoredLimits() throws(Problem) -> AppLimits {
+        var ignored: AppLimits = []
+        if try bool("ignore_quiet_hours") == true { ignored.insert(.quietHours) }
+        if try bool("ignore_daily_cap") == true { ignored.insert(.dailyCap) }
+        return ignored
+    }
+}

@@ -1,0 +1,165 @@
+import Basis
+import Calendar
+import Encodings
+import JSON
+import Model
+
+/// How tokens are shown.
+package enum TokenView: Sendable {
+    /// Enough to recognise one that is known.
+    case masked
+    /// As the provider writes them: for keys that have the scope by name.
+    case whole
+}
+
+/// Registrations as the API shows them.
+package enum DeviceAnswer {
+    package static func body(_ device: DeviceRecord, _ view: TokenView = .masked) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writeMembers(of: device, view, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    package static func page(_ devices: [DeviceRecord], next: String?, _ view: TokenView = .masked) -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.page(devices, next: next) { writer, device in
+            writer.beginObject()
+            writeMembers(of: device, view, to: &writer)
+            writer.endObject()
+        }
+        return writer.bytes
+    }
+
+    /// Who has which token of a list, by its place in it; and the places of those that nobody has.
+    package static func holders(
+        _ found: [(place: Int, device: DeviceRecord)], of count: Int, _ view: TokenView = .masked
+    ) -> [UInt8] {
+        var writer = JSONWriter(capacity: 16_384)
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for (place, device) in found {
+            writer.beginObject()
+            writer.member("index", place)
+            writeMembers(of: device, view, to: &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.name("unknown")
+        writer.beginArray()
+        let known = Set(found.map(\.place))
+        for place in 0..<count where !known.contains(place) { writer.integer(Int64(place)) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    package static func erasure(registrations: Int, feedback: Int) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("registrations", registrations)
+        writer.member("feedback", feedback)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// One registration, and what the request made of it.
+    package static func body(
+        _ device: DeviceRecord, change: RegistrationChange, _ view: TokenView = .masked
+    ) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writeMembers(of: device, view, to: &writer)
+        writer.member("change", change.name)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// An installation: its first registration's members, and every kind's in `registrations`.
+    package static func body(_ device: DeviceRecord, all: [DeviceRecord], _ view: TokenView = .masked) -> [UInt8] {
+        var writer = JSONWriter(capacity: 1_024)
+        writer.beginObject()
+        writeMembers(of: device, view, to: &writer)
+        writer.name("registrations")
+        writer.beginArray()
+        for registration in all {
+            writer.beginObject()
+            writeMembers(of: registration, view, to: &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    package static func badge(_ badge: Int32, installation: String, kind: TokenKind = .alert) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("installation", installation)
+        writer.member("kind", kind.name)
+        writer.member("badge", badge)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func writeMembers(of device: DeviceRecord, _ view: TokenView, to writer: inout JSONWriter) {
+        writer.member("installation", device.installation)
+        writer.member("kind", device.kind.name)
+        writer.member("provider", device.provider.name)
+        writer.member("environment", device.environment.name)
+        writer.member("topic", device.topic)
+        writer.member("token", text(device.token, of: device.provider, view))
+        writer.member("state", device.state.name)
+        writer.member("badge", device.badge)
+        writer.optional("user", device.user)
+        writer.optional("locale", device.locale)
+        writer.optional("time_zone", device.timeZone)
+        writer.optional("app_version", device.appVersion)
+        writer.name("tags")
+        writer.beginArray()
+        for tag in device.tags { writer.string(tag) }
+        writer.endArray()
+        writer.name("attributes")
+        writer.raw(device.attributes)
+        writer.time("registered_at", device.registeredAt)
+        writer.time("created_at", device.createdAt)
+    }
+
+    private static func text(_ token: DeviceToken, of provider: Provider, _ view: TokenView) -> String {
+        switch (view, provider) {
+        case (.masked, _): mask(token, of: provider)
+        case (.whole, .apns): Hexadecimal.text(token.bytes)
+        case (.whole, .fcm), (.whole, .hms), (.whole, .webpush): String(decoding: token.bytes, as: UTF8.self)
+        }
+    }
+
+    /// Shorter tokens show nothing: the end would be too much of them.
+    private static let shownFromBytes = 16
+    private static let shownCharacters = 4
+
+    /// The last characters as the provider writes them, enough to recognise a token that one knows.
+    package static func mask(_ token: DeviceToken, of provider: Provider) -> String {
+        guard token.bytes.count >= shownFromBytes else { return "…" }
+        switch provider {
+        case .apns: return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownCharacters / 2)))
+        case .fcm, .hms, .webpush: return "…" + String(decoding: token.bytes.suffix(shownCharacters), as: UTF8.self)
+        }
+    }
+}
+
+extension JSONWriter {
+    mutating func optional(_ member: String, _ text: String?) {
+        name(member)
+        if let text { string(text) } else { null() }
+    }
+
+    mutating func time(_ member: String, _ instant: WallInstant) {
+        self.member(member, RFC3339.format(instant))
+    }
+
+    mutating func optionalTime(_ member: String, _ instant: WallInstant?) {
+        optional(member, instant.map { RFC3339.format($0) })
+    }
+}

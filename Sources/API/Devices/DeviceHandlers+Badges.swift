@@ -1,0 +1,117 @@
+import HTTPTypes
+import Model
+import Registry
+import Store
+
+// The number on an app's icon, of an installation or of a token.
+extension DeviceHandlers {
+    func readBadge(_ call: Call) async throws(Problem) -> Answer {
+        let kind = try call.query.kind() ?? .alert
+        let installation = try installation(of: call)
+        let app = try await apps.app(of: call)
+        let badge: Int32?
+        do { badge = try await registry.badge(app: app.id, installation: installation, kind: kind) } catch {
+            throw Problem(error, .reads)
+        }
+        return try badgeAnswer(badge, installation, kind)
+    }
+
+    func setBadge(_ call: Call) async throws(Problem) -> Answer {
+        let kind = try call.query.kind() ?? .alert
+        let installation = try installation(of: call)
+        let wanted = try BadgeRequest.readBadge(call.body)
+        let app = try await apps.app(of: call)
+        let badge: Int32?
+        do { badge = try await registry.setBadge(wanted, app: app.id, installation: installation, kind: kind) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        return try badgeAnswer(badge, installation, kind)
+    }
+
+    func consumeBadge(_ call: Call) async throws(Problem) -> Answer {
+        let kind = try call.query.kind() ?? .alert
+        let installation = try installation(of: call)
+        let count = try BadgeRequest.readCount(call.body)
+        let app = try await apps.app(of: call)
+        // The key's space is the app and the route: the same key for another installation or kind is another request.
+        // An installation has no NUL, nor has JSON, so that this can't be read in two ways.
+        let ofKind = kind == .alert ? [] : Array(kind.name.utf8) + [0]
+        let request = Array(installation.utf8) + [0] + ofKind + call.body
+        guard let claim = call.idempotencyClaim(of: request) else {
+            let badge: Int32?
+            do {
+                badge = try await registry.consumeBadge(count, app: app.id, installation: installation, kind: kind)
+            } catch {
+                throw Problem(error, .mayDouble)
+            }
+            return try badgeAnswer(badge, installation, kind)
+        }
+        let reply: IdempotentReply
+        do {
+            reply = try await registry.consumeBadge(
+                count, app: app.id, installation: installation, kind: kind, idempotency: claim
+            ) { badge in
+                badge.map { DeviceAnswer.badge($0, installation: installation, kind: kind) }
+                    ?? Problem.unknownDevice.body
+            }
+        } catch {
+            throw Problem(error, .isKeyed)
+        }
+        return try repeatable(reply, .unknownDevice)
+    }
+
+    private func badgeAnswer(_ badge: Int32?, _ installation: String, _ kind: TokenKind) throws(Problem) -> Answer {
+        guard let badge else { throw .unknownDevice }
+        return Answer(.ok, DeviceAnswer.badge(badge, installation: installation, kind: kind))
+    }
+
+    /// Only two things were ever kept under a key: a badge, or that it is nobody's.
+    private func repeatable(_ reply: IdempotentReply, _ unknown: Problem) throws(Problem) -> Answer {
+        func answer(_ bytes: [UInt8]) -> Answer { bytes == unknown.body ? Answer(unknown) : Answer(.ok, bytes) }
+        switch reply {
+        case .done(let bytes): return answer(bytes)
+        case .replayed(let bytes):
+            var again = answer(bytes)
+            again.headers.append(Answer.replayedHeader)
+            return again
+        case .mismatch: throw .idempotencyMismatch
+        }
+    }
+
+    /// For backends that know nothing but tokens.
+    func changeBadgeOfToken(_ call: Call) async throws(Problem) -> Answer {
+        let request = try TokenBadgeRequest.read(call.body)
+        let app = try await apps.app(of: call)
+        switch request.change {
+        case .set(let wanted):
+            let badge: NamedBadge?
+            do { badge = try await registry.setBadge(wanted, app: app.id, ofToken: request.readings) } catch {
+                throw Problem(error, .isIdempotent)
+            }
+            guard let badge else { throw .unknownToken }
+            return Answer(.ok, Self.body(badge))
+        case .consume(let count):
+            let claim = call.idempotencyClaim
+            let reply: IdempotentReply
+            do {
+                reply = try await registry.consumeBadge(
+                    count, app: app.id, ofToken: request.readings, idempotency: claim
+                ) { badge in badge.map(Self.body) ?? Problem.unknownToken.body }
+            } catch {
+                throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
+            }
+            return try repeatable(reply, .unknownToken)
+        }
+    }
+
+    private static func body(_ badge: NamedBadge) -> [UInt8] {
+        DeviceAnswer.badge(badge.badge, installation: badge.installation, kind: badge.kind)
+    }
+}
+
+extension Problem {
+    fileprivate static let unknownToken = Problem(
+        .unknownToken,
+        "No live registration of this app has the token. It was never registered, was replaced or retired, or its text "
+            + "is another one than the provider's.")
+}

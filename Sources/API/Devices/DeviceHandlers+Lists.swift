@@ -1,0 +1,140 @@
+import Basis
+import Encodings
+import Expressions
+import HTTPTypes
+import JSON
+import Model
+import Registry
+import Signing
+import Store
+
+// Many devices at once, and devices that are known by something else than their name.
+extension DeviceHandlers {
+    /// A page may be short, or empty, while more follows: each passes a bounded number of devices.
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.devices)
+        let after = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let cursor = DeviceCursor(text: text) else { throw Problem.invalidCursor }
+            return cursor
+        }
+        var filter = try Self.filter(call.query, now: clock())
+        let isStale =
+            try call.query.choice("stale", ["true", "false"]) { ["true": true, "false": false][$0] } ?? false
+        let app = try await apps.app(of: call)
+        if isStale { filter.staleCutoffs = app.settings.stale.staleCutoffs(now: clock()) }
+        let asked = filter
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await registry.devices(app: app.id, asked, after: after, limit: limit)
+        }
+        guard let page else { throw .invalidCursor }
+        return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text, call.caller.tokenView))
+    }
+
+    private static func filter(_ query: QueryReader, now: WallInstant) throws(Problem) -> DeviceFilter {
+        var filter = DeviceFilter()
+        filter.user = query["user"]
+        filter.tag = query["tag"]
+        filter.provider = try query.choice("provider", Provider.allCases.map(\.name), Provider.init(name:))
+        filter.state = try query.choice(
+            "state", RegistrationState.allCases.map(\.name)
+        ) { name in RegistrationState.allCases.first { $0.name == name } }
+        filter.kind = try query.kind()
+        if let text = query.parameter("filter") {
+            do throws(FilterFault) {
+                filter.condition = DeviceCondition(try FilterExpression(parsing: text), now: now)
+            } catch { throw Problem(error, at: nil) }
+        }
+        return filter
+    }
+
+    /// Keyed by the token: it belongs to whoever has it, or else to an installation of a name that is made of it.
+    func registerToken(_ call: Call) async throws(Problem) -> Answer {
+        var registration = try RegistrationRequest.read(call.body, installation: "", now: clock())
+        let app = try await apps.app(of: call)
+        let reading = TokenReading(place: 0, provider: registration.provider, token: registration.token)
+        let device: RegisteredDevice
+        do {
+            let holder = try await registry.holders(app: app.id, of: [reading]).first?.device
+            registration.installation = holder?.installation ?? Self.name(of: reading)
+            device = try await registry.register(registration, app: app.id)
+        } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        let body = DeviceAnswer.body(device.record, change: device.change, call.caller.tokenView)
+        guard device.isNew else { return Answer(.ok, body) }
+        let location = "/v1/apps/\(app.slug)/devices/\(registration.installation)"
+        return Answer(.created, body, headers: [(.location, location)])
+    }
+
+    /// The same for the same token, wherever and whenever it is asked; says nothing about it.
+    private static func name(of reading: TokenReading) -> String {
+        let digest = Hashes.sha256(Array(reading.provider.name.utf8) + [0] + reading.token.bytes)
+        return "token-" + Hexadecimal.text(Array(digest.prefix(namedByBytes)))
+    }
+
+    /// Enough that no two tokens are ever named alike.
+    private static let namedByBytes = 16
+
+    func lookUp(_ call: Call) async throws(Problem) -> Answer {
+        let request = try LookupRequest.read(call.body)
+        let app = try await apps.app(of: call)
+        do {
+            let found = try await registry.holders(app: app.id, of: request.readings)
+            return Answer(.ok, DeviceAnswer.holders(found, of: request.count, call.caller.tokenView))
+        } catch {
+            throw Problem(error, .reads)
+        }
+    }
+
+    func patch(_ call: Call) async throws(Problem) -> Answer {
+        let kind = try call.query.kind()
+        let installation = try installation(of: call)
+        let patch = try DevicePatchRequest.read(call.body)
+        let app = try await apps.app(of: call)
+        let limits = DevicePatchLimits(
+            tagsMax: RegistrationLimits.tagsMax, attributesBytesMax: RegistrationLimits.attributesBytesMax,
+            attributesMembersMax: RegistrationLimits.attributesMembersMax)
+        let reply: DevicePatchReply
+        do {
+            reply = try await registry.patch(
+                patch, app: app.id, installation: installation, kind: kind, limits: limits)
+        } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        switch reply {
+        case .patched(let devices):
+            guard let device = devices.first(where: { kind == nil || $0.kind == kind }) else { throw .unknownDevice }
+            return Answer(.ok, DeviceAnswer.body(device, all: devices, call.caller.tokenView))
+        case .unknownDevice: throw .unknownDevice
+        case .tooManyTags(let count):
+            throw Problem(
+                .valueTooLong, "The device would have \(count) tags; at most \(limits.tagsMax) are kept.",
+                at: .root / "tags_add")
+        case .attributesTooLong(let bytes):
+            throw Problem(
+                .valueTooLong,
+                "The attributes would have \(bytes) bytes; at most \(limits.attributesBytesMax) are kept.",
+                at: .root / "attributes")
+        case .tooManyAttributes(let members):
+            throw Problem(
+                .valueTooLong,
+                "The attributes would have \(members) members; at most \(limits.attributesMembersMax) are kept.",
+                at: .root / "attributes")
+        }
+    }
+
+    func eraseUser(_ call: Call) async throws(Problem) -> Answer {
+        let bytes = call.subject.utf8.count
+        guard bytes <= RegistrationLimits.userBytesMax else {
+            throw Problem(
+                .valueTooLong,
+                "The user's name has \(bytes) bytes; at most \(RegistrationLimits.userBytesMax) are kept.")
+        }
+        let app = try await apps.app(of: call)
+        let report: ErasureReport
+        do { report = try await registry.erase(user: call.subject, app: app.id) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        return Answer(.ok, DeviceAnswer.erasure(registrations: report.registrations, feedback: report.feedback))
+    }
+}

@@ -1,0 +1,85 @@
+import Basis
+import HTTPTypes
+import Model
+import Registry
+import Store
+
+/// Registrations of one installation.
+struct DeviceHandlers: Sendable {
+    let apps: AppHandlers
+    let clock: @Sendable () -> WallInstant
+    let reads: ReadAdmission
+
+    var registry: RegistryService { apps.registry }
+
+    func register(_ call: Call) async throws(Problem) -> Answer {
+        let installation = try installation(of: call)
+        let registration = try RegistrationRequest.read(call.body, installation: installation, now: clock())
+        let app = try await apps.app(of: call)
+        let device: RegisteredDevice
+        do { device = try await registry.register(registration, app: app.id) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        return Self.answer(device, at: call.path, call.caller.tokenView)
+    }
+
+    /// - Parameter path: of the device, as it was asked for.
+    static func answer(_ device: RegisteredDevice, at path: String, _ view: TokenView) -> Answer {
+        let body = DeviceAnswer.body(device.record, change: device.change, view)
+        return device.isNew ? Answer(.created, body, headers: [(.location, path)]) : Answer(.ok, body)
+    }
+
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        let kind = try call.query.kind()
+        let installation = try installation(of: call)
+        let app = try await apps.app(of: call)
+        let devices: [DeviceRecord]
+        do { devices = try await registry.devices(app: app.id, installation: installation) } catch {
+            throw Problem(error, .reads)
+        }
+        guard let device = kind.map({ kind in devices.first { $0.kind == kind } }) ?? devices.first else {
+            throw .unknownDevice
+        }
+        return Answer(.ok, DeviceAnswer.body(device, all: devices, call.caller.tokenView))
+    }
+
+    func remove(_ call: Call) async throws(Problem) -> Answer {
+        let installation = try installation(of: call)
+        let app = try await apps.app(of: call)
+        let isRemoved: Bool
+        do { isRemoved = try await registry.unregister(app: app.id, installation: installation) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        guard isRemoved else { throw .unknownDevice }
+        return .done
+    }
+
+    func installation(of call: Call) throws(Problem) -> String { try Self.installation(call.subject) }
+
+    /// A name of the path, where one could be.
+    static func installation(_ name: String) throws(Problem) -> String {
+        let bytes = name.utf8.count
+        guard bytes <= RegistrationLimits.installationBytesMax else {
+            throw Problem(
+                .valueTooLong,
+                "The installation's name has \(bytes) bytes; at most \(RegistrationLimits.installationBytesMax) are kept."
+            )
+        }
+        return name
+    }
+}
+
+extension Problem {
+    static let unknownDevice = Problem(
+        .unknownDevice, "No installation of this name is registered with this app. PUT registers one.")
+
+    static let idempotencyMismatch = Problem(
+        .idempotencyMismatch,
+        "This Idempotency-Key came with another request before. A repetition must be the same, byte for byte; another "
+            + "request takes a fresh key.")
+}
+
+extension Answer {
+    /// Tells a repetition from the first answer.
+    static let replayedHeader = (name: HTTPField.Name.idempotencyReplayed, value: "true")
+}

@@ -1,0 +1,36 @@
+import JSON
+import Model
+
+/// The body of `PATCH .../devices/{installation}`: what an installation says of itself, but for its tokens.
+package enum DevicePatchRequest {
+    package static func read(_ body: [UInt8]) throws(Problem) -> DevicePatch {
+        var reader = try EnvelopeReader(body: body)
+        for name in ["provider", "token", "kind", "environment", "topic", "badge"] where reader.takeAny(name) != nil {
+            throw Problem(
+                .unknownMember,
+                "\(name) is not changed by a PATCH: tokens change by registering (PUT), badges by .../badge.",
+                at: reader.pointer / name)
+        }
+        var patch = DevicePatch()
+        patch.user = try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, RegistrationRequest.isText)
+        patch.locale = try reader.change(
+            "locale", bytesMax: RegistrationLimits.localeBytesMax, RegistrationRequest.isVisibleASCII)
+        patch.timeZone = try reader.timeZoneChange("time_zone")
+        patch.appVersion = try reader.change(
+            "app_version", bytesMax: RegistrationLimits.appVersionBytesMax, RegistrationRequest.isText)
+        patch.tags = try RegistrationRequest.readTags(&reader)
+        patch.tagsAdded = try tags("tags_add", &reader)
+        patch.tagsRemoved = try tags("tags_remove", &reader)
+        // A merge patch in itself. Its own size is bounded here, before the transaction that merges it; what it makes of
+        // the stored ones is measured where they are.
+        patch.attributes = try RegistrationRequest.readAttributes(
+            &reader, bytesMax: RegistrationLimits.attributesPatchBytesMax)
+        try reader.end()
+        return patch
+    }
+
+    private static func tags(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String] {
+        guard let value = reader.take(name) else { return [] }
+        return try RegistrationRequest.tags(value, at: reader.pointer / name)
+    }
+}

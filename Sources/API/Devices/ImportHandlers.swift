@@ -1,0 +1,29 @@
+import Basis
+import HTTPTypes
+
+/// Imports: many registrations in one request, answered while they are read.
+struct ImportHandlers: Sendable {
+    let apps: AppHandlers
+    let clock: @Sendable () -> WallInstant
+    let limits: GatewayLimits
+    let authenticator: APIKeyAuthenticator
+    /// What each import takes its share of: the budget of imports, and that of all bodies.
+    let budgets: [BodyBudget]
+
+    func run(_ call: Call) async throws(Problem) -> AnswerStream {
+        let app = try await apps.app(of: call)
+        let importing = DeviceImport(
+            registry: apps.registry, app: app, clock: clock, limits: limits,
+            checkKey: authenticator.check(of: call, app))
+        let account = BodyBudget.Account(app: app.slug)
+        let share: ImportShare
+        do { share = try ImportShare(limits.importBytes, of: budgets, for: account) } catch {
+            throw Problem(error, of: account)
+        }
+        let body = call.request.body
+        return AnswerStream(headers: [.contentType: "application/x-ndjson"]) { write in
+            defer { share.giveBack() }
+            return try await importing.run(body, write)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import APNs
+import Basis
+import Calendar
+import Encodings
+import JSON
+import Model
+
+/// How much of one registration is kept. In UTF-8 bytes, unless said. The database holds the same bounds.
+package enum RegistrationLimits {
+    package static let installationBytesMax = 256
+    static let userBytesMax = 256
+    static let localeBytesMax = 64
+    static let appVersionBytesMax = 64
+    package static let tagsMax = 64
+    package static let tagBytesMax = 128
+    /// As minimal JSON.
+    package static let attributesBytesMax = 8_192
+    /// The most members at all depths: of the attributes that are kept, and of a patch of them, whose nulls count.
+    package static let attributesMembersMax = 1_024
+    /// The largest patch of attributes, as minimal JSON: it may remove all that are kept, and add as many new ones.
+    package static let attributesPatchBytesMax = 2 * attributesBytesMax
+    static let attributesDepthMax = 8
+    /// Of a token's text, whatever the provider.
+    package static let tokenBytesMax = 4_096
+    /// Of numbers in attributes: what a double, and PostgreSQL's numeric, can hold.
+    static let exponentMax = 308
+    /// A backend's clock may run ahead of ours; a time far ahead would make every later registration stale.
+    static let asOfAheadMax: Duration = .seconds(300)
+}
+
+/// From the bytes of a registration to the registration, or to what is wrong with them.
+package enum RegistrationRequest {
+    /// A body of `PUT .../devices/{installation}`.
+    package static func read(
+        _ body: [UInt8], installation: String, now: WallInstant
+    ) throws(Problem) -> DeviceRegistration {
+        var reader = try EnvelopeReader(body: body)
+        return try read(&reader, installation: installation, now: now)
+    }
+
+    /// A line of `POST .../devices/import`: the same, and its installation.
+    package static func readLine(_ line: [UInt8], now: WallInstant) throws(Problem) -> DeviceRegistration {
+        var reader = try EnvelopeReader(body: line)
+        let installation = try reader.requiredString(
+            "installation", bytesMax: RegistrationLimits.installationBytesMax,
+            "the app's own name for one copy of it on one device")
+        guard installation != ".", installation != ".." else {
+            throw Problem(
+                .invalidValue, "No URL can name an installation \"\(installation)\"; choose another name.",
+                at: .root / "installation")
+        }
+        return try read(&reader, installation: installation, now: now)
+    }
+
+    private static func read(
+        _ reader: inout EnvelopeReader, installation: String, now: WallInstant
+    ) throws(Problem) -> DeviceRegistration {
+        let provider = try readProvider(&reader)
+        let kind = try readKind(&reader, of: provider)
+        let registration = DeviceRegistration(
+            installation: installation, kind: kind, provider: provider,
+            environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
+            token: try readToken(&reader, of: provider),
+            user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
+            locale: try reader.change("locale", bytesMax: RegistrationLimits.localeBytesMax, isVisibleASCII),
+            timeZone: try reader.timeZoneChange("time_zone"),
+            appVersion: try reader.change("app_version", bytesMax: RegistrationLimits.appVersionBytesMax, isText),
+            tags: try readTags(&reader),
+            attributes: try readAttributes(&reader, bytesMax: RegistrationLimits.attributesBytesMax),
+            badge: try reader.integer("badge", 0...Int32.max), asOf: try readAsOf(&reader, now: now))
+        try reader.end()
+        return registration
+    }
+
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
+        // The others are words of the contract, and refused by name.
+        let named = { [Provider.apns, .fcm].map(\.name) }
+        _ = try reader.required("provider", "one of \(named().joined(separator: ", "))")
+        let provider = try reader.choice("provider", named(), Provider.init(name:))
+        guard let provider, provider == .apns || provider == .fcm else {
+            throw Problem(
+                .notSupported, "This version delivers to apns and fcm only.", at: reader.pointer / "provider")
+        }
+        return provider
+    }
+
+    private static func readKind(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> TokenKind {
+        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
+        guard provider == .apns || kind == .alert else {
+            throw Problem(
+                .kindNotAllowed,
+                "An installation has one token of \(provider.name), for every kind of push: its kind is alert.",
+                at: reader.pointer / "kind")
+        }
+        return kind
+    }
+
+    private static func readEnvironment(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> PushEnvironment {
+        let environment =
+            try reader.choice("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
+            ?? .production
+        guard provider == .apns || environment == .production else {
+            throw Problem(
+                .invalidValue, "Only apns has a sandbox; \(provider.name) has production alone.",
+                at: reader.pointer / "environment")
+        }
+        return environment
+    }
+
+    private static func readToken(
+        _ reader: inout EnvelopeReader, of provider: Provider
+    ) throws(Problem) -> DeviceToken {
+        let value = try reader.required("token", "the device token, as the provider's library gave it to the app")
+        return try TokenText.read(value, of: provider, at: reader.pointer / "token")
+    }
+
+    /// The bundle id; the suffix of a kind is added to it when sending, and so is taken off here.
+    private static func readTopic(
+        _ reader: inout EnvelopeReader, of provider: Provider, _ kind: TokenKind
+    ) throws(Problem) -> String {
+        guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
+        guard provider == .apns else {
+            throw Problem(
+                .invalidValue, "A token of \(provider.name) has no topic. Leave it out.", at: reader.pointer / "topic")
+        }
+        guard isVisibleASCII(topic) else {
+            throw Problem(
+                .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
+                at: reader.pointer / "topic")
+        }
+        guard let bundleID = APNsPushTypes.bundleID(ofTopic: topic, kind: kind) else {
+            throw Problem(
+                .invalidValue,
+                "This is the topic of another kind's tokens. Name the app by the bundle id "
+                    + "\(APNsPushTypes.bundleID(ofTopic: topic)), or the kind of the token if it is not \(kind.name).",
+                at: reader.pointer / "topic")
+        }
+        return bundleID
+    }
+
+    static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]> {
+        guard let value = reader.takeAny("tags") else { return .keep }
+        if value.isNull { return .clear }
+        return .set(try tags(value, at: reader.pointer / "tags"))
+    }
+
+    static func tags(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> [String] {
+        var tags = DistinctTexts()
+        for (place, element) in try value.elements(countMax: RegistrationLimits.tagsMax, at: pointer).enumerated() {
+            let tag = try element.text(bytesMax: RegistrationLimits.tagBytesMax, at: pointer / place)
+            guard isText(tag) else { throw .controlCharacters(at: pointer / place) }
+            tags.add(tag)
+        }
+        return tags.texts
+    }
+
+    /// - Parameter bytesMax: as minimal JSON.
+    static func readAttributes(
+        _ reader: inout EnvelopeReader, bytesMax: Int
+    ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
+        guard let value = reader.takeAny("attributes") else { return .keep }
+        if value.isNull { return .clear }
+        let pointer = reader.pointer / "attributes"
+        guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
+        let members = value.memberCount
+        guard members <= RegistrationLimits.attributesMembersMax else {
+            throw Problem(
+                .valueTooLong,
+                "The attributes have \(members) members at all depths; at most "
+                    + "\(RegistrationLimits.attributesMembersMax) are taken.", at: pointer)
+        }
+        try checkStorable(value, depth: 1, at: pointer)
+        let bytes = value.bytes
+        guard bytes.count <= bytesMax else {
+            throw Problem(
+                .valueTooLong, "The attributes have \(bytes.count) bytes; at most \(bytesMax) are taken.", at: pointer)
+        }
+        return .set(bytes)
+    }
+
+    /// What PostgreSQL's jsonb would refuse is refused here, with its place.
+    private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
+        switch value {
+        case .null, .bool, .string, .number(.whole): break
+        case .number(.literal(let text)):
+            guard hasModestExponent(text) else {
+                throw Problem(.invalidValue, "This number is too large or too small to be kept.", at: pointer)
+            }
+        case .array(let elements):
+            try checkDepth(depth, at: pointer)
+            for (place, element) in elements.enumerated() {
+                try checkStorable(element, depth: depth + 1, at: pointer / place)
+            }
+        case .object(let object):
+            try checkDepth(depth, at: pointer)
+            for member in object.members {
+                try checkStorable(member.value, depth: depth + 1, at: pointer / member.name)
+            }
+        }
+    }
+
+    private static func checkDepth(_ depth: Int, at pointer: JSONPointer) throws(Problem) {
+        guard depth <= RegistrationLimits.attributesDepthMax else {
+            throw Problem(
+                .invalidValue, "Attributes nest at most \(RegistrationLimits.attributesDepthMax) levels deep.",
+                at: pointer)
+        }
+    }
+
+    private static func hasModestExponent(_ number: String) -> Bool {
+        guard let mark = number.utf8.firstIndex(where: { $0 | 0x20 == UInt8(ascii: "e") }) else { return true }
+        guard let exponent = Int(number[number.utf8.index(after: mark)...]) else { return false }
+        return (-RegistrationLimits.exponentMax...RegistrationLimits.exponentMax).contains(exponent)
+    }
+
+    private static func readAsOf(_ reader: inout EnvelopeReader, now: WallInstant) throws(Problem) -> WallInstant? {
+        guard let value = reader.take("as_of") else { return nil }
+        let pointer = reader.pointer / "as_of"
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        guard let instant = RFC3339.parse(text) else {
+            throw Problem(
+                .invalidValue, "This must be a time as in RFC 3339, such as 2026-12-01T12:00:00Z.", at: pointer)
+        }
+        guard instant - now <= RegistrationLimits.asOfAheadMax else {
+            throw Problem(
+                .invalidValue, "This time lies in the future; later registrations would be taken for stale.",
+                at: pointer)
+        }
+        return instant
+    }
+}
+
+// What texts look like.
+extension RegistrationRequest {
+    /// Printable ASCII without blanks: names that machines gave.
+    static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
+
+    /// Anything but control characters: names that people gave.
+    static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+}
+
+extension EnvelopeReader {
+    /// Absent: keep. null: clear.
+    mutating func change(
+        _ name: String, bytesMax: Int, _ isAllowed: (String) -> Bool
+    ) throws(Problem) -> DeviceRegistration.Change<String> {
+        guard let value = takeAny(name) else { return .keep }
+        if value.isNull { return .clear }
+        let text = try value.text(bytesMax: bytesMax, at: pointer / name)
+        guard isAllowed(text) else { throw .controlCharacters(at: pointer / name) }
+        return .set(text)
+    }
+}
+
+extension Problem {
+    static func controlCharacters(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .invalidValue, "This text has characters that can't stand in it (controls, or blanks in a name).",
+            at: pointer)
+    }
+}
+
+/// Texts in their order, each once. Two are the same where their bytes are: Swift's equality of strings would merge
+/// names that only look alike.
+struct DistinctTexts {
+    private static let fewMax = 16
+    private(set) var texts: [String] = []
+    /// Of many: few are compared one by one.
+    private var seen: Set<[UInt8]> = []
+
+    mutating func add(_ text: String) {
+        if texts.count < Self.fewMax {
+            if !texts.contains(where: { $0.hasSameBytes(as: text) }) { texts.append(text) }
+            return
+        }
+        if seen.isEmpty { seen = Set(texts.map { Array($0.utf8) }) }
+        if seen.insert(Array(text.utf8)).inserted { texts.append(text) }
+    }
+}

@@ -1,0 +1,64 @@
+import HTTPTypes
+import Registry
+import Store
+
+/// What we concluded about tokens, oldest first.
+struct FeedbackHandlers: Sendable {
+    let apps: AppHandlers
+    let reads: ReadAdmission
+
+    /// `next` leads on from here, also where nothing is new yet: it can be asked again and again. A page never follows a
+    /// gap: who comes too late has to know.
+    func read(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.feedback)
+        let after = try call.query["after"].map { (text) throws(Problem) in
+            guard let cursor = FeedbackCursor(text: text) else { throw Problem.invalidCursor }
+            return cursor
+        }
+        let app = try await apps.app(of: call)
+        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
+            try await apps.registry.feedback(app: app.id, after: after, limit: limit)
+        }
+        guard !page.hasGap else { throw .feedbackSwept }
+        return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))
+    }
+
+    /// Brings the token back that an entry retired. Twice is as good as once.
+    func undo(_ call: Call) async throws(Problem) -> Answer {
+        guard let id = Int64(call.subject), id > 0 else { throw .unknownFeedback }
+        let app = try await apps.app(of: call)
+        let reply: UndoReply
+        do { reply = try await apps.registry.undo(feedback: id, app: app.id) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        switch reply {
+        case .live(let device): return Answer(.ok, DeviceAnswer.body(device, call.caller.tokenView))
+        case .unknownFeedback: throw .unknownFeedback
+        case .unknownDevice:
+            throw Problem(
+                .unknownDevice, "The device of this entry was removed since. Only registering it brings it back.")
+        case .notARetirement:
+            throw Problem(
+                .notARetirement,
+                "This entry retired no token, so that there is nothing to bring back. Only entries whose verdict is "
+                    + "retired are undone.")
+        case .replaced:
+            throw Problem(
+                .tokenReplaced, "The device registered another token since; the retired one is not its own any more.")
+        case .moved:
+            throw Problem(
+                .tokenMoved,
+                "Another installation of the app has this token now. One token belongs to one installation: POST "
+                    + ".../devices/lookup tells to which.")
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static let unknownFeedback = Problem(
+        .unknownFeedback, "The app's feed has no entry of this id. GET .../feedback lists them.")
+    fileprivate static let feedbackSwept = Problem(
+        .feedbackSwept,
+        "Entries that followed this cursor have outlived their retention. Start without after for all that is kept, and "
+            + "compare your devices with GET .../devices?state=retired.")
+}

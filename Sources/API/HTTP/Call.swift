@@ -1,0 +1,98 @@
+import HTTPTypes
+import Hummingbird
+import Signing
+import Store
+
+/// One request, read and authenticated, as the handlers see it.
+struct Call: Sendable {
+    let match: EndpointMatch
+    /// The request as it came, for handlers that read the body while they answer.
+    let request: Request
+    /// As it was sent.
+    let path: String
+    let query: QueryReader
+    let idempotencyKey: String?
+    let caller: Caller
+    /// The whole body; empty where the endpoint takes none, or reads it line by line.
+    var body: [UInt8] = []
+
+    /// The slug in the path.
+    var app: String { parameter(0) }
+    /// What stands behind the app: an installation, a message, a credential.
+    var subject: String { parameter(1) }
+
+    /// What stands behind the subject: the installation that a message's push was for.
+    var detail: String { parameter(2) }
+
+    private func parameter(_ place: Int) -> String {
+        precondition(match.names.indices.contains(place), "the route's template names it")
+        return match.names[place]
+    }
+}
+
+extension Call {
+    /// The claim of the request's `Idempotency-Key` on the app and the endpoint; nil where it has none.
+    var idempotencyClaim: IdempotencyClaim? { idempotencyClaim(of: body) }
+
+    /// - Parameter request: the bytes that a repetition has to repeat.
+    func idempotencyClaim(of request: [UInt8]) -> IdempotencyClaim? {
+        idempotencyKey.map {
+            IdempotencyClaim(operation: match.endpoint.name, key: $0, bodySHA256: Hashes.sha256(request))
+        }
+    }
+}
+
+/// The reply of a handler.
+enum Reply: Sendable {
+    case answer(Answer)
+    /// The answer begins before it is whole.
+    case stream(AnswerStream)
+}
+
+/// An answer of 200 that is written piece by piece.
+struct AnswerStream: Sendable {
+    let headers: HTTPFields
+    /// Takes the next piece; suspends while the client does not read.
+    typealias Write = ([UInt8]) async throws -> Void
+    /// Writes all pieces, in order. False: the request was not read to its end, so that the connection ends.
+    let run: @Sendable (_ write: Write) async throws -> Bool
+
+    init(headers: HTTPFields, run: @escaping @Sendable (_ write: Write) async throws -> Bool) {
+        self.headers = headers
+        self.run = run
+    }
+}
+
+/// An answer that is whole before it is sent.
+struct Answer: Sendable {
+    let status: HTTPResponse.Status
+    let contentType: String
+    let body: [UInt8]
+    var headers: [(name: HTTPField.Name, value: String)]
+
+    /// JSON.
+    init(
+        _ status: HTTPResponse.Status, _ body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
+        contentType: String = "application/json"
+    ) {
+        self.status = status
+        self.body = body
+        self.headers = headers
+        self.contentType = contentType
+    }
+
+    init(_ problem: Problem) {
+        var headers: [(name: HTTPField.Name, value: String)] = []
+        if let seconds = problem.retryAfterSeconds { headers.append((.retryAfter, String(seconds))) }
+        if let allow = problem.allow { headers.append((.allow, allow)) }
+        if problem.code == .unauthorized { headers.append((.wwwAuthenticate, #"Bearer realm="carillon""#)) }
+        self.init(
+            HTTPResponse.Status(code: problem.code.status), problem.body, headers: headers,
+            contentType: Self.problemType)
+    }
+
+    static let problemType = "application/problem+json"
+
+    /// Nothing to say but that it is done.
+    static let done = Answer(.noContent, [])
+}

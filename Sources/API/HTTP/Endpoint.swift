@@ -1,0 +1,90 @@
+import HTTPTypes
+import Model
+
+/// One operation of the API: everything that is known of it, declared once in the file of its resource.
+///
+/// The matcher, the methods of a 405, the check of scopes, the reading of bodies and the idempotency keys derive from `all`.
+/// A test compares it with docs/openapi.yaml.
+package final class Endpoint: Sendable {
+    /// The `operationId` in docs/openapi.yaml, and the space of the operation's idempotency keys.
+    package let name: String
+    package let method: HTTPRequest.Method
+    /// The path. Names in braces are parameters, in the order in which handlers read them.
+    package let template: String
+    package let access: Access
+    /// The names of the query parameters that the operation takes.
+    package let query: [String]
+    package let body: Body
+    /// The step that is announced once the socket has the answer; nil: none.
+    let step: Step?
+    /// Whether a load balancer asks it again and again: 503 is then an answer like another, and no warning in the log.
+    package let isProbe: Bool
+    /// Whether the path names an app, as its first parameter.
+    let isOfApp: Bool
+    let handler: Handler
+
+    typealias Handler = @Sendable (Resources, Call) async throws -> Reply
+
+    /// - Parameter handler: throws a `Problem`, or what the connection failed with.
+    init(
+        _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
+        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, handler: @escaping Handler
+    ) {
+        self.name = name
+        self.method = method
+        self.template = template
+        self.access = access
+        self.query = query
+        self.body = body
+        self.step = step
+        self.isProbe = isProbe
+        isOfApp = template.hasPrefix("/v1/apps/{app}")
+        self.handler = handler
+    }
+
+    /// Every operation that is served.
+    package static let all = operation + apps + devices + badges + messages + feedback + credentials + keys
+}
+
+extension Endpoint {
+    /// The right to ask.
+    package enum Access: Equatable, Sendable {
+        /// Anyone, without a key: the answer tells nothing about anyone.
+        case open
+        /// Any key of the app.
+        case anyKey
+        /// A key with one of these scopes; `refusal` replaces the usual sentence for a key without them.
+        case scopes([APIScope], refusal: String? = nil)
+
+        static func scope(_ scope: APIScope) -> Access { .scopes([scope]) }
+    }
+
+    /// The part of a request's body that is read.
+    package enum Body: Sendable {
+        /// No part: a body has no meaning.
+        case none
+        /// JSON, read whole before the handler runs: at most `GatewayLimits.bodyBytesMax`.
+        case json
+        /// NDJSON of any length, read by the handler while it answers: each line at most `GatewayLimits.lineBytesMax`.
+        case lines
+    }
+}
+
+/// An operation of the product's contract that this version does not serve. A client is told so, and what to do meanwhile.
+///
+/// Only for paths of which nothing is served: elsewhere the contract's reader expects to be told which methods there are.
+package struct PlannedEndpoint: Sendable {
+    package let method: HTTPRequest.Method
+    package let template: String
+    private let advice: String
+
+    init(_ method: HTTPRequest.Method, _ template: String, _ advice: String) {
+        self.method = method
+        self.template = template
+        self.advice = advice
+    }
+
+    var problem: Problem { Problem(.routeNotSupported, "This version does not serve this. " + advice) }
+
+    package static let all = plannedOperation + plannedCredentials + plannedWebhooks
+}

@@ -1,0 +1,164 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// From a request to its answer: endpoint, key, body, handler; and every refusal as problem+json.
+package struct GatewayResponder: HTTPResponder {
+    private let services: GatewayServices
+    private let authenticator: APIKeyAuthenticator
+    /// Of everything that is read, imports included.
+    private let budget: BodyBudget
+    private let lateBodies: BodyDeadlines
+    private let resources: Resources
+
+    /// - Parameter ring: nil: one of its own, that knows no key yet.
+    package init(_ services: GatewayServices, authenticator known: APIKeyAuthenticator? = nil) {
+        self.services = services
+        let authenticator =
+            known
+            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+        self.authenticator = authenticator
+        let limits = services.limits
+        budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
+        lateBodies = BodyDeadlines(after: limits.bodyTimeout)
+        resources = Resources(services, authenticator, budget)
+    }
+
+    /// For registrations that need no task; the rest of them come here.
+    package var shortcut: RegistrationShortcut { RegistrationShortcut(services, authenticator, budget) }
+
+    package func respond(to request: Request, context: GatewayContext) async throws -> Response {
+        let incoming = Incoming(request: request, channel: context.channel)
+        let response: Response
+        do {
+            response = try await respond(to: incoming)
+        } catch let problem as Problem {
+            services.log.note(problem, on: incoming.endpoint)
+            response = Response(Answer(problem))
+        }
+        let whole = request.method == .head ? response.createHeadResponse() : response
+        return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
+    }
+
+    /// Whether the rest of what comes on the connection may be read.
+    private func isWanted(_ incoming: Incoming) -> Bool {
+        let request = incoming.request
+        // The parser reads nothing behind a request that would speak another protocol; as unheard requests go, the
+        // client had better know.
+        guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
+        // A client that was not asked for its body may send it, or not: what comes next could be either.
+        guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }
+        return incoming.isBodyRead || isSmall(request)
+    }
+
+    /// Whether the rest of a body may as well be read and dropped.
+    private func isSmall(_ request: Request) -> Bool {
+        BodyReader.declaredBytes(request).map { $0 <= services.limits.bodyBytesMax } ?? false
+    }
+
+    private func respond(to incoming: Incoming) async throws -> Response {
+        let request = incoming.request
+        let target = try RequestTarget(request.head.path ?? "")
+        let match = try EndpointTable.match(request.method, target.segments)
+        incoming.endpoint = match.endpoint
+        let caller = try await caller(of: match, request)
+        try incoming.checkExpectations()
+        let query = try QueryReader(target.query, known: match.endpoint.query)
+        let key = try IdempotencyKey.read(request.headers[values: .idempotencyKey])
+        let call = Call(
+            match: match, request: request, path: target.path, query: query, idempotencyKey: key, caller: caller)
+        switch match.endpoint.body {
+        case .none: return try await reply(to: call, incoming)
+        case .json: return try await readBody(of: call, incoming)
+        case .lines:
+            try BodyReader.checkEncoding(request)
+            return try await reply(to: call, incoming)
+        }
+    }
+
+    private func readBody(of call: Call, _ incoming: Incoming) async throws -> Response {
+        let limits = services.limits
+        try BodyReader.checkEncoding(call.request)
+        try BodyReader.checkLength(call.request, limits)
+        // Counted as it comes: who declares much and sends little takes no room from the others.
+        let account = await account(of: call.match, call.caller)
+        var buffered = 0
+        defer { budget.giveBack(buffered, of: account) }
+        incoming.askForBody()
+        let awaited = lateBodies.track(incoming.channel)
+        defer { lateBodies.forget(awaited) }
+        var call = call
+        call.body = try await BodyReader.read(call.request, limits) { bytes in
+            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch {
+                throw Problem(error, of: account)
+            }
+            buffered += bytes
+        }
+        lateBodies.forget(awaited)
+        incoming.isBodyRead = true
+        return try await reply(to: call, incoming)
+    }
+
+    private func reply(to call: Call, _ incoming: Incoming) async throws -> Response {
+        let endpoint = call.match.endpoint
+        switch try await endpoint.handler(resources, call) {
+        case .answer(let answer):
+            guard let step = endpoint.step, let steps = services.steps else { return Response(answer) }
+            return Response(answer, announcing: step, to: steps, on: incoming.channel)
+        case .stream(let stream):
+            if endpoint.body == .lines {
+                // From here on the body is the handler's.
+                incoming.isBodyRead = true
+                incoming.askForBody()
+            }
+            return Response(stream, on: incoming.channel, linger: services.limits.lingerTime)
+        }
+    }
+
+    /// Before anything else of the request is looked at: whoever may not ask learns nothing.
+    private func caller(of match: EndpointMatch, _ request: Request) async throws(Problem) -> Caller {
+        guard match.endpoint.access != .open else { return .nobody }
+        let caller = try await authenticator.caller(authorization: request.headers[values: .authorization])
+        try caller.check(match)
+        return caller
+    }
+
+    /// Whose share the body comes out of. Where the database can't say whether there is the app, it is nobody's until then.
+    private func account(of match: EndpointMatch, _ caller: Caller) async -> BodyBudget.Account {
+        guard match.endpoint.isOfApp, let slug = match.names.first else { return BodyBudget.Account(app: nil) }
+        // A key of one app opens no other.
+        if let own = caller.app { return BodyBudget.Account(app: own) }
+        guard AppRequest.isSlug(slug) else { return BodyBudget.Account(app: nil) }
+        return BodyBudget.Account(app: try? await services.registry.app(slug: slug)?.slug)
+    }
+}
+
+extension Logger {
+    /// Names the endpoint and the code. Paths hold names of installations, and stay out of the log.
+    func note(_ problem: Problem, on endpoint: Endpoint?) {
+        let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
+        var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
+        if let cause = problem.cause { metadata["cause"] = "\(cause)" }
+        log(level: problem.logLevel(on: endpoint), "A request was refused", metadata: metadata)
+    }
+}
+
+extension Problem {
+    /// By whose fault it is: a client's is its own to look at. Whoever asks for readiness is told, again and again, what
+    /// the log has from those that found it.
+    package func logLevel(on endpoint: Endpoint?) -> Logger.Level {
+        switch code.status {
+        case 500: .error
+        case 503 where endpoint?.isProbe != true: .warning
+        default: .debug
+        }
+    }
+}
+
+/// What Hummingbird tells of the connection that a request came on.
+package struct GatewayContext: InitializableFromSource {
+    let channel: any Channel
+
+    package init(source: ApplicationRequestContextSource) { channel = source.channel }
+}

@@ -1,0 +1,165 @@
+import Basis
+import Model
+import Store
+import Synchronization
+
+/// Reads of which one may take the database a second: lists, and where messages and pushes stand. So many are under way at
+/// once, and fairly between apps; the others wait for their turn, in line, before they ask for a connection (P7).
+///
+/// An app may have as many under way as it leaves free: half where it is alone, and one in any case. A place that is given
+/// back goes to the app that had its last turn the longest ago.
+package final class ReadAdmission: Sendable {
+    package enum Reply: Sendable {
+        /// It is the app's turn, which is to be given back with `end`.
+        case begun
+        /// The app has reads under way, and as many wait as may, or this one has waited as long as one may.
+        case shareUsedUp
+        /// The same of an app that has none under way: others have all of them.
+        case full
+    }
+
+    private struct Waiter {
+        let app: AppID
+        /// Refused where it has waited longer; nil: never.
+        let until: ContinuousClock.Instant?
+        let continuation: CheckedContinuation<Reply, Never>
+    }
+
+    private struct State {
+        var all = 0
+        /// Only of apps that have some.
+        var inFlight: [AppID: Int] = [:]
+        /// Who came first stands first.
+        var line: [Waiter] = []
+        /// When each had its last turn, counted in turns. Who is not among them had it before all who are.
+        var served: [AppID: Int] = [:]
+        var admissions = 0
+
+        func hasRoom(for app: AppID, of placesMax: Int) -> Bool {
+            let own = inFlight[app, default: 0] + 1
+            return all < placesMax && own <= max(1, placesMax - (all + 1))
+        }
+
+        func refusal(of app: AppID) -> Reply { inFlight[app] == nil ? .full : .shareUsedUp }
+
+        mutating func begin(_ app: AppID) {
+            all += 1
+            inFlight[app, default: 0] += 1
+            admissions += 1
+            served[app] = admissions
+            if served.count > ReadAdmission.servedMax { forgetEarlierHalf() }
+        }
+
+        private mutating func forgetEarlierHalf() {
+            let middle = served.values.sorted()[served.count / 2]
+            served = served.filter { $0.value >= middle }
+        }
+
+        mutating func end(_ app: AppID) {
+            let left = inFlight[app, default: 0] - 1
+            precondition(left >= 0, "who ends has begun")
+            all -= 1
+            inFlight[app] = left == 0 ? nil : left
+        }
+
+        /// The first in line of the app whose turn it is.
+        func next(of placesMax: Int) -> Int? {
+            var next: Int?
+            for (place, waiter) in line.enumerated() where hasRoom(for: waiter.app, of: placesMax) {
+                let isSooner = next.map { served[waiter.app, default: 0] < served[line[$0].app, default: 0] } ?? true
+                if isSooner { next = place }
+            }
+            return next
+        }
+    }
+
+    private static let servedMax = 4_096
+    private let placesMax: Int
+    private let waitingPerAppMax: Int
+    private let timeout: Duration
+    private let state = Mutex(State())
+
+    package init(_ limits: GatewayLimits) {
+        placesMax = limits.costlyReadsMax
+        waitingPerAppMax = limits.costlyReadsWaitingPerAppMax
+        timeout = limits.readAdmissionTimeout
+    }
+
+    /// Replies when it is the app's turn, or won't be.
+    ///
+    /// - Parameter waitsForever: waits however long, and beside those who are counted: what is bounded elsewhere, or has to be
+    ///   read.
+    package func begin(_ app: AppID, waitsForever: Bool = false) async -> Reply {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Reply, Never>) in
+            let reply: Reply? = state.withLock { state in
+                let own = state.line.filter { $0.app == app }
+                if own.isEmpty, state.hasRoom(for: app, of: placesMax) {
+                    state.begin(app)
+                    return .begun
+                }
+                guard waitsForever || own.count(where: { $0.until != nil }) < waitingPerAppMax else {
+                    return state.refusal(of: app)
+                }
+                state.line.append(
+                    Waiter(app: app, until: waitsForever ? nil : .now + timeout, continuation: continuation))
+                return nil
+            }
+            if let reply { continuation.resume(returning: reply) }
+        }
+    }
+
+    /// Who has waited too long is refused now.
+    package func end(_ app: AppID) {
+        let now = ContinuousClock.now
+        let replies = state.withLock { state -> [(Waiter, Reply)] in
+            var replies: [(Waiter, Reply)] = []
+            for waiter in state.line where waiter.until.map({ $0 <= now }) ?? false {
+                replies.append((waiter, state.refusal(of: waiter.app)))
+            }
+            state.end(app)
+            state.line.removeAll { waiter in waiter.until.map { $0 <= now } ?? false }
+            while let place = state.next(of: placesMax) {
+                let waiter = state.line.remove(at: place)
+                state.begin(waiter.app)
+                replies.append((waiter, .begun))
+            }
+            return replies
+        }
+        for (waiter, reply) in replies { waiter.continuation.resume(returning: reply) }
+    }
+
+    /// How many wait.
+    package var waiting: Int { state.withLock { $0.line.count } }
+}
+
+extension ReadAdmission {
+    /// What is read when it is the app's turn.
+    func read<Value: Sendable>(
+        of app: AppID, _ reading: () async throws(StoreFault) -> Value
+    ) async throws(Problem) -> Value {
+        switch await begin(app) {
+        case .begun: break
+        case .shareUsedUp:
+            throw Problem(
+                .shareUsedUp,
+                "This app has as many lists and looks at messages under way as one app may. Ask for one after the other.",
+                retryAfterSeconds: RetryHint.overloaded)
+        case .full:
+            throw Problem(
+                .overloaded, "As many lists and looks at messages are under way as may be at once. Try again.",
+                retryAfterSeconds: RetryHint.overloaded)
+        }
+        defer { end(app) }
+        do { return try await reading() } catch { throw Problem(error, .reads) }
+    }
+
+    /// The same, of what has to be read.
+    func readWithoutTimeout<Value: Sendable>(
+        of app: AppID, _ reading: () async throws(StoreFault) -> Value
+    ) async throws(StoreFault) -> Value {
+        let reply = await begin(app, waitsForever: true)
+        precondition(reply == .begun, "the patient are never refused")
+        defer { end(app) }
+        return try await reading()
+    }
+}

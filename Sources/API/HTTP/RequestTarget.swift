@@ -1,0 +1,139 @@
+import Encodings
+import Model
+
+/// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
+package struct RequestTarget: Equatable {
+    /// As it was sent, for a Location that names the same place.
+    package let path: String
+    package let segments: [String]
+    package let query: String
+
+    package init(_ target: String) throws(Problem) {
+        let bytes = Array(target.utf8)
+        guard bytes.first == UInt8(ascii: "/"), !bytes.contains(UInt8(ascii: "#")) else {
+            throw Problem(.malformedPath, "A path begins with a slash and has no fragment.")
+        }
+        let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+        path = end == bytes.count ? target : String(decoding: bytes[..<end], as: UTF8.self)
+        query = String(decoding: bytes[end...].dropFirst(), as: UTF8.self)
+        var segments: [String] = []
+        var start = 1
+        // As nearly all are.
+        var isPlain = true
+        for place in 1...end {
+            guard place == end || bytes[place] == UInt8(ascii: "/") else {
+                if bytes[place] == UInt8(ascii: "%") || bytes[place] == 0 { isPlain = false }
+                continue
+            }
+            let segment = String(decoding: bytes[start..<place], as: UTF8.self)
+            segments.append(try Self.checked(isPlain ? segment : PercentDecoding.decode(segment)))
+            start = place + 1
+            isPlain = true
+        }
+        self.segments = segments
+    }
+
+    private static func checked(_ decoded: String?) throws(Problem) -> String {
+        guard let segment = decoded else {
+            throw Problem(
+                .malformedPath,
+                "A path segment has a percent sign without two digits, a NUL, or bytes that are not UTF-8. Encode names "
+                    + "as UTF-8, percent-encoded once.")
+        }
+        // Clients and proxies resolve these, however they are encoded: what arrives may not be what was meant.
+        guard segment != ".", segment != ".." else {
+            throw Problem(.malformedPath, "A path has no segments \".\" and \"..\".")
+        }
+        return segment
+    }
+}
+
+/// Query parameters by name, each once, and only those that the route knows.
+package struct QueryReader: Sendable {
+    private let parameters: [(name: String, value: String)]
+
+    package init(_ query: String, known: [String]) throws(Problem) {
+        var parameters: [(name: String, value: String)] = []
+        for part in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let mark = part.firstIndex(of: UInt8(ascii: "="))
+            guard let name = PercentDecoding.decode(Substring(part[..<(mark ?? part.endIndex)])),
+                let value = PercentDecoding.decode(mark.map { Substring(part[part.index(after: $0)...]) } ?? "")
+            else {
+                throw Problem(.invalidQuery, "The query is not percent-encoded UTF-8.")
+            }
+            guard known.contains(name) else {
+                let offer = known.isEmpty ? "takes none" : "takes \(known.joined(separator: ", "))"
+                throw Problem(.invalidQuery, "The query has a parameter that this route does not know; it \(offer).")
+            }
+            guard !parameters.contains(where: { $0.name == name }) else {
+                throw Problem(.invalidQuery, "The query gives \(name) twice.")
+            }
+            parameters.append((name, value))
+        }
+        self.parameters = parameters
+    }
+
+    /// nil where absent or empty.
+    package subscript(name: String) -> String? {
+        parameters.first { $0.name == name && !$0.value.isEmpty }?.value
+    }
+
+    /// nil where absent alone.
+    package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    package func limit(_ page: PageLimits) throws(Problem) -> Int {
+        guard let text = self["limit"] else { return page.standard }
+        guard let limit = Int(text), (1...page.max).contains(limit) else {
+            throw Problem(.invalidQuery, "limit must be a whole number from 1 to \(page.max).")
+        }
+        return limit
+    }
+}
+
+// Values of one shape.
+extension QueryReader {
+    package func choice<Value>(
+        _ name: String, _ names: [String], _ meaning: (String) -> Value?
+    ) throws(Problem) -> Value? {
+        guard let text = self[name] else { return nil }
+        guard let known = meaning(text) else {
+            throw Problem(.invalidQuery, "\(name) must be one of \(names.joined(separator: ", ")).")
+        }
+        return known
+    }
+
+    func kind() throws(Problem) -> TokenKind? {
+        try choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+    }
+}
+
+/// How many items one page of a list has.
+package struct PageLimits: Sendable {
+    package let standard: Int
+    package let max: Int
+
+    package static let apps = PageLimits(standard: 100, max: 1_000)
+    package static let devices = PageLimits(standard: 100, max: 1_000)
+    package static let messages = PageLimits(standard: 50, max: 500)
+    package static let failures = PageLimits(standard: 100, max: 1_000)
+    package static let feedback = PageLimits(standard: 100, max: 1_000)
+    package static let keys = PageLimits(standard: 100, max: 1_000)
+}
+
+/// The header that makes repeating a POST safe.
+package enum IdempotencyKey {
+    /// In bytes. The database holds the same bound.
+    package static let bytesMax = 255
+
+    /// nil where there is none.
+    package static func read(_ values: [String]) throws(Problem) -> String? {
+        guard let key = values.first else { return nil }
+        guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isVisibleASCII(key)
+        else {
+            throw Problem(
+                .invalidIdempotencyKey,
+                "An Idempotency-Key is one value of 1 to \(bytesMax) visible ASCII characters; a fresh UUID does well.")
+        }
+        return key
+    }
+}

@@ -1,0 +1,90 @@
+import HTTPTypes
+import Hummingbird
+import JSON
+import Model
+import NIOCore
+
+extension Response {
+    init(_ answer: Answer) {
+        let body = answer.body.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
+        self.init(status: answer.status, headers: answer.fields, body: body)
+    }
+
+    /// The same, and says when the socket has it.
+    init(_ answer: Answer, announcing step: Step, to steps: any StepListener, on channel: any Channel) {
+        self.init(
+            status: answer.status, headers: answer.fields,
+            body: ResponseBody(contentLength: answer.body.count) { writer in
+                var sink = writer
+                try await sink.write(ByteBuffer(bytes: answer.body))
+                try await sink.finish(nil)
+                // Writes reach the event loop in order: once it has come to this, it has handed them to the socket.
+                try await channel.eventLoop.submit {}.get()
+                steps.reached(step)
+            })
+    }
+}
+
+extension Response {
+    /// Begins before the stream has ended.
+    init(_ stream: AnswerStream, on channel: any Channel, linger: Duration) {
+        self.init(
+            status: .ok, headers: stream.headers,
+            body: ResponseBody { writer in
+                var sink = writer
+                let isWhole = try await stream.run { try await sink.write(ByteBuffer(bytes: $0)) }
+                try await sink.finish(nil)
+                if !isWhole { Self.hangUp(on: channel, after: linger) }
+            })
+    }
+
+    /// Ends the connection with this answer: the rest of the request is not wanted, and may have no end.
+    func hangingUp(on channel: any Channel, after linger: Duration) -> Response {
+        let body = body
+        var headers = headers
+        headers[.connection] = "close"
+        let closing = ResponseBody(contentLength: body.contentLength) { writer in
+            try await body.write(writer)
+            Self.hangUp(on: channel, after: linger)
+        }
+        return Response(status: status, headers: headers, body: closing)
+    }
+
+    static func hangUp(on channel: any Channel, after linger: Duration) {
+        channel.eventLoop.scheduleTask(in: TimeAmount(linger)) { channel.close(promise: nil) }
+    }
+}
+
+extension Answer {
+    fileprivate var fields: HTTPFields {
+        var fields = HTTPFields()
+        if !body.isEmpty { fields[.contentType] = contentType }
+        for header in headers { fields[header.name] = header.value }
+        return fields
+    }
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = constant("Idempotency-Key")
+    static let idempotencyReplayed = constant("Idempotency-Replayed")
+    /// "no" asks nginx to pass on what comes at once.
+    static let accelBuffering = constant("X-Accel-Buffering")
+
+    private static func constant(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else { preconditionFailure("a header's name is a token") }
+        return name
+    }
+}
+
+enum HealthAnswer {
+    static let alive = status("alive")
+    static let ready = status("ready")
+
+    private static func status(_ name: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("status", name)
+        writer.endObject()
+        return writer.bytes
+    }
+}

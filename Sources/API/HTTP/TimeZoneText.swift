@@ -1,0 +1,31 @@
+import JSON
+import Model
+
+// What a request calls a time zone: refused by its shape alone (`TimeZoneName`).
+extension EnvelopeReader {
+    mutating func timeZone(_ name: String) throws(Problem) -> String? {
+        guard let text = try string(name, bytesMax: TimeZoneName.bytesMax) else { return nil }
+        guard TimeZoneName.isPossible(text) else { throw .notATimeZone(at: pointer / name) }
+        return text
+    }
+
+    /// Absent: keep. null: clear.
+    mutating func timeZoneChange(_ name: String) throws(Problem) -> DeviceRegistration.Change<String> {
+        guard let value = peek(name), !value.isNull else { return try change(name, bytesMax: 0) { _ in false } }
+        return try timeZone(name).map { .set($0) } ?? .clear
+    }
+}
+
+extension Problem {
+    fileprivate static func notATimeZone(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .invalidValue, "A time zone is a name such as Europe/Paris, or an offset such as GMT+05:30.", at: pointer)
+    }
+
+    static func unknownTimeZone(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .invalidValue,
+            "The gateway's database knows no time zone of this name. It is one of the IANA's list, such as "
+                + "Europe/Paris, or an offset such as GMT+05:30.", at: pointer)
+    }
+}

@@ -1,0 +1,123 @@
+import Basis
+import Model
+import Signing
+import Store
+import Synchronization
+
+/// The keys that open the API: the operator's, of which only the SHA-256 is held, and those in the database.
+///
+/// What the database said is remembered for a moment: a key that was revoked is refused within `rememberedFor` on every
+/// process, and at once on the one that revoked it.
+package final class APIKeyAuthenticator: Sendable {
+    package static let rememberedFor: Duration = .seconds(5)
+    /// Keys remembered at once, those that nobody has included.
+    private static let rememberedMax = 4_096
+    private static let scheme = Array("bearer ".utf8)
+    private static let keyBytesMax = 256
+
+    private struct CachedKey {
+        let caller: Caller?
+        let until: WallInstant
+    }
+
+    private struct Cache {
+        var callers: [[UInt8]: CachedKey] = [:]
+        /// Rises when everything is forgotten: what was asked before that is not remembered.
+        var changes: UInt64 = 0
+    }
+
+    private let operatorSHA256: [UInt8]
+    private let store: KeyStore
+    private let clock: @Sendable () -> WallInstant
+    private let memory = Mutex(Cache())
+
+    package init(operatorSHA256: [UInt8], store: KeyStore, clock: @escaping @Sendable () -> WallInstant) {
+        precondition(operatorSHA256.count == Hashes.sha256Bytes)
+        self.operatorSHA256 = operatorSHA256
+        self.store = store
+        self.clock = clock
+    }
+
+    /// `authorization`: the values of the header of that name.
+    package func caller(authorization: [String]) async throws(Problem) -> Caller {
+        let key = try Self.key(in: authorization)
+        let sha256 = Hashes.sha256(Array(key.utf8))
+        if Hashes.areEqual(sha256, operatorSHA256) { return .admin }
+        guard APIKeyText.isWellFormed(key) else {
+            let sentence =
+                key.hasPrefix(APIKeyText.prefix)
+                ? "This API key is not whole: something of it is missing or changed. Copy it again."
+                : "This API key is not valid here."
+            throw Problem(.unauthorized, sentence)
+        }
+        guard let caller = try await known(sha256) else {
+            throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
+        }
+        return caller
+    }
+
+    /// Whether the call's key opens all this still: asked while an answer goes on.
+    func check(of call: Call, _ app: AppRecord) -> @Sendable () async throws(Problem) -> Void {
+        let (authorization, match) = (call.request.headers[values: .authorization], call.match)
+        return { () async throws(Problem) in
+            let caller = try await self.caller(authorization: authorization)
+            try caller.check(match)
+            try caller.check(app.id)
+        }
+    }
+
+    /// The same where it takes no question to the database; nil: it does, or the key is refused.
+    func cachedCaller(authorization: String) -> Caller? {
+        guard let key = try? Self.key(in: [authorization]) else { return nil }
+        let sha256 = Hashes.sha256(Array(key.utf8))
+        if Hashes.areEqual(sha256, operatorSHA256) { return .admin }
+        let remembered = memory.withLock { $0.callers[sha256] }
+        return remembered.flatMap { isFresh($0, at: clock()) ? $0.caller : nil }
+    }
+
+    /// A clock that was set back makes what is remembered old, not young for ever.
+    private func isFresh(_ remembered: CachedKey, at now: WallInstant) -> Bool {
+        now < remembered.until && remembered.until <= now + Self.rememberedFor
+    }
+
+    /// Keys were made or revoked here.
+    package func forget() {
+        memory.withLock { memory in
+            memory.callers = [:]
+            memory.changes += 1
+        }
+    }
+
+    private func known(_ sha256: [UInt8]) async throws(Problem) -> Caller? {
+        let now = clock()
+        let (remembered, changes) = memory.withLock { ($0.callers[sha256], $0.changes) }
+        if let remembered, isFresh(remembered, at: now) { return remembered.caller }
+        let record: APIKeyRecord?
+        do { record = try await store.find(sha256: sha256) } catch { throw Problem(error, .reads) }
+        let caller = record.map { Caller($0) }
+        var until = now + Self.rememberedFor
+        if let end = record?.expiresAt { until = min(until, end) }
+        let entry = CachedKey(caller: caller, until: until)
+        memory.withLock { memory in
+            guard memory.changes == changes else { return }
+            if memory.callers.count >= Self.rememberedMax { memory.callers = [:] }
+            memory.callers[sha256] = entry
+        }
+        return caller
+    }
+
+    private static func key(in authorization: [String]) throws(Problem) -> String {
+        guard let value = authorization.first, authorization.count == 1 else {
+            throw Problem(.unauthorized, "Send the API key once, as the header Authorization: Bearer <key>.")
+        }
+        let bytes = Array(value.utf8)
+        let isBearer = bytes.count > scheme.count && zip(bytes, scheme).allSatisfy { $0 | 0x20 == $1 | 0x20 }
+        guard isBearer else {
+            throw Problem(.unauthorized, "The scheme of Authorization must be Bearer: Authorization: Bearer <key>.")
+        }
+        guard bytes.count <= scheme.count + keyBytesMax else {
+            throw Problem(.unauthorized, "This API key is not valid here: no key is as long as this.")
+        }
+        return String(decoding: bytes[scheme.count...], as: UTF8.self)
+    }
+}

@@ -1,0 +1,98 @@
+import Basis
+import HTTPTypes
+import JSON
+import Model
+import Signing
+import Store
+
+/// API keys: made, listed, revoked. A key itself is in one answer only, the one to its making.
+struct KeyHandlers: Sendable {
+    let apps: AppHandlers
+    let store: KeyStore
+    let authenticator: APIKeyAuthenticator
+    let clock: @Sendable () -> WallInstant
+    /// So many random bytes.
+    let entropy: @Sendable (Int) -> [UInt8]
+
+    func list(_ call: Call) async throws(Problem) -> Answer {
+        let limit = try call.query.limit(.keys)
+        let after = try call.query["cursor"].map { (text) throws(Problem) in
+            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
+            return id
+        }
+        let app = try await owner(of: call)
+        let keys: [APIKeyRecord]
+        do { keys = try await store.list(app: app, after: after ?? 0, limit: limit) } catch {
+            throw Problem(error, .reads)
+        }
+        return Answer(.ok, KeyAnswer.page(keys, next: keys.count == limit ? keys.last.map { String($0.id) } : nil))
+    }
+
+    /// The name is the key's own among its owner's, so that a request whose answer was lost makes no second one.
+    func create(_ call: Call) async throws(Problem) -> Answer {
+        let request = try KeyRequest.read(call.body, now: clock())
+        for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
+            throw Problem(
+                .forbidden,
+                "A key can't open more than the one that makes it, and this one has not the scope "
+                    + "\"\(scope.rawValue)\". Use one that has it, or leave the scope out.",
+                at: .root / "scopes" / place, missing: [scope])
+        }
+        let app = try await owner(of: call)
+        let text = APIKeyText.make(from: entropy(APIKeyText.randomBytes))
+        let key = NewAPIKey(
+            name: request.name, scopes: request.scopes, sha256: Hashes.sha256(Array(text.utf8)),
+            hint: String(text.suffix(APIKeyText.hintCharacters)), expiresAt: request.expiresAt)
+        let made: APIKeyRecord?
+        do { made = try await store.create(key, app: app, maker: call.caller.key) } catch {
+            throw Problem(error, .isIdempotent)
+        }
+        guard let made else {
+            // What is remembered of keys opens a moment longer; what they make lasts.
+            if let maker = call.caller.key, try await !isAlive(maker) {
+                authenticator.forget()
+                throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
+            }
+            throw Problem(
+                .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
+        }
+        // It may have been tried before it was there.
+        authenticator.forget()
+        return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
+    }
+
+    private func isAlive(_ key: Int64) async throws(Problem) -> Bool {
+        do { return try await store.lives(key) } catch { throw Problem(error, .reads) }
+    }
+
+    /// Only of what the caller could have made: else whoever makes keys for clients could shut the administrator out.
+    func delete(_ call: Call) async throws(Problem) -> Answer {
+        let app = try await owner(of: call)
+        let text = call.match.names.last ?? ""
+        let unknown = Problem(.unknownKey, "There is no key of this id. GET .../keys lists them.")
+        guard let id = Int64(text), id > 0 else { throw unknown }
+        let found: APIKeyRecord?
+        do { found = try await store.list(app: app, after: id - 1, limit: 1).first } catch {
+            throw Problem(error, .reads)
+        }
+        guard let found, found.id == id else { throw unknown }
+        // A key's scopes never change, so that what was read holds when it is revoked.
+        if let more = found.scopes.first(where: { !call.caller.has($0) }) {
+            throw Problem(
+                .forbidden,
+                "A key revokes only what it could have made: this one has not the scope \"\(more.rawValue)\", which the "
+                    + "other one has. Use a key that has it.", missing: [more])
+        }
+        let isDeleted: Bool
+        do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }
+        authenticator.forget()
+        guard isDeleted else { throw unknown }
+        return .done
+    }
+
+    /// nil: keys of all apps.
+    private func owner(of call: Call) async throws(Problem) -> AppID? {
+        guard call.match.endpoint.isOfApp else { return nil }
+        return try await apps.app(of: call).id
+    }
+}

@@ -1,0 +1,178 @@
+import APNs
+import Expressions
+import JSON
+import Model
+
+/// How many one message may name. More: several messages, or tags.
+package enum AudienceLimits {
+    package static let installationsMax = 10_000
+    package static let usersMax = 10_000
+    /// Of `tokens`: they are planned in one transaction.
+    package static let tokensMax = 1_000
+    /// Of `any`, `all` and `none` each.
+    package static let tagsMax = 32
+}
+
+/// From the member `audience` of a message to the audience, or to what is wrong with it.
+enum AudienceRequest {
+    private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
+
+    static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
+        let meaning = "who is to get the message: {\"all\": true}, or exactly one of \(namedSelections)"
+        var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
+        let named = try readSelections(&reader)
+        let providers = try readProviders(&reader)
+        let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:))
+        try reader.end()
+        guard named.count == 1 else {
+            throw Problem(
+                .invalidValue, "An audience names exactly one of \(selections.joined(separator: ", ")).",
+                at: reader.pointer)
+        }
+        return Audience(named[0], providers: providers, kind: kind)
+    }
+
+    private static var namedSelections: String { selections.dropFirst().joined(separator: ", ") }
+
+    private static func readSelections(_ reader: inout EnvelopeReader) throws(Problem) -> [Audience.Selection] {
+        var found: [Audience.Selection] = []
+        if try readClaim("all", &reader) { found.append(.all) }
+        // The times are the app's settings: for who has them.
+        if try readClaim("stale", &reader) { found.append(.stale([])) }
+        if let names = try readNames("installations", &reader) { found.append(.installations(names)) }
+        if let names = try readNames("users", &reader) { found.append(.users(names)) }
+        if let expression = try readTags(&reader) { found.append(.tags(expression)) }
+        if let text = try readFilter(&reader) { found.append(.filter(text)) }
+        if let targets = try readTokens(&reader) { found.append(.tokens(targets)) }
+        return found
+    }
+
+    private static func readClaim(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> Bool {
+        guard let claim = try reader.bool(name) else { return false }
+        guard claim else {
+            throw Problem(
+                .invalidValue, "\(name) can only be true; leave it out otherwise.", at: reader.pointer / name)
+        }
+        return true
+    }
+
+    private static func readNames(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> [String]? {
+        let isUsers = name == "users"
+        let countMax = isUsers ? AudienceLimits.usersMax : AudienceLimits.installationsMax
+        let bytesMax = isUsers ? RegistrationLimits.userBytesMax : RegistrationLimits.installationBytesMax
+        guard let elements = try reader.array(name, countMax: countMax) else { return nil }
+        return try texts(elements, bytesMax: bytesMax, at: reader.pointer / name)
+    }
+
+    private static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> TagExpression? {
+        guard var tags = try reader.object("tags") else { return nil }
+        let expression = TagExpression(
+            any: try readTagList("any", &tags), all: try readTagList("all", &tags), none: try readTagList("none", &tags)
+        )
+        try tags.end()
+        guard !expression.onlyExcludes || !expression.none.isEmpty else {
+            throw Problem(
+                .invalidValue, "Tags name at least one of any, all and none. Everybody is {\"all\": true}.",
+                at: tags.pointer)
+        }
+        return expression
+    }
+
+    private static func readTagList(_ name: String, _ tags: inout EnvelopeReader) throws(Problem) -> [String] {
+        guard let elements = try tags.array(name, countMax: AudienceLimits.tagsMax) else { return [] }
+        return try texts(elements, bytesMax: RegistrationLimits.tagBytesMax, at: tags.pointer / name)
+    }
+
+    /// Kept as it is written: what is read here once is read in the same way wherever it is used.
+    private static func readFilter(_ reader: inout EnvelopeReader) throws(Problem) -> String? {
+        guard let text = try reader.string("filter", bytesMax: FilterLimits.textBytesMax) else { return nil }
+        do throws(FilterFault) { _ = try FilterExpression(parsing: text) } catch {
+            throw Problem(error, at: reader.pointer / "filter")
+        }
+        return text
+    }
+
+    private static func texts(
+        _ elements: [JSONValue], bytesMax: Int, at pointer: JSONPointer
+    ) throws(Problem) -> [String] {
+        var texts = DistinctTexts()
+        for (place, element) in elements.enumerated() {
+            texts.add(try element.text(bytesMax: bytesMax, at: pointer / place))
+        }
+        return texts.texts
+    }
+
+    private static func readProviders(_ reader: inout EnvelopeReader) throws(Problem) -> [Provider]? {
+        guard let elements = try reader.array("providers", countMax: Provider.allCases.count) else { return nil }
+        let pointer = reader.pointer / "providers"
+        guard !elements.isEmpty else {
+            throw Problem(.invalidValue, "No provider would leave nobody. Leave it out for all of them.", at: pointer)
+        }
+        var providers: [Provider] = []
+        for (place, element) in elements.enumerated() {
+            let provider = try provider(element, at: pointer / place)
+            if !providers.contains(provider) { providers.append(provider) }
+        }
+        return providers
+    }
+
+    private static func provider(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> Provider {
+        guard let name = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        guard let provider = Provider(name: name) else {
+            let names = Provider.allCases.map(\.name).joined(separator: ", ")
+            throw Problem(.invalidValue, "A provider is one of \(names).", at: pointer)
+        }
+        return provider
+    }
+}
+
+// Tokens that need not be registered.
+extension AudienceRequest {
+    private static func readTokens(_ reader: inout EnvelopeReader) throws(Problem) -> [InlineTarget]? {
+        guard let elements = try reader.array("tokens", countMax: AudienceLimits.tokensMax) else { return nil }
+        let pointer = reader.pointer / "tokens"
+        var targets: [InlineTarget] = []
+        targets.reserveCapacity(elements.count)
+        for (place, element) in elements.enumerated() { targets.append(try readTarget(element, at: pointer / place)) }
+        return targets
+    }
+
+    private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {
+        var reader = try EnvelopeReader(value, at: pointer)
+        let provider = try provider(
+            try reader.required("provider", "apns or fcm: who gave out the token"), at: pointer / "provider")
+        let environment = try reader.choice(
+            "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
+        let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax)
+        let text = try reader.required("token", "the device token as text")
+        try reader.end()
+        switch provider {
+        case .apns:
+            return InlineTarget(
+                provider: .apns, environment: environment ?? .production, topic: try bundleID(topic, at: pointer),
+                token: try TokenText.read(text, of: .apns, at: pointer / "token"))
+        case .fcm:
+            guard topic == nil, environment != .sandbox else {
+                throw Problem(
+                    .invalidValue, "FCM's tokens have neither a topic nor a sandbox. Leave both out.",
+                    at: pointer / (topic == nil ? "environment" : "topic"))
+            }
+            return InlineTarget(
+                provider: .fcm, environment: .production, topic: "",
+                token: try TokenText.read(text, of: .fcm, at: pointer / "token"))
+        case .hms, .webpush:
+            throw Problem(
+                .notSupported, "\(provider.name) is not offered by this version. Leave it out.",
+                at: pointer / "provider")
+        }
+    }
+
+    private static func bundleID(_ topic: String?, at pointer: JSONPointer) throws(Problem) -> String {
+        guard let topic else { return "" }
+        guard RegistrationRequest.isVisibleASCII(topic) else {
+            throw Problem(
+                .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer / "topic")
+        }
+        return APNsPushTypes.bundleID(ofTopic: topic)
+    }
+}

@@ -1,0 +1,108 @@
+import Encodings
+import JSON
+import Model
+
+/// What became of pushes, as the API shows it.
+package enum HistoryAnswer {
+    package static func page(_ failures: [PushFailure], next: String?) -> [UInt8] {
+        var writer = JSONWriter(capacity: 4_096)
+        writer.page(failures, next: next) { writer, failure in
+            writer.beginObject()
+            writer.optional("installation", failure.installation)
+            if let user = failure.user { writer.member("user", user) }
+            if let token = failure.token, let provider = failure.provider {
+                writer.member("token", DeviceAnswer.mask(token, of: provider))
+            }
+            writer.member("kind", failure.kind.name)
+            writer.optional("provider", failure.provider?.name)
+            writer.member("state", failure.terminalStatus.state.name)
+            writer.member("reason", failure.terminalStatus.reason)
+            writer.time("at", failure.at)
+            writer.member("attempts", failure.attempts)
+            writer.endObject()
+        }
+        return writer.bytes
+    }
+
+    package static func body(_ history: PushHistory) -> [UInt8] {
+        var writer = JSONWriter(capacity: 1_024)
+        writer.beginObject()
+        writer.member("message", history.message.value.text)
+        writer.member("installation", history.installation)
+        writer.member("kind", history.kind.name)
+        writer.member("state", history.status.name)
+        if case .ended(let terminalStatus) = history.status {
+            writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
+        } else {
+            writer.optional("reason", history.status.pending?.cause)
+        }
+        if let registration = history.registration {
+            // The name that a push keeps over all its attempts: what APNs is told as its apns-id.
+            let id = PushIdentity.apnsID(message: history.message, registration: registration)
+            writer.member("push_id", id.text)
+        }
+        if let push = history.status.pending {
+            writer.member("parcel", String(push.parcel.value))
+            write(push.leg, to: &writer)
+            writer.member("attempts", push.attempts)
+            writer.time("due_at", push.dueAt)
+        }
+        writeSteps(history, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// The message's acceptance first, then each settle's word.
+    private static func writeSteps(_ history: PushHistory, to writer: inout JSONWriter) {
+        writer.name("steps")
+        writer.beginArray()
+        writer.beginObject()
+        writer.time("at", history.acceptedAt)
+        writer.member("step", "message_accepted")
+        writer.endObject()
+        for step in history.steps {
+            writer.beginObject()
+            writer.time("at", step.at)
+            switch step.event {
+            case .ended(let terminalStatus):
+                writer.member("step", terminalStatus.state.name)
+                writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
+            case .goesOn(let cause):
+                writer.member("step", "goes_on")
+                writer.member("reason", cause)
+            }
+            if let parcel = step.parcel { writer.member("parcel", String(parcel.value)) }
+            if let leg = step.leg { write(leg, to: &writer) }
+            writer.member("attempts", step.attempts)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(_ leg: RouteDescription, to writer: inout JSONWriter) {
+        writer.member("provider", leg.provider.name)
+        writer.member("environment", leg.environment.name)
+        writer.member("topic", leg.topic)
+    }
+}
+
+extension PushStatus {
+    fileprivate var pending: PendingPush? {
+        switch self {
+        case .waiting(let push), .sending(let push): push
+        case .planning, .notInAudience, .ended, .notKept: nil
+        }
+    }
+
+    /// Stable words: published in docs/openapi.yaml.
+    fileprivate var name: String {
+        switch self {
+        case .planning: "planning"
+        case .notInAudience: "not_in_audience"
+        case .waiting: "waiting"
+        case .sending: "sending"
+        case .ended(let terminalStatus): terminalStatus.state.name
+        case .notKept: "not_kept"
+        }
+    }
+}

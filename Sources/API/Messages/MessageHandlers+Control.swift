@@ -1,0 +1,52 @@
+import Model
+import Store
+
+/// Pause, resume, cancel, and another rate. Each may be repeated: what stands as it was asked for stays so.
+extension MessageHandlers {
+    func pause(_ call: Call) async throws(Problem) -> Answer { try await change(.pause, call) }
+
+    func resume(_ call: Call) async throws(Problem) -> Answer { try await change(.resume, call) }
+
+    func cancel(_ call: Call) async throws(Problem) -> Answer { try await change(.cancel, call) }
+
+    func changeRate(_ call: Call) async throws(Problem) -> Answer {
+        try await change(.rate(try RateRequest.read(call.body)), call)
+    }
+
+    private func change(_ control: ControlRequest, _ call: Call) async throws(Problem) -> Answer {
+        let id = try messageID(call)
+        let app = try await apps.app(of: call)
+        let reply: ControlReply
+        let account: MessageAccount?
+        do throws(StoreFault) {
+            reply = try await intake.control(control, id, app: app.id)
+            account = reply == .done ? try await self.account(id, of: app.id) : nil
+        } catch { throw Problem(error, .isIdempotent) }
+        if case .over(let state) = reply {
+            throw Problem(
+                .messageOver,
+                "The message is \(state.name): it can't be \(control.participle) any more. "
+                    + (state == .cancelled ? "Send it again as a new one." : "Every push of it has ended."))
+        }
+        guard let account else { throw .unknownMessage }
+        return Answer(.ok, MessageAnswer.body(account))
+    }
+
+    /// The wish has come true: its answer is waited for.
+    private func account(_ id: MessageID, of app: AppID) async throws(StoreFault) -> MessageAccount? {
+        try await reads.readWithoutTimeout(of: app) { () async throws(StoreFault) in
+            try await intake.account(id, app: app)
+        }
+    }
+}
+
+extension ControlRequest {
+    fileprivate var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .cancel: "cancelled"
+        case .rate: "made faster or slower"
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import APNs
+import Content
+import JSON
+import Model
+
+/// How much one message may say, before its provider's own limits.
+package enum MessageLimits {
+    /// Of `localizations`: each is compiled, and checked, for every provider.
+    package static let localizationsMax = 64
+    /// Longer could not fit any provider's payload.
+    static let textBytesMax = 5_120
+    static let collapseIDBytesMax = 1_024
+    /// Of `apns`, as a list: each is a message of its own.
+    package static let recordsMax = 16
+}
+
+/// A message as it was asked for: what to say, and to whom.
+package struct MessageRequest: Equatable, Sendable {
+    /// One, or one for each record where `apns` is a list of them: one push each, in order.
+    package let contents: [MessageContent]
+    /// Each content is a record of such a list, be it the only one.
+    package let isList: Bool
+    package let audience: Audience
+    /// nil: at once.
+    package let sendAt: SendHour?
+    /// Pushes a second; nil: as fast as its providers take them.
+    package let ratePerSecond: Int32?
+
+    /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
+    package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
+        var reader = try EnvelopeReader(body: body)
+        let audience = try AudienceRequest.read(&reader)
+        for provider in ["hms", "webpush"] { try reader.notYet(provider) }
+        let (text, localizations) = try readNotification(&reader)
+        let (options, sendAt, rate) = try readOptions(&reader)
+        var content = MessageContent(
+            notification: text, localizations: localizations, badge: try readBadge(&reader),
+            sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
+            options: options, fcm: try readOverrides("fcm", &reader))
+        let records = try readRecords(&reader)
+        if case .local = sendAt, records != nil { throw .localHourOfRecords }
+        if records == nil { content.apns = try readOverrides("apns", &reader) }
+        try reader.end()
+        try checkKind(of: audience, content.options.pushType)
+        content.isTemplate = content.hasBraces
+        let contents =
+            records?.map { record in
+                var own = content
+                own.apns = record
+                own.isTemplate = content.isTemplate || TemplateText.hasOpening(record.bytes.span)
+                return own
+            } ?? [content]
+        return MessageRequest(
+            contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
+    }
+
+    /// A provider refuses the tokens of other kinds than the push type's, one by one.
+    private static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
+        let row = APNsPushTypes.row(for: type)
+        guard let kind = audience.kind, kind != row.tokenKind, kind != row.startTokenKind else { return }
+        throw Problem(
+            .notForPushType,
+            "A push of type \(type.name) goes to tokens of the kind \(row.tokenKind.name). Leave kind out, or name the "
+                + "push type of \(kind.name) in options.push_type.", at: .root / "audience" / "kind")
+    }
+
+    private static func readNotification(
+        _ message: inout EnvelopeReader
+    ) throws(Problem) -> (NotificationText?, [Localization]) {
+        guard var reader = try message.object("notification") else { return (nil, []) }
+        let localizations = try readLocalizations(&reader)
+        let text = try readText(&reader)
+        return (text, localizations)
+    }
+
+    private static func readText(_ reader: inout EnvelopeReader) throws(Problem) -> NotificationText {
+        let text = NotificationText(
+            title: try reader.shownText("title"), subtitle: try reader.shownText("subtitle"),
+            body: try reader.shownText("body"))
+        try reader.end()
+        return text
+    }
+
+    private static func readLocalizations(_ notification: inout EnvelopeReader) throws(Problem) -> [Localization] {
+        guard let value = notification.take("localizations") else { return [] }
+        let pointer = notification.pointer / "localizations"
+        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        guard object.count <= MessageLimits.localizationsMax else {
+            throw Problem(
+                .valueTooLong,
+                "This has \(object.count) locales; at most \(MessageLimits.localizationsMax) are taken.", at: pointer)
+        }
+        var localizations: [Localization] = []
+        for member in object.members {
+            guard LocaleTable.isLocale(member.name) else {
+                throw Problem(
+                    .invalidValue,
+                    "A locale is a tag such as fr, fr-CA or zh-Hant-TW, each part of 1 to 8 letters or "
+                        + "digits.", at: pointer)
+            }
+            var reader = try EnvelopeReader(member.value, at: pointer / member.name)
+            localizations.append(Localization(locale: member.name, text: try readText(&reader)))
+        }
+        if let duplicates = LocaleTable.duplicates(in: localizations.map(\.locale)) {
+            throw Problem(
+                .invalidValue, "\(localizations[duplicates.first].locale) is the same locale; name it once.",
+                at: pointer / localizations[duplicates.second].locale)
+        }
+        return localizations
+    }
+
+    private static func readBadge(_ reader: inout EnvelopeReader) throws(Problem) -> BadgeChange {
+        guard let value = reader.take("badge") else { return .none }
+        let pointer = reader.pointer / "badge"
+        if value.string == "increment" { return .increment }
+        guard let badge = value.integer.flatMap(Int32.init(exactly:)), badge >= 0 else {
+            throw Problem(
+                .invalidValue, "A badge is \"increment\" or a whole number from 0 to \(Int32.max).", at: pointer)
+        }
+        return .value(badge)
+    }
+
+    private static func readMembers(_ reader: inout EnvelopeReader) throws(Problem) -> [DataMember] {
+        guard let value = reader.take("data") else { return [] }
+        let pointer = reader.pointer / "data"
+        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        var members: [DataMember] = []
+        members.reserveCapacity(object.count)
+        for member in object.members {
+            guard !member.name.isEmpty else {
+                throw Problem(
+                    .invalidValue, "A key of data is empty; FCM takes none without a name.", at: pointer / member.name)
+            }
+            guard !isReserved(member.name) else {
+                throw Problem(
+                    .reservedKey, "This name belongs to APNs or to the gateway; choose another one.",
+                    at: pointer / member.name)
+            }
+            members.append(DataMember(name: member.name, json: JSONText(member.value)))
+        }
+        return members
+    }
+
+    /// Names that no message may use, whomever it reaches. Those of FCM are FCM's to refuse, where it is asked.
+    private static func isReserved(_ name: String) -> Bool { ["aps", "carillon_id"].contains(name) }
+
+    private static func readOptions(
+        _ message: inout EnvelopeReader
+    ) throws(Problem) -> (MessageOptions, sendAt: SendHour?, ratePerSecond: Int32?) {
+        guard var reader = try message.object("options") else { return (MessageOptions(), nil, nil) }
+        let sendAt = try reader.sendHour()
+        let rate = try reader.integer("rate_per_second", RateRequest.perSecond)
+        let ignored = try reader.ignoredLimits()
+        var options = MessageOptions(
+            priority: try reader.choice("priority", PushPriority.allCases.map(\.name), PushPriority.init(name:)),
+            ttlSeconds: try reader.integer("ttl_seconds", 0...MessageOptions.ttlSecondsMax),
+            collapseID: try reader.string("collapse_id", bytesMax: MessageLimits.collapseIDBytesMax),
+            pushType: try reader.choice("push_type", PushType.allCases.map(\.name), PushType.init(name:)) ?? .alert,
+            isDryRun: try reader.bool("dry_run") ?? false)
+        options.ignored = ignored
+        try reader.end()
+        return (options, sendAt, rate)
+    }
+
+    /// A list of records in APNs' form; nil where `apns` is none.
+    private static func readRecords(_ reader: inout EnvelopeReader) throws(Problem) -> [JSONText]? {
+        guard let values = reader.peek("apns")?.array else { return nil }
+        _ = reader.take("apns")
+        let pointer = reader.pointer / "apns"
+        guard !values.isEmpty, values.count <= MessageLimits.recordsMax else {
+            throw Problem(
+                .invalidValue, "A list of records has 1 to \(MessageLimits.recordsMax) of them.", at: pointer)
+        }
+        var records: [JSONText] = []
+        for (place, value) in values.enumerated() {
+            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer / place) }
+            records.append(JSONText(value))
+        }
+        return records
+    }
+
+    /// Passed through as it is; the provider's room knows what is inside.
+    private static func readOverrides(
+        _ provider: String, _ reader: inout EnvelopeReader
+    ) throws(Problem) -> JSONText? {
+        guard let value = reader.take(provider) else { return nil }
+        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider) }
+        return JSONText(value)
+    }
+}
+
+extension MessageContent {
+    /// Two opening braces side by side: outside of its texts JSON without white space has none.
+    fileprivate var hasBraces: Bool {
+        let texts = [notification].compactMap(\.self) + localizations.map(\.text)
+        let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
+        return shown.contains { $0.map(TemplateText.isOne) ?? false }
+            || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes.span) }
+            || [apns, fcm].contains { $0.map { TemplateText.hasOpening($0.bytes.span) } ?? false }
+    }
+}
+
+extension EnvelopeReader {
+    /// What a person reads may be empty; a line of its own may stand in it.
+    fileprivate mutating func shownText(_ name: String) throws(Problem) -> String? {
+        guard let value = take(name) else { return nil }
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        return text
+    }
+}

@@ -1,0 +1,66 @@
+import Basis
+import Calendar
+import JSON
+import Model
+
+extension EnvelopeReader {
+    /// `send_at`, and what is said of whose hour it is. nil: at once.
+    mutating func sendHour() throws(Problem) -> SendHour? {
+        let text = try hourText()
+        let isLocal = try bool("device_local_time") ?? false
+        let isLateSent = try choice("local_time_passed", ["suppress", "send"]) {
+            ["suppress": false, "send": true][$0]
+        }
+        guard isLocal else {
+            guard isLateSent == nil else {
+                throw Problem(
+                    .invalidValue, "This is about device_local_time: set that to true, or leave this out.",
+                    at: pointer / "local_time_passed")
+            }
+            return try text.map { (text) throws(Problem) in .instant(try instant(text)) }
+        }
+        guard let text else {
+            throw Problem(
+                .missingMember,
+                "send_at is missing: with device_local_time it is what each device's clock shows when the push leaves, "
+                    + "such as \(Self.localExample).", at: pointer / "send_at")
+        }
+        return .local(LocalSending(hour: try localHour(text), sendsPassed: isLateSent ?? false))
+    }
+
+    private static var localExample: String { "2026-12-01T12:00:00" }
+
+    private mutating func hourText() throws(Problem) -> String? {
+        guard let value = take("send_at") else { return nil }
+        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / "send_at") }
+        return text
+    }
+
+    private func instant(_ text: String) throws(Problem) -> WallInstant {
+        if let instant = RFC3339.parse(text) { return instant }
+        throw Problem(
+            .invalidValue,
+            RFC3339.parseLocal(text) == nil
+                ? "This must be a time as in RFC 3339, such as \(Self.localExample)Z."
+                : "This hour has no time zone. Write one behind it, such as \(Self.localExample)Z or "
+                    + "\(Self.localExample)+01:00; or set device_local_time, for each device's own clock.",
+            at: pointer / "send_at")
+    }
+
+    private func localHour(_ text: String) throws(Problem) -> LocalHour {
+        if let hour = RFC3339.parseLocal(text) { return LocalHour(inUTC: hour) }
+        throw Problem(
+            .invalidValue,
+            RFC3339.parse(text) == nil
+                ? "This must be what a clock shows, such as \(Self.localExample)."
+                : "With device_local_time the hour stands without a time zone, since it is each device's own: "
+                    + "\(Self.localExample), and no Z or +01:00 behind it.", at: pointer / "send_at")
+    }
+}
+
+extension Problem {
+    static let localHourOfRecords = Problem(
+        .notSupported,
+        "A list of records is sent one after the other to everybody, and with device_local_time a device's clock says when. "
+            + "Send a message for each record.", at: .root / "options" / "device_local_time")
+}

@@ -1,0 +1,233 @@
+import APNs
+import Content
+import Credentials
+import Delivery
+import FCM
+import JSON
+import Store
+
+/// What the rooms below say, in the client's words. One exhaustive switch for each.
+extension Problem {
+    package init(_ error: JSONError) {
+        let code: ProblemCode =
+            switch error.kind {
+            case .endsEarly, .unexpectedByte, .trailingBytes, .badNumber, .badEscape, .loneSurrogate,
+                .controlCharacterInString:
+                .malformedJSON
+            case .nulInString: .nulCharacter
+            case .notUTF8: .invalidUTF8
+            case .duplicateName: .duplicateMember
+            case .tooDeep, .tooManyValues, .numberTooLong: .jsonTooComplex
+            case .tooLarge: .bodyTooLarge
+            }
+        self.init(code, error.sentence)
+    }
+
+    package init(_ fault: ContentFault) {
+        switch fault {
+        case .apns(let fault): self.init(fault)
+        case .fcm(let fault): self.init(fault)
+        case .template(let pointer, let fault): self.init(fault, at: pointer)
+        }
+    }
+
+    package init(_ fault: SendTimeFault) {
+        let detail =
+            switch fault {
+            case .tooFarAhead:
+                "This lies more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Send it nearer to its hour."
+            case .longPast: "This hour has passed. Leave send_at out to send it now."
+            case .pastEverywhere:
+                "This hour has passed in every time zone. Leave send_at and device_local_time out to send it now."
+            }
+        self.init(.invalidValue, detail, at: .root / "options" / "send_at")
+    }
+
+    package init(_ fault: APNsContentFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .payloadTooLarge: .payloadTooLarge
+            case .badCollapseID: .invalidCollapseID
+            case .priorityNotAllowed: .priorityNotAllowed
+            case .reservedKey: .reservedKey
+            case .notForType(.background, _): .notForBackground
+            case .notForType: .notForPushType
+            case .missing: .missingMember
+            case .nothingToShow: .nothingToShow
+            case .badgeTwice: .badgeTwice
+            case .wrongValue: .invalidValue
+            }
+        self.init(code, fault.detail, at: fault.pointer)
+    }
+
+    package init(_ fault: FCMContentFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .pushTypeNotOffered: .notSupported
+            case .payloadTooLarge: .payloadTooLarge
+            case .badCollapseID: .invalidCollapseID
+            case .reservedKey: .reservedKey
+            case .notForBackground: .notForBackground
+            case .nothingToShow: .nothingToShow
+            case .badgeTwice: .badgeTwice
+            case .namedTwice: .duplicateMember
+            case .wrongValue: .invalidValue
+            }
+        self.init(code, fault.detail, at: fault.pointer)
+    }
+
+    package init(_ fault: CredentialFault, _ repetition: Repetition) {
+        if case .store(let fault) = fault { self.init(fault, repetition) } else { self.init(refusing: fault) }
+    }
+
+    private init(refusing fault: CredentialFault) {
+        let code: ProblemCode =
+            switch fault {
+            case .keyIDMalformed: .keyIDMalformed
+            case .teamIDMalformed: .teamIDMalformed
+            case .keyUnreadable, .keyUnsupported: .keyUnreadable
+            case .keyEncrypted: .keyEncrypted
+            case .derivationTooLong: .derivationTooLong
+            case .certificateUnreadable: .certificateUnreadable
+            case .passwordWrong: .passwordWrong
+            case .keyDoesNotMatchCertificate: .keyDoesNotMatchCertificate
+            case .certificateExpired: .certificateExpired
+            case .certificateNotYetValid: .certificateNotYetValid
+            case .environmentNotCovered: .environmentNotCovered
+            case .topicNotCovered: .topicNotCovered
+            case .certificateNamesNoTopic: .certificateNamesNoTopic
+            case .serviceAccount(let fault): ProblemCode(rawValue: fault.code) ?? .invalidValue
+            case .tokenURIPrivate: .tokenURIPrivate
+            case .unknownCredential: .unknownCredential
+            case .overloaded, .openingTooSlow: .overloaded
+            case .shareUsedUp: .shareUsedUp
+            case .store: preconditionFailure("the store's faults have their own words")
+            case .vault: .vaultFailed
+            }
+        self.init(
+            code, fault.description, at: Self.place(of: fault),
+            retryAfterSeconds: code == .overloaded || code == .shareUsedUp ? RetryHint.overloaded : nil)
+    }
+
+    private static func place(of fault: CredentialFault) -> JSONPointer? {
+        guard case .serviceAccount(let inside) = fault else { return member(of: fault).map { .root / $0 } }
+        return JSONPointer(tokens: ["service_account"] + inside.pointer.tokens)
+    }
+
+    private static func member(of fault: CredentialFault) -> String? {
+        switch fault {
+        case .keyIDMalformed: "key_id"
+        case .teamIDMalformed: "team_id"
+        case .keyUnreadable, .keyEncrypted: "p8"
+        case .keyUnsupported(let member), .derivationTooLong(_, let member): member.rawValue
+        case .passwordWrong: "password"
+        case .environmentNotCovered: "environment"
+        case .topicNotCovered: "topics"
+        case .tokenURIPrivate, .serviceAccount: "service_account"
+        case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
+            .certificateNamesNoTopic, .unknownCredential, .overloaded, .shareUsedUp, .openingTooSlow, .store, .vault:
+            nil
+        }
+    }
+}
+
+/// What a client has to know to repeat a request whose fate is unknown.
+package enum Repetition {
+    /// It changes nothing.
+    case reads
+    /// Twice has the effect of once.
+    case isIdempotent
+    /// The same Idempotency-Key finds the first one's effect, if there is one.
+    case isKeyed
+    /// Twice may have the effect twice.
+    case mayDouble
+}
+
+extension Problem {
+    package init(_ fault: StoreFault, _ repetition: Repetition) {
+        switch fault {
+        case .unavailable:
+            self.init(
+                .databaseUnavailable, "The database can't be reached just now; nothing was changed. Try again.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "unavailable")
+        case .contended:
+            self.init(
+                .databaseBusy,
+                "The database did not answer in time, or another request held what was needed; nothing was changed."
+                    + " Try again.",
+                retryAfterSeconds: RetryHint.databaseBusy, cause: "contended")
+        case .cancelled:
+            self.init(
+                .databaseUnavailable,
+                "The request was ended before it was carried out; nothing was changed. Try again.",
+                retryAfterSeconds: RetryHint.databaseBusy)
+        case .commitUnknown: self = .outcomeUnknown(repetition)
+        case .conflict(.slugTaken):
+            self.init(.slugTaken, "Another app has this slug; choose another one.", at: .root / "slug")
+        case .conflict(.keyNameTaken):
+            self.init(
+                .keyNameTaken,
+                "A key of this name is there already: choose another name. If the answer to its making was lost, revoke it "
+                    + "and make it again.", at: .root / "name")
+        case .conflict(.other(let constraint)):
+            self.init(
+                .conflict, "What is stored already forbids this. Read it, and change the request.",
+                cause: "constraint \(constraint)")
+        case .invalid(StoreFault.routesPerApp):
+            self.init(
+                .tooManyTopics,
+                "The app has \(StoreFault.routesPerAppMax) topics already. A topic is the bundle id of an app, perhaps "
+                    + "with a suffix for its kind of push: register under those that exist.",
+                at: .root / "topic")
+        case .invalid(let constraint):
+            self.init(
+                .invalidValue,
+                "The database can't store one of the values. Check texts and numbers for what is unusual.",
+                cause: "constraint \(constraint)")
+        case .unknownApp: self = .unknownApp
+        case .damaged(let place):
+            self.init(
+                .internalError, "Something stored could not be understood. The operator finds the place in the log.",
+                cause: "damaged: \(place)")
+        }
+    }
+
+    private static func outcomeUnknown(_ repetition: Repetition) -> Problem {
+        switch repetition {
+        case .reads, .isIdempotent:
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed. Send the same request again: twice does no harm.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
+        case .isKeyed:
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed. Send the same request again with the same "
+                    + "Idempotency-Key: it takes effect once.",
+                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
+        case .mayDouble:
+            // No Retry-After: a client that retries by itself would do it twice.
+            Problem(
+                .outcomeUnknown,
+                "The connection to the database broke before it confirmed: this may have taken effect, or not. Look "
+                    + "before you repeat it, since a repetition may take effect a second time. With an Idempotency-Key "
+                    + "it could be repeated safely.",
+                cause: "commit unknown")
+        }
+    }
+
+    static let unknownApp = Problem(
+        .unknownApp, "No app has this slug. Apps are listed by GET /v1/apps and made by POST /v1/apps.")
+}
+
+/// Seconds after which trying again is wise.
+enum RetryHint {
+    /// A restart of PostgreSQL takes about that long.
+    static let databaseUnavailable = 5
+    static let databaseBusy = 1
+    static let overloaded = 1
+    /// Long enough for some of a thousand messages to finish.
+    static let backlogFull = 10
+    /// Some message may have finished by then.
+    static let streams = 10
+}

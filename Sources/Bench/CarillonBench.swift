@@ -1,0 +1,6 @@
+@main
+struct CarillonBench {
+    static func main() async {
+        await BenchCommand.main()
+    }
+}

@@ -1,0 +1,50 @@
+import CommandLine
+import Foundation
+import JSON
+
+/// Many devices through `devices/import`, from a file that is made for it.
+struct DeviceImport {
+    let world: BenchWorld
+    /// How many there are to be in the end.
+    let devices: Int
+    private static let linesAtOnce = 10_000
+
+    /// - Returns: from the first byte to the last answer.
+    func run() async throws -> BenchRun { try await run(1..<devices + 1) }
+
+    /// Those of some numbers, in one import.
+    func run(_ numbers: Range<Int>) async throws -> BenchRun {
+        let path = world.folder.file("devices.ndjson")
+        try write(numbers, to: path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        guard let file = FileHandle(forReadingAtPath: path) else {
+            throw CommandFault(.failed, "\(path) can't be read")
+        }
+        let before = try world.used()
+        let clock = ContinuousClock()
+        let start = clock.now
+        var progress = Progress("import")
+        var end = JSONValue.null
+        try await world.client.stream(BenchWorld.app + "/devices/import", file: file) { line in
+            end = line
+            progress.show(Int64(numbers.lowerBound - 1) + line.count("resume_after"), of: Int64(devices), "registered")
+        }
+        let time = clock.now - start
+        progress.end()
+        guard end.object?["done"]?.bool == true, end.count("refused") == 0 else {
+            throw CommandFault(.failed, "the import ended: \(String(decoding: end.bytes, as: UTF8.self))")
+        }
+        return BenchRun(time: time, used: try world.used() - before)
+    }
+
+    private func write(_ numbers: Range<Int>, to path: String) throws {
+        guard FileManager.default.createFile(atPath: path, contents: nil), let out = FileHandle(forWritingAtPath: path)
+        else { throw CommandFault(.failed, "\(path) can't be written") }
+        for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.linesAtOnce) {
+            let end = min(numbers.upperBound, start + Self.linesAtOnce)
+            let lines = (start..<end).map { BenchDevice(number: $0).line + "\n" }
+            try out.write(contentsOf: Data(lines.joined().utf8))
+        }
+        try out.close()
+    }
+}

@@ -1,0 +1,224 @@
+import AsyncHTTPClient
+import Foundation
+import JSON
+import NIOCore
+import NIOSSL
+
+/// The gateway's API, for commands: one request after the other.
+package struct GatewayClient: Sendable {
+    package let base: String
+    private let key: String
+    private static let deadline: Int64 = 60
+    static let answerBytesMax = 64 << 20
+    /// Who asks a gateway that is not there is told so at once.
+    static let configuration: HTTPClient.Configuration = {
+        var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = .seconds(10)
+        // Credentials go in by this client: they go where they were meant to go, and nowhere else.
+        configuration.redirectConfiguration = .disallow
+        return configuration
+    }()
+    private static let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    /// nil: the system's authorities are enough.
+    private let tls: TLSConfiguration?
+
+    package init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
+        self.base = base
+        self.key = key
+        guard !authorities.isEmpty else {
+            tls = nil
+            return
+        }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.additionalTrustRoots = [.certificates(authorities)]
+        self.tls = tls
+    }
+
+    package struct Answer: Sendable {
+        package let status: Int
+        package let body: [UInt8]
+
+        package func json() throws(CommandFault) -> JSONValue {
+            do throws(JSONError) { return try JSONReader.read(body, limits: .trusted) } catch {
+                throw CommandFault(.refused, "the gateway answered \(status) with something that is no JSON")
+            }
+        }
+    }
+
+    /// A segment of a path, or a value of a query.
+    package static func escaped(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    /// `query`: those without a value are left out.
+    package func get(
+        _ path: String, _ query: [(name: String, value: String?)] = [], as form: AnswerForm
+    ) async throws(CommandFault) -> JSONValue {
+        try form.check(try await call("GET", Self.path(path, query)).json())
+    }
+
+    static func path(_ path: String, _ query: [(name: String, value: String?)]) -> String {
+        let given = query.compactMap { pair in pair.value.map { "\(pair.name)=\(escaped($0))" } }
+        return given.isEmpty ? path : path + "?" + given.joined(separator: "&")
+    }
+
+    @discardableResult
+    package func send(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, idempotencyKey: String? = nil, as form: AnswerForm
+    ) async throws(CommandFault) -> JSONValue {
+        try form.check(try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey).json())
+    }
+
+    /// What the gateway answers with no more than that it is done.
+    func order(_ method: String, _ path: String) async throws(CommandFault) {
+        guard try await call(method, path).status == 204 else {
+            throw CommandFault(.refused, "the gateway answered with something that does not say that it is done")
+        }
+    }
+
+    package func call(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, idempotencyKey: String? = nil
+    ) async throws(CommandFault) -> Answer {
+        var request = request(method, path)
+        if let idempotencyKey { request.headers.add(name: "idempotency-key", value: idempotencyKey) }
+        if let body {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        let whole = request
+        let answer = try await reaching {
+            let response = try await Self.http.execute(whole, timeout: .seconds(Self.deadline))
+            let body = try await response.body.collect(upTo: Self.answerBytesMax)
+            return Answer(status: Int(response.status.code), body: Array(body.readableBytesView))
+        }
+        guard (200..<300).contains(answer.status) else {
+            throw CommandFault(status: answer.status, body: answer.body)
+        }
+        return answer
+    }
+
+    /// Sends a file as it is read, and hands out the answer's lines as they come.
+    ///
+    /// - Parameter ending: how a sentence goes on that says that the connection broke after the answer had begun.
+    package func stream(
+        _ path: String, file: FileHandle, ifBroken terminalStatus: () -> String = { "before the end" },
+        _ line: (JSONValue) throws -> Void
+    ) async throws {
+        var request = request("POST", path)
+        request.headers.add(name: "content-type", value: "application/x-ndjson")
+        request.body = .stream(FileChunks(file: file), length: .unknown)
+        let whole = request
+        let response = try await reaching {
+            try await Self.http.execute(whole, deadline: .distantFuture)
+        }
+        let status = Int(response.status.code)
+        guard status == 200 else {
+            let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
+            throw CommandFault(status: status, body: Array(body.readableBytesView))
+        }
+        var buffered: [UInt8] = []
+        var chunks = response.body.makeAsyncIterator()
+        while let chunk = try await next(&chunks, terminalStatus) {
+            buffered += chunk.readableBytesView
+            while let end = buffered.firstIndex(of: UInt8(ascii: "\n")) {
+                if end > 0 { try line(try Answer(status: 200, body: Array(buffered[..<end])).json()) }
+                buffered.removeSubrange(...end)
+            }
+        }
+        if !buffered.isEmpty { try line(try Answer(status: 200, body: buffered).json()) }
+    }
+
+    private func next(
+        _ chunks: inout HTTPClientResponse.Body.AsyncIterator, _ terminalStatus: () -> String
+    ) async throws(CommandFault) -> ByteBuffer? {
+        do { return try await chunks.next() } catch {
+            throw CommandFault(.unreachable, "the connection to the gateway at \(base) broke \(terminalStatus())")
+        }
+    }
+
+    func request(_ method: String, _ path: String) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: base + path)
+        request.method = .RAW(value: method)
+        request.tlsConfiguration = tls
+        request.headers.add(name: "authorization", value: "Bearer \(key)")
+        return request
+    }
+
+    func reaching<Result>(_ body: () async throws -> Result) async throws(CommandFault) -> Result {
+        do { return try await body() } catch { throw await unreachable(error) }
+    }
+
+    private func unreachable(_ error: any Error) async -> CommandFault {
+        if let fault = error as? CommandFault { return fault }
+        var trouble = NetworkTrouble(error)
+        if let parts = URL(string: base), let host = parts.host(percentEncoded: false) {
+            trouble = await CertificateInspector.explain(trouble, host: host, port: parts.port ?? 443)
+        }
+        return CommandFault(
+            .unreachable, "the gateway at \(base) can't be reached: \(trouble.sentence). \(Self.remedy(trouble))")
+    }
+
+    private static func remedy(_ trouble: NetworkTrouble) -> String {
+        switch trouble {
+        case .certificateUntrusted: "Name its authority's certificate with --ca-file, or in CARILLON_CA_FILE"
+        case .certificateExpired: "Renew it, and start the gateway again"
+        case .certificateNotYetValid: "Look at the clocks of both machines"
+        case .certificateOfOtherNames: "Call the gateway by a name that stands in its certificate (--url)"
+        case .lacksTLS: "Should it be http:// (--url)?"
+        case .closed: "If it has a certificate, it is https:// (--url)"
+        case .timedOut: "What was asked for may have happened all the same; look before you repeat it"
+        case .connectionRefused, .nameUnknown, .noWayThere, .noConnection, .noTLS, .proxyRefuses, .errorNumber, .other:
+            "Is it running, and is this its address (--url)?"
+        }
+    }
+}
+
+/// A file in pieces.
+private struct FileChunks: AsyncSequence, Sendable {
+    let file: FileHandle
+    private static let chunkBytes = 65_536
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let file: FileHandle
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard let data = try file.read(upToCount: FileChunks.chunkBytes), !data.isEmpty else { return nil }
+            return ByteBuffer(bytes: data)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(file: file) }
+}
+
+extension JSONValue {
+    /// A member's string as a terminal may be given it, or what is shown where there is none.
+    package func shown(_ name: String) -> String {
+        switch object?[name] {
+        case .string(let text)?: TerminalText.clean(text)
+        // As it is written: what is beyond all numbers here is no "inf".
+        case .number(let number)?: TerminalText.clean(JSONValue.number(number).sentence)
+        case .bool(let claim)?: claim ? "yes" : "no"
+        default: "-"
+        }
+    }
+
+    /// Of one member in a list of all, for a person.
+    package var sentence: String {
+        switch self {
+        case .null: "-"
+        case .bool(let claim): claim ? "yes" : "no"
+        case .string(let text): text.isEmpty ? "-" : text
+        case .array(let values): values.isEmpty ? "-" : values.map(\.sentence).joined(separator: ", ")
+        case .object(let object) where object.members.isEmpty: "-"
+        case .number, .object: String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    func strings(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
+
+    package func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import JSON
+import Model
+
+/// `carillon keys`: API keys with scopes.
+package struct KeysCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "keys", abstract: "Makes, lists and revokes API keys.",
+        discussion: HelpText.of(
+            "A key opens one app, or all of them, and there what its scopes say:\n\n\(ScopeText.table)",
+            examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
+        subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
+
+    static let scopeNames = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
+
+    package init() {}
+
+    /// One app's keys, or those of all apps.
+    struct Owner: ParsableArguments {
+        @OptionGroup var app: AppOptions
+        @Flag(help: "Keys of all apps are meant, in place of those of one.") var allApps = false
+
+        var gateway: GatewayOptions { app.gateway }
+
+        /// nil: all apps.
+        func slug() throws(CommandFault) -> String? { try KeyOwner.slug(given: app, isAllApps: allApps) }
+
+        func path() throws(CommandFault) -> String { try slug() == nil ? "/v1/keys" : try app.path("keys") }
+
+        /// An app's own keys and those of all apps are two lists.
+        func none() throws(CommandFault) -> String {
+            guard let slug = try slug() else {
+                return "No keys of all apps but the operator's own; --app lists those of one app."
+            }
+            return "No keys of the app \(slug); --all-apps lists those of all apps."
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the keys, without themselves.",
+            discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list --all-apps"]))
+        @OptionGroup var owner: Owner
+
+        func run() async throws {
+            try await orComplain(asJSON: owner.gateway.json) {
+                let keys = try await owner.gateway.client().list(try owner.path(), of: .key)
+                if owner.gateway.json { return writeJSON(keys.json) }
+                var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
+                for key in keys.items {
+                    table.add(
+                        key.shown("id"), key.shown("name"), "…" + key.shown("hint"),
+                        key.strings("scopes").joined(separator: ","), key.shown("last_used_at"), key.shown("expires_at")
+                    )
+                }
+                table.isEmpty ? Console.remark(try owner.none()) : table.write()
+            }
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Makes a key, and prints it: this once.",
+            discussion: HelpText.of("Scopes, and what they open:\n\n\(ScopeText.table)", examples: examples))
+        static let examples = [
+            "carillon keys create backend --app garden --scopes devices,messages,feedback",
+            "carillon keys create newsroom --app garden --scopes broadcast,messages",
+            "carillon keys create dashboard --all-apps --scopes feedback",
+        ]
+        @OptionGroup var owner: Owner
+        @Argument(help: "What it is for, for people.") var name: String
+        @Option(
+            help: ArgumentHelp("What it opens: \(KeysCommand.scopeNames).", valueName: "a,b"),
+            completion: OptionValues.scopes)
+        var scopes: String
+        @Option(help: ArgumentHelp("When it ends, such as 2027-01-31T12:00:00Z.", valueName: "time"))
+        var expires: String?
+
+        func run() async throws {
+            try await orComplain(asJSON: owner.gateway.json) {
+                var members = [
+                    JSONMember("name", .string(name)),
+                    JSONMember("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
+                ]
+                if let expires { members.append(JSONMember("expires_at", .string(expires))) }
+                let key = try await owner.gateway.client().send(
+                    "POST", try owner.path(), .object(JSONObject(members)), as: .newKey)
+                if owner.gateway.json { return writeJSON(key) }
+                Console.write(key.shown("key"))
+                let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
+                Console.remark("Keep it well: it is shown this once. It opens \(scopes) of \(place).")
+            }
+        }
+    }
+
+    struct Revoke: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Revokes a key, everywhere within five seconds.",
+            discussion: HelpText.of(examples: ["carillon keys revoke 3 --app garden"]))
+        @OptionGroup var owner: Owner
+        @Argument(help: "Its id, as keys list shows it.") var id: String
+
+        func run() async throws {
+            try await orComplain(asJSON: owner.gateway.json) {
+                try await owner.gateway.client().order("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
+                if owner.gateway.json { return writeJSON(["id": .string(id), "state": "revoked"]) }
+                Console.write("The key \(id) is revoked.")
+            }
+        }
+    }
+}
+
+/// Whose keys a command means. A key of all apps is never made because somebody forgot to name one.
+package enum KeyOwner {
+    static func slug(given app: AppOptions, isAllApps: Bool) throws(CommandFault) -> String? {
+        try slug(given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: isAllApps)
+    }
+
+    /// nil: all apps. CARILLON_APP is a habit of the shell's, and gives way to what was said.
+    package static func slug(
+        given app: String?, environment: [String: String], isAllApps: Bool
+    ) throws(CommandFault) -> String? {
+        guard !isAllApps else {
+            guard app == nil else { throw CommandFault(.usage, "say one of --app and --all-apps, not both") }
+            return nil
+        }
+        guard let slug = app ?? environment["CARILLON_APP"], !slug.isEmpty else {
+            throw CommandFault(
+                .usage, "whose keys? Name an app with --app, or in CARILLON_APP; --all-apps means keys of all apps")
+        }
+        return slug
+    }
+}

@@ -1,0 +1,15 @@
+import ArgumentParser
+import Model
+
+/// Words that an option takes, for a shell that completes them.
+enum OptionValues {
+    /// Those that this version delivers to.
+    static let providers = CompletionKind.list(["apns", "fcm"])
+    static let environments = CompletionKind.list(PushEnvironment.allCases.map(\.name))
+    static let kinds = CompletionKind.list(TokenKind.allCases.map(\.name))
+    static let pushTypes = CompletionKind.list(PushType.allCases.map(\.name))
+    static let scopes = CompletionKind.list(APIScope.allCases.map(\.rawValue))
+    static let registrationStates = CompletionKind.list(["active", "suspected", "retired"])
+    static let messageStates = CompletionKind.list(MessageState.allCases.map(\.name))
+    static let outcomes = CompletionKind.list(TerminalState.allCases.filter { $0 != .accepted }.map(\.name))
+}

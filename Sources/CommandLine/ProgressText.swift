@@ -1,0 +1,155 @@
+import Basis
+import Calendar
+import JSON
+import Reactor
+
+/// How far a message is, for people.
+package struct ProgressText {
+    private let message: JSONValue
+    private static let barWidth = 30
+
+    package init(_ message: JSONValue) { self.message = message }
+
+    private var progress: JSONObject? { message.object?["progress"]?.object }
+
+    package var ended: Int64 {
+        progress?["ended"]?.integer
+            ?? (message.object?["outcomes"]?.object?.members ?? []).map { $0.value.integer ?? 0 }.sum
+    }
+
+    private var audience: Int64? { message.object?["audience"]?.integer }
+
+    /// While the audience is being found: about how many it will be; nil where nobody can say.
+    private var expected: Int64? {
+        guard audience == nil, let expected = progress?["estimate"]?.object?["audience"]?.integer, expected > 0 else {
+            return nil
+        }
+        return max(ended, Self.rounded(expected))
+    }
+
+    /// To two digits: the others would change with each look.
+    private static func rounded(_ count: Int64) -> Int64 {
+        var step: Int64 = 1
+        while count / step >= 100 { step *= 10 }
+        return count / step * step
+    }
+
+    /// Of the audience, or of about how many it will be, which nobody can have seen the end of; nil where that is unknown.
+    private var share: Double? {
+        guard let whole = audience ?? expected else { return nil }
+        return whole == 0 ? 1 : min(audience == nil ? 0.99 : 1, max(0, Double(ended) / Double(whole)))
+    }
+
+    /// "420 of 1000 ended", or how many have ended so far.
+    private var count: String {
+        if let hourAhead { return hourAhead }
+        if let audience { return "\(ended) of \(audience) ended" }
+        if let expected { return "\(ended) ended of about \(expected), the audience is being found" }
+        return ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found"
+    }
+
+    /// Also of one that was paused before it; nil: it has come, or there is none.
+    var hourAhead: String? {
+        if message.isAtLocalHour, message.shown("state") == "scheduled" {
+            return "to be sent when a device's clock shows \(message.shown("send_at"))"
+        }
+        // What answers a pause is no progress, and has no time of its own.
+        let now = instant(.object(progress ?? JSONObject()), "at") ?? Clocks.wallNow()
+        guard audience == nil, ended == 0, let hour = instant(message, "send_at"), hour > now else { return nil }
+        return "to be sent at \(message.shown("send_at"))"
+    }
+
+    package var bar: String {
+        guard let share else { return "[\(String(repeating: "-", count: Self.barWidth))]  \(count)" }
+        let filled = Int(share * Double(Self.barWidth))
+        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: Self.barWidth - filled)
+        return "[\(bar)] \(Int(share * 100)) %  \(count)"
+    }
+
+    /// How fast, and until when; nil where nothing can be said, and of a message that is over.
+    package var estimate: String? {
+        guard message.count("pending") > 0 || audience == nil, let estimate = progress?["estimate"] else { return nil }
+        var parts: [String] = []
+        if let pace = estimate.object?["pushes_per_second"]?.number?.double, pace >= 0.1, pace.isFinite {
+            parts.append(pace < 10 ? "\((pace * 10).rounded() / 10) a second" : "\(Int64(min(pace, 1e15))) a second")
+        }
+        if let end = instant(estimate, "finished_at"), let now = instant(.object(progress ?? JSONObject()), "at") {
+            parts.append("done in about \(Self.span(max(.zero, end - now)))")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    private func instant(_ value: JSONValue, _ name: String) -> WallInstant? {
+        value.object?[name]?.string.flatMap { RFC3339.parse($0) }
+    }
+
+    /// As coarse as an estimate is.
+    package static func span(_ time: Duration) -> String {
+        let seconds = time.components.seconds
+        switch seconds {
+        case ..<90: return "\(max(1, seconds)) s"
+        case ..<5_400: return "\((seconds + 30) / 60) min"
+        case ..<172_800: return "\((seconds + 1_800) / 3_600) h"
+        default: return "\((seconds + 43_200) / 86_400) days"
+        }
+    }
+
+    /// Each provider's part, and why its pushes ended.
+    package var providers: [String] {
+        let parts = progress?["providers"]?.object ?? message.object?["providers"]?.object
+        return (parts?.members ?? []).flatMap { part in
+            let outcomes = part.value.object?["outcomes"]?.object?.members ?? []
+            var counts = outcomes.compactMap { outcome in
+                outcome.value.integer.flatMap { $0 > 0 ? "\($0) \(TerminalText.clean(outcome.name))" : nil }
+            }
+            if part.value.count("pending") > 0 { counts.append(pending(part.value)) }
+            let line =
+                "  \(TerminalText.clean(part.name)): "
+                + (counts.isEmpty ? "nothing yet" : counts.joined(separator: ", "))
+            return [line] + reasons(part.value)
+        }
+    }
+
+    private func pending(_ part: JSONValue) -> String {
+        let kinds = [("sending", "being sent"), ("ready", "next"), ("waiting", "waiting")].compactMap { name, parts in
+            part.count(name) > 0 ? "\(part.count(name)) \(parts)" : nil
+        }
+        return "\(part.count("pending")) pending" + (kinds.isEmpty ? "" : " (\(kinds.joined(separator: ", ")))")
+    }
+
+    private func reasons(_ part: JSONValue) -> [String] {
+        var lines = (part.object?["reasons"]?.array ?? []).map { reason in
+            "    \(reason.count("count")) \(reason.shown("outcome")): \(reason.shown("reason"))"
+        }
+        if part.count("other_reasons") > 0 { lines.append("    \(part.count("other_reasons")) for other reasons") }
+        return lines
+    }
+
+    /// All of it on one line, for what is read line by line.
+    package var line: String {
+        let waiting = (progress?["waiting"]?.array ?? []).map { $0.count("pushes") }.sum
+        return
+            ([message.shown("state"), count] + (estimate.map { [$0] } ?? [])
+            + (waiting > 0 ? ["\(waiting) waiting"] : []))
+            .joined(separator: "  ")
+    }
+
+    /// All of it, for a terminal that is drawn over.
+    ///
+    /// - Parameter waits: what its pushes wait for.
+    package func screen(_ waits: [String]) -> [String] {
+        var lines = ["message \(message.shown("id"))  \(message.shown("state"))", "  " + bar]
+        if let estimate { lines.append("  " + estimate) }
+        return lines + providers + waits
+    }
+}
+
+extension [Int64] {
+    /// Saturates: a gateway may be anybody.
+    var sum: Int64 {
+        reduce(0) { sum, count in
+            let (next, isBeyond) = sum.addingReportingOverflow(count)
+            return isBeyond ? .max : next
+        }
+    }
+}

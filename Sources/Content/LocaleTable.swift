@@ -1,0 +1,254 @@
+import Model
+
+/// Which of a message's texts a device reads: its languages, in the sender's order, against the device's locale.
+///
+/// Texts are numbered as they are compiled: 0 is the common one, i is that of the i-th locale, from 1 on. Why siblings
+/// are taken, and what stands before what: docs/decisions/0012.
+package struct LocaleTable: Equatable, Sendable {
+    /// The longest tag that BCP 47 asks implementations to hold.
+    package static let localeBytesMax = 35
+
+    private let tags: [LocaleTag]
+
+    /// Texts that are no locales get no readers.
+    package init(_ locales: [String]) {
+        tags = locales.map { LocaleTag(reading: Array($0.utf8).span) }
+    }
+
+    /// Takes whatever devices call their locale: "fr-CA", "fr_CA.UTF-8", "zh_TW_#Hant", "b+zh+Hant", or noise.
+    package func variant(for locale: Span<UInt8>) -> Int {
+        guard !tags.isEmpty, !locale.isEmpty else { return 0 }
+        let reader = LocaleTag(reading: locale)
+        var best: (score: Int, variant: Int) = (0, 0)
+        for (place, tag) in tags.enumerated() {
+            // Equally good ones: the first in the sender's order.
+            if let score = reader.score(of: tag), score > best.score { best = (score, place + 1) }
+        }
+        return best.variant
+    }
+
+    /// The texts as they are compiled: the common one, then each locale's, where what it leaves out is that of the next
+    /// broader locale that the message has (fr-CA, fr), and in the end the common one's.
+    package static func texts(
+        _ common: NotificationText?, _ localizations: [Localization]
+    ) -> [NotificationText?] {
+        let table = LocaleTable(localizations.map(\.locale))
+        return [common]
+            + localizations.indices.map { place -> NotificationText? in
+                var text = localizations[place].text
+                var at = place
+                while let broader = table.broader(than: at) {
+                    text = text.over(localizations[broader].text)
+                    at = broader
+                }
+                return common.map { text.over($0) } ?? text
+            }
+    }
+
+    /// Each is broader than the one before, so that this comes to an end.
+    private func broader(than place: Int) -> Int? {
+        var best: (score: Int, place: Int)?
+        for (other, tag) in tags.enumerated() where tag.isBroader(than: tags[place]) {
+            guard let score = tags[place].score(of: tag), score > best?.score ?? 0 else { continue }
+            best = (score, other)
+        }
+        return best?.place
+    }
+
+    /// What a sender may write: language, then script, region and the like, as in BCP 47; `_` passes for `-`.
+    package static func isLocale(_ text: String) -> Bool {
+        guard text.utf8.count <= localeBytesMax else { return false }
+        let subtags = text.utf8.split(omittingEmptySubsequences: false) {
+            $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+        }
+        guard let language = subtags.first, (2...3).contains(language.count), language.allSatisfy(\.isLetter) else {
+            return false
+        }
+        return subtags.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
+    }
+
+    /// The first two that are one locale in two spellings ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
+    package static func duplicates(in locales: [String]) -> (first: Int, second: Int)? {
+        let tags = LocaleTable(locales).tags
+        for second in tags.indices {
+            if let first = tags[..<second].firstIndex(of: tags[second]) { return (first, second) }
+        }
+        return nil
+    }
+}
+
+/// A locale in parts, each in one number: its letters in lower case, the first one in the highest byte used.
+///
+/// Extensions ("-u-ca-buddhist"), encodings and all variants but the first say nothing about a text's language.
+struct LocaleTag: Hashable, Sendable {
+    /// 0: none. Legacy codes are replaced.
+    private(set) var language: UInt64 = 0
+    /// As written, or as the region implies it. 0: unknown.
+    private(set) var script: UInt64 = 0
+    private(set) var region: UInt64 = 0
+    private(set) var variant: UInt64 = 0
+
+    /// Nobody's locale is longer; what is, is read this far.
+    private static let bytesMax = 128
+
+    init(reading text: Span<UInt8>) {
+        var index = text.count > 2 && text[0] | 0x20 == UInt8(ascii: "b") && text[1] == UInt8(ascii: "+") ? 2 : 0
+        let end = min(text.count, Self.bytesMax)
+        while index < end {
+            var subtag: UInt64 = 0
+            let start = index
+            while index < end, let byte = text[index].asLocaleByte {
+                subtag = subtag << 8 | UInt64(byte)
+                index += 1
+            }
+            let count = index - start
+            // A longer one is no subtag, and a single letter begins the extensions.
+            guard count <= 8, count != 1 else { break }
+            // What begins with a number has no language, and so is no locale.
+            if language == 0, text[start].isDigit { break }
+            if count > 0 { take(subtag, count, isAndroidRegion: Self.isAndroidRegion(text, start..<index)) }
+            guard index < end, text[index].separatesSubtags else { break }
+            index += 1
+        }
+        language = LanguageTables.current(language: language)
+        if script == 0, region != 0, language == LanguageTables.chinese {
+            script = LanguageTables.script(ofChineseIn: region)
+        }
+    }
+
+    private mutating func take(_ subtag: UInt64, _ count: Int, isAndroidRegion: Bool) {
+        let isNumber = subtag.firstLocaleByte(of: count).isDigit
+        switch count {
+        case _ where language == 0: language = subtag
+        case 2 where region == 0 && !isNumber, 3 where region == 0 && isNumber: region = subtag
+        case 3 where region == 0 && isAndroidRegion: region = subtag & 0xffff
+        case 4 where script == 0 && !isNumber: script = subtag
+        case 4... where variant == 0: variant = subtag
+        default: break
+        }
+    }
+
+    /// Android's folders say "fr-rCA".
+    private static func isAndroidRegion(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        range.count == 3 && text[range.lowerBound] == UInt8(ascii: "r") && text[range.lowerBound + 1].isCapital
+            && text[range.lowerBound + 2].isCapital
+    }
+
+    /// How well a text in `other` serves a reader of this locale: above 0; nil if not at all.
+    func score(of other: LocaleTag) -> Int? {
+        guard language != 0, other.language != 0 else { return nil }
+        if language != other.language {
+            return LanguageTables.reads(language, also: other.language) ? 1 : nil
+        }
+        let (own, its) = (likelyScript, other.likelyScript)
+        // Two scripts are two languages for a reader. But a bare "zh" is meant for all who read Chinese.
+        let isMeantForAll = other.script == 0 && other.region == 0
+        guard own == 0 || its == 0 || own == its || isMeantForAll else { return nil }
+        return 2 + (own == its ? 100 : 0) + 10 * nearness(of: other) + (variant == other.variant ? 2 : 0)
+            // Where "zh" means "zh-Hans", the one that says so comes first, for all but a reader of "zh".
+            + (script == other.script ? 1 : 0)
+    }
+
+    /// For these readers and more: without the region, or for the one that this region follows; or without the variant.
+    func isBroader(than tag: LocaleTag) -> Bool {
+        guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
+            return false
+        }
+        return region == 0 || region == tag.region
+            || region == LanguageTables.parent(of: tag.region, language: language)
+    }
+
+    /// 0 for one region that follows another, and a variant there.
+    private var breadth: Int {
+        let ofRegion = region == 0 ? 4 : LanguageTables.parent(of: region, language: language) == nil ? 2 : 0
+        return ofRegion + (variant == 0 ? 1 : 0)
+    }
+
+    /// 4: the same region. 3: the region that its own follows. 2: for all regions. 0: a sibling.
+    private func nearness(of other: LocaleTag) -> Int {
+        guard other.variant == variant || other.variant == 0 else { return 0 }
+        if other.region == region { return 4 }
+        if other.region == 0 { return 2 }
+        return other.region == LanguageTables.parent(of: region, language: language) ? 3 : 0
+    }
+
+    private var likelyScript: UInt64 {
+        script == 0 && language == LanguageTables.chinese ? LanguageTables.simplified : script
+    }
+}
+
+/// What one has to know about languages. Source: Unicode CLDR (language aliases, parent locales), RFC 5646.
+private enum LanguageTables {
+    static let chinese = packed("zh")
+    static let simplified = packed("hans")
+    static let traditional = packed("hant")
+    private static let spanish = packed("es")
+    private static let portuguese = packed("pt")
+    private static let brazil = packed("br")
+    private static let portugal = packed("pt")
+    private static let latinAmerica = packed("419")
+    private static let hongKong = packed("hk")
+    private static let macao = packed("mo")
+    private static let nynorsk = packed("nn")
+    private static let bokmal = packed("nb")
+
+    /// Java and old Android still say the codes on the left.
+    private static let aliases: [(legacy: UInt64, current: UInt64)] = [
+        ("iw", "he"), ("in", "id"), ("ji", "yi"), ("no", "nb"), ("tl", "fil"), ("mo", "ro"),
+    ].map { (packed($0), packed($1)) }
+
+    private static let traditionalRegions = ["tw", "hk", "mo"].map(packed)
+
+    private static let americas = [
+        "ar", "bo", "br", "bz", "cl", "co", "cr", "cu", "do", "ec", "gt", "hn", "mx", "ni", "pa", "pe", "pr", "py",
+        "sv", "us", "uy", "ve",
+    ].map(packed)
+
+    static func current(language: UInt64) -> UInt64 {
+        aliases.first { $0.legacy == language }?.current ?? language
+    }
+
+    static func script(ofChineseIn region: UInt64) -> UInt64 {
+        traditionalRegions.contains(region) ? traditional : simplified
+    }
+
+    /// Both are Norwegian; the rarer is offered more rarely.
+    static func reads(_ language: UInt64, also other: UInt64) -> Bool { language == nynorsk && other == bokmal }
+
+    /// Spanish in the Americas, Portuguese outside of Brazil, and Chinese in Macao follow another region's standard.
+    static func parent(of region: UInt64, language: UInt64) -> UInt64? {
+        guard region != 0 else { return nil }
+        if language == spanish, americas.contains(region) { return latinAmerica }
+        if language == portuguese, region != brazil { return portugal }
+        return language == chinese && region == macao ? hongKong : nil
+    }
+
+    private static func packed(_ text: String) -> UInt64 { text.utf8.reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+extension UInt64 {
+    fileprivate func firstLocaleByte(of count: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: self >> UInt64(8 * (count - 1)))
+    }
+}
+
+extension UInt8 {
+    fileprivate var isCapital: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+    fileprivate var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// In lower case; nil for what no subtag has.
+    fileprivate var asLocaleByte: UInt8? { isLetter ? self | 0x20 : isDigit ? self : nil }
+
+    /// Java marks scripts with a number sign, in a place of their own: "sr__#Latn".
+    fileprivate var separatesSubtags: Bool {
+        self == UInt8(ascii: "-") || self == UInt8(ascii: "_") || self == UInt8(ascii: "+") || self == UInt8(ascii: "#")
+    }
+}
+
+extension NotificationText {
+    /// A member that this one does not have is the other's.
+    fileprivate func over(_ other: NotificationText) -> NotificationText {
+        NotificationText(title: title ?? other.title, subtitle: subtitle ?? other.subtitle, body: body ?? other.body)
+    }
+}

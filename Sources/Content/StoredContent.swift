@@ -1,0 +1,123 @@
+import JSON
+import Model
+
+/// A message's content as the database keeps it: JSON, beside a format number in the message's row.
+///
+/// The number is of the message with its audience, its plan and its parcels. A process works only on formats that it
+/// knows. From 0.1.0 on a member that the version before may not overlook, here or in an audience, asks for a new format.
+package enum StoredContent {
+    /// What `encode` writes.
+    package static let format: Int16 = 1
+    /// What `decode` reads.
+    package static let knownFormats = [format]
+
+    package static func encode(_ content: MessageContent) -> [UInt8] {
+        var writer = JSONWriter(capacity: 512)
+        writer.beginObject()
+        writer.member("push_type", content.options.pushType.rawValue)
+        if let notification = content.notification {
+            writer.name("notification")
+            write(notification, to: &writer)
+        }
+        if !content.localizations.isEmpty {
+            writer.name("localizations")
+            writer.beginObject()
+            for localization in content.localizations {
+                writer.name(localization.locale)
+                write(localization.text, to: &writer)
+            }
+            writer.endObject()
+        }
+        switch content.badge {
+        case .none: break
+        case .increment: writer.member("badge", "increment")
+        case .value(let badge): writer.member("badge", badge)
+        }
+        writer.optionalMember("sound", content.sound)
+        if !content.data.isEmpty {
+            writer.name("data")
+            writer.beginObject()
+            for member in content.data {
+                writer.name(member.name)
+                writer.raw(member.json.bytes)
+            }
+            writer.endObject()
+        }
+        if let priority = content.options.priority { writer.member("priority", priority.rawValue) }
+        if let seconds = content.options.ttlSeconds { writer.member("ttl_seconds", seconds) }
+        writer.optionalMember("collapse_id", content.options.collapseID)
+        if let apns = content.apns {
+            writer.name("apns")
+            writer.raw(apns.bytes)
+        }
+        if let fcm = content.fcm {
+            writer.name("fcm")
+            writer.raw(fcm.bytes)
+        }
+        if content.options.isDryRun { writer.member("dry_run", true) }
+        if content.isTemplate { writer.member("template", true) }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func write(_ text: NotificationText, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.optionalMember("title", text.title)
+        writer.optionalMember("subtitle", text.subtitle)
+        writer.optionalMember("body", text.body)
+        writer.endObject()
+    }
+
+    /// Throws on a format that is not known, and on bytes that `encode` did not write.
+    package static func decode(_ bytes: [UInt8], format: Int16) throws(StoredContentFault) -> MessageContent {
+        guard knownFormats.contains(format) else { throw .unknownFormat(format) }
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONReader.read(bytes, limits: .trusted) } catch { throw .damaged }
+        guard let stored = value.object, let number = stored["push_type"]?.integer.flatMap(Int16.init(exactly:)),
+            let pushType = PushType(rawValue: number)
+        else { throw .damaged }
+        var options = MessageOptions(pushType: pushType)
+        options.collapseID = stored["collapse_id"]?.string
+        options.priority = stored["priority"]?.integer.flatMap(Int16.init(exactly:)).flatMap(PushPriority.init)
+        options.ttlSeconds = stored["ttl_seconds"]?.integer.flatMap(Int32.init(exactly:))
+        options.isDryRun = stored["dry_run"]?.bool ?? false
+        return MessageContent(
+            notification: stored["notification"]?.object.map(notification),
+            localizations: try localizations(stored["localizations"]),
+            badge: badge(stored["badge"]), sound: stored["sound"]?.string,
+            data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
+            options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) },
+            isTemplate: stored["template"]?.bool ?? false)
+    }
+
+    private static func localizations(_ stored: JSONValue?) throws(StoredContentFault) -> [Localization] {
+        var localizations: [Localization] = []
+        for member in stored?.object?.members ?? [] {
+            guard let text = member.value.object else { throw .damaged }
+            localizations.append(Localization(locale: member.name, text: notification(text)))
+        }
+        return localizations
+    }
+
+    private static func notification(_ stored: JSONObject) -> NotificationText {
+        NotificationText(
+            title: stored["title"]?.string, subtitle: stored["subtitle"]?.string, body: stored["body"]?.string)
+    }
+
+    private static func badge(_ stored: JSONValue?) -> BadgeChange {
+        if stored?.string == "increment" { return .increment }
+        guard let badge = stored?.integer.flatMap(Int32.init(exactly:)) else { return .none }
+        return .value(badge)
+    }
+}
+
+package enum StoredContentFault: Error, Equatable, Sendable {
+    case unknownFormat(Int16)
+    case damaged
+}
+
+extension JSONWriter {
+    package mutating func optionalMember(_ name: String, _ text: String?) {
+        if let text { member(name, text) }
+    }
+}

@@ -1,0 +1,145 @@
+import Expressions
+
+/// From the text of a template to its parts, or to the place where it can't be understood.
+struct TemplateReader {
+    private let bytes: [UInt8]
+    private var index = 0
+    private var parts: [TemplateText.Part] = []
+    private var literal: [UInt8] = []
+    private var placeholderCount = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    mutating func read() throws(TemplateFault) -> [TemplateText.Part] {
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "{"), take("{{") {
+                try readInside(from: index - 2)
+            } else {
+                takeLiteral()
+            }
+        }
+        closeLiteral()
+        return parts
+    }
+
+    private mutating func takeLiteral() {
+        literal.append(bytes[index])
+        index += 1
+    }
+
+    private mutating func closeLiteral() {
+        guard !literal.isEmpty else { return }
+        parts.append(.literal(String(decoding: literal, as: UTF8.self)))
+        literal = []
+    }
+
+    private mutating func readInside(from opening: Int) throws(TemplateFault) {
+        skipBlanks()
+        if let text = try takeText() {
+            try close(opening, .end)
+            literal += Array(text.utf8)
+            return
+        }
+        let field = try takeField(opening)
+        var fallback = ""
+        skipBlanks()
+        if take("|") {
+            skipBlanks()
+            guard take("default") else { throw unexpected(.default, opening) }
+            skipBlanks()
+            guard take(":") else { throw unexpected(.colon, opening) }
+            skipBlanks()
+            guard let text = try takeText() else { throw unexpected(.text, opening) }
+            fallback = text
+            try close(opening, .end)
+        } else {
+            try close(opening, .defaultOrEnd)
+        }
+        placeholderCount += 1
+        guard placeholderCount <= TemplateLimits.placeholdersPerTextMax else {
+            throw fault(.tooManyPlaceholders, at: opening)
+        }
+        closeLiteral()
+        parts.append(.placeholder(TemplatePlaceholder(field, fallback: fallback)))
+    }
+
+    private mutating func close(_ opening: Int, _ expected: TemplateFault.Expectation) throws(TemplateFault) {
+        skipBlanks()
+        guard take("}}") else { throw unexpected(expected, opening) }
+    }
+
+    private mutating func takeField(_ opening: Int) throws(TemplateFault) -> DeviceField {
+        let start = index
+        let name = takeName()
+        guard !name.isEmpty else { throw unexpected(.field, opening) }
+        if let field = DeviceField.texts.first(where: { $0.rawValue == name }) { return .text(field) }
+        guard name == "attributes" else { throw fault(.unknownField(name), at: start) }
+        var names: [String] = []
+        repeat {
+            skipBlanks()
+            let place = index
+            if take(".") {
+                let name = takeName()
+                guard !name.isEmpty else { throw unexpected(.attributeName, opening) }
+                names.append(name)
+            } else if take("[") {
+                skipBlanks()
+                guard let name = try takeText() else { throw unexpected(.quotedName, opening) }
+                skipBlanks()
+                guard take("]") else { throw unexpected(.closingBracket, opening) }
+                names.append(name)
+            } else if names.isEmpty {
+                throw unexpected(.attributeName, opening)
+            } else {
+                return .attribute(AttributePath(names))
+            }
+            guard names.count <= FilterLimits.attributeNamesMax else { throw fault(.tooManyNames, at: place) }
+        } while true
+    }
+}
+
+// Its smallest pieces.
+extension TemplateReader {
+    private mutating func skipBlanks() {
+        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+    }
+
+    private mutating func take(_ symbol: StaticString) -> Bool {
+        let wanted = symbol.description.utf8
+        guard bytes[index...].starts(with: wanted) else { return false }
+        index += wanted.count
+        return true
+    }
+
+    /// Empty where none begins.
+    private mutating func takeName() -> String {
+        let start = index
+        while index < bytes.count,
+            FilterLexer.isLetter(bytes[index]) || index > start && (0x30...0x39).contains(bytes[index])
+        { index += 1 }
+        return String(decoding: bytes[start..<index], as: UTF8.self)
+    }
+
+    /// nil where no quotation mark stands.
+    private mutating func takeText() throws(TemplateFault) -> String? {
+        guard index < bytes.count, QuotedText.isMark(bytes[index]) else { return nil }
+        do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
+            switch error.reason {
+            case .controlCharacter: throw fault(.controlCharacter, at: error.offset)
+            case .unknownEscape: throw fault(.unknownEscape, at: error.offset)
+            case .notClosed: throw fault(.textNotClosed, at: error.offset)
+            }
+        }
+    }
+
+    /// Where the text ends, what is wrong is that it does.
+    private func unexpected(_ expected: TemplateFault.Expectation, _ opening: Int) -> TemplateFault {
+        index < bytes.count ? fault(.expected(expected), at: index) : fault(.notClosed, at: opening)
+    }
+
+    private func fault(_ reason: TemplateFault.Reason, at offset: Int) -> TemplateFault {
+        // Bytes that go on with a character are not counted.
+        let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
+        return TemplateFault(position: before + 1, reason: reason)
+    }
+}

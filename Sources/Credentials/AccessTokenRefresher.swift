@@ -1,0 +1,178 @@
+import Basis
+import FCM
+import Lanes
+import Logging
+import Model
+import Reactor
+import Signing
+import Synchronization
+
+/// One service account's access token: fetched when it is needed, renewed before it ends, one request at a time.
+///
+/// Lanes read `current` on their threads. Google lets each process have a token of its own: nothing is shared.
+package final class AccessTokenRefresher: AuthorizationSource, Sendable {
+    private let account: FCMServiceAccount
+    private let key: RS256Key
+    private let endpoint: any TokenEndpoint
+    private let log: Logger
+    private let presented = Mutex(Presented())
+
+    private struct Presented {
+        var cache = FCMAccessTokenCache()
+        var token: FCMAccessToken?
+        /// Of `token`; nil where there is none that may be used.
+        var authorization: Authorization?
+        /// Rises with each token.
+        var generation: UInt64 = 0
+    }
+
+    package init(account: FCMServiceAccount, key: RS256Key, endpoint: any TokenEndpoint, log: Logger) {
+        self.account = account
+        self.key = key
+        self.endpoint = endpoint
+        self.log = log
+    }
+
+    package var current: Authorization? { presented.withLock { $0.authorization } }
+
+    package enum Status: Equatable, Sendable {
+        case ready
+        /// None, and one is being fetched.
+        case fetching
+        /// None, and none before a pause is over.
+        case refused
+    }
+
+    /// Sees to it that there is a token, and a young one. Returns at once; `arrived` is told when a fetch that begins
+    /// here has ended well.
+    package func freshen(arrived: @escaping @Sendable () async -> Void) -> Status {
+        let (status, shouldFetch) = presented.withLock { state -> (Status, Bool) in
+            switch state.cache.next(now: Clocks.monotonicNow()) {
+            case .use: return (.ready, false)
+            case .useAndRenew: return (.ready, true)
+            case .renew:
+                state.authorization = nil
+                return (.fetching, true)
+            case .wait(let until):
+                state.authorization = nil
+                return (until == nil ? .fetching : .refused, false)
+            }
+        }
+        if shouldFetch {
+            Task { [self] in
+                if await fetch() { await arrived() }
+            }
+        }
+        return status
+    }
+
+    /// A request with the token of that generation was answered 401: it is not used again.
+    package func refused(_ generation: UInt64, arrived: @escaping @Sendable () async -> Void) {
+        let refusal = presented.withLock { state -> FCMAccessTokenCache.Refusal in
+            // A late answer to one that was replaced meanwhile says nothing new.
+            guard let token = state.token, state.generation == generation else { return .known }
+            let refusal = state.cache.refused(token, now: Clocks.monotonicNow())
+            if refusal != .known { state.authorization = nil }
+            return refusal
+        }
+        switch refusal {
+        case .known: break
+        case .toRenew: _ = freshen(arrived: arrived)
+        case .again:
+            log.error(
+                "FCM refuses an access token that was just fetched: look at the account's rights",
+                metadata: ["account": "\(account.clientEmail)"])
+        }
+    }
+
+    /// True where there is a new token.
+    private func fetch() async -> Bool {
+        let askedAt = Clocks.monotonicNow()
+        do throws(AccessTokenFault) {
+            let token = try await ask(askedAt)
+            presented.withLock { state in
+                let isNew = state.token?.text != token.text
+                state.cache.adopt(token, entropy: Entropy.uint64())
+                state.token = token
+                if isNew { state.generation += 1 }
+                // The very one that was refused stays unused.
+                state.authorization = state.cache.serving.map {
+                    Authorization(value: $0.authorization, generation: state.generation)
+                }
+            }
+            return true
+        } catch {
+            let now = Clocks.monotonicNow()
+            presented.withLock { state in
+                if error.isPermanent {
+                    state.cache.renewalRefused(now: now, entropy: Entropy.uint64())
+                } else {
+                    state.cache.renewalFailed(now: now, after: error.after, entropy: Entropy.uint64())
+                }
+            }
+            log.log(
+                level: error.isPermanent ? .error : .warning, "An access token could not be fetched; trying again",
+                metadata: ["account": "\(account.clientEmail)", "fault": "\(error)"])
+            return false
+        }
+    }
+
+    private func ask(_ askedAt: MonotonicInstant) async throws(AccessTokenFault) -> FCMAccessToken {
+        let input = FCMTokenRequest.signingInput(account, issuedAt: Clocks.wallNow())
+        let signature: [UInt8]
+        do { signature = try key.sign(input) } catch { throw .notSigned }
+        let form = FCMTokenRequest.body(signingInput: input, signature: signature)
+        let answer: TokenEndpointAnswer
+        do { answer = try await endpoint.post(form: form, to: account.tokenURI) } catch { throw .endpoint(error) }
+        let reading = FCMTokenAnswer.read(
+            status: answer.status, body: answer.body.span, retryAfter: answer.retryAfter.span, askedAt: askedAt,
+            now: Clocks.wallNow())
+        switch reading {
+        case .granted(let token): return token
+        case .refused(let reason, let alarm): throw .refused(reason, alarm)
+        case .failed(let reason, let after): throw .failed(reason, after: after)
+        }
+    }
+}
+
+/// Why there is no access token.
+enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
+    case notSigned
+    case endpoint(TokenEndpointFault)
+    /// In Google's word: the same question would be refused again.
+    case refused(String, ProviderAlarm)
+    case failed(String, after: Duration?)
+
+    /// Trying again soon would be refused again.
+    var isPermanent: Bool {
+        switch self {
+        case .notSigned, .endpoint(.privateTarget), .endpoint(.malformedURL), .refused: true
+        case .endpoint(.unreachable), .failed: false
+        }
+    }
+
+    /// Not sooner than that, by the answer's word.
+    var after: Duration? {
+        if case .failed(_, let after) = self { after } else { nil }
+    }
+
+    var description: String {
+        switch self {
+        case .notSigned: "the private key does not sign"
+        case .endpoint(.privateTarget):
+            "its token_uri leads to a private address (CARILLON_ALLOW_PRIVATE_TARGETS=true would allow that)"
+        case .endpoint(.malformedURL): "its token_uri is no URL that may be called"
+        case .endpoint(.unreachable(let detail)): "its token_uri can't be reached: \(detail)"
+        case .refused(let reason, .clock): "refused with \(reason): this machine's clock is wrong"
+        case .refused(let reason, _):
+            "refused with \(reason): the key was deleted, or the account has no right to send"
+        case .failed(let reason, _): "failed with \(reason)"
+        }
+    }
+}
+
+extension CredentialService {
+    package func accessToken(_ account: FCMServiceAccount, key: RS256Key, log: Logger) -> AccessTokenRefresher {
+        AccessTokenRefresher(account: account, key: key, endpoint: tokenEndpoint, log: log)
+    }
+}

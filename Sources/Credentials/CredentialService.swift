@@ -1,0 +1,151 @@
+import Model
+import Reactor
+import Store
+
+/// Takes credentials in, seals them, and opens them for the lanes.
+package struct CredentialService: Sendable {
+    let store: CredentialStore
+    let vault: Vault
+    let tokenEndpoint: any TokenEndpoint
+    private let keyFiles: KeyFileQueue
+    private let allowsPrivateTargets: Bool
+
+    /// - Parameters:
+    ///   - tokenEndpoint: fetches the access tokens of service accounts.
+    ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    ///   - keyFiles: where key files that are handed in are opened.
+    package init(
+        store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
+        keyFiles: KeyFileQueue = KeyFileQueue()
+    ) {
+        self.store = store
+        self.keyFiles = keyFiles
+        self.vault = vault
+        self.tokenEndpoint = tokenEndpoint
+        self.allowsPrivateTargets = allowsPrivateTargets
+    }
+
+    /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
+    package func proveMasterKey() async throws(CredentialFault) {
+        let known = try await stored { () throws(StoreFault) in try await store.masterKeyProof() }
+        let proof: [UInt8]
+        if let known {
+            proof = known
+        } else {
+            let fresh = try sealed(Self.proofText, Self.proofPurpose)
+            proof = try await stored { () throws(StoreFault) in try await store.keepMasterKeyProof(fresh) }
+        }
+        _ = try opened(proof, Self.proofPurpose)
+    }
+
+    private static let proofText = Array("carillon".utf8)
+    private static let proofPurpose = "master-key-proof"
+
+    /// Reads, checks, seals and writes one record per environment, all or none. Everything is checked before anything is
+    /// written.
+    ///
+    /// - Parameter answer: makes what a repetition of the request will get.
+    package func submit(
+        _ submission: CredentialSubmission, app: AppID, idempotency claim: IdempotencyClaim?,
+        answer: @escaping @Sendable ([CredentialRecord]) -> [UInt8]
+    ) async throws(CredentialFault) -> IdempotentReply {
+        // First of all: what was good when it was handed in may have expired since.
+        if let claim,
+            let earlier = try await stored({ () throws(StoreFault) in try await store.earlier(claim, app: app) })
+        {
+            return earlier
+        }
+        let form = submission.form
+        let material = try await keyFiles.open(for: app) { () throws(CredentialFault) in
+            try CredentialMaterial.read(form)
+        }
+        try checkTarget(material)
+        let topics = try material.topics(asked: submission.topics)
+        try material.checkUse(in: submission.environments, now: Clocks.wallNow())
+        let (plain, facts) = (try material.sealedForm(), material.facts())
+        let ids = try await stored { () throws(StoreFault) in
+            try await store.nextIDs(submission.environments.count)
+        }
+        var credentials: [NewCredential] = []
+        for (id, environment) in zip(ids, submission.environments) {
+            credentials.append(
+                NewCredential(
+                    id: id, app: app, provider: submission.provider, environment: environment, kind: material.kind,
+                    topics: topics,
+                    facts: facts, sealed: try sealed(plain, purpose(id, app, environment))))
+        }
+        let checked = credentials
+        return try await stored { () throws(StoreFault) in
+            try await store.insert(checked, app: app, activate: submission.activate, once: claim, answer: answer)
+        }
+    }
+
+    /// As far as it shows without asking a resolver, which who fetches the token does once more.
+    private func checkTarget(_ material: CredentialMaterial) throws(CredentialFault) {
+        guard case .serviceAccount(let account, _) = material, !allowsPrivateTargets else { return }
+        guard account.tokenURL.isSecure, !TargetHost.isPrivate(account.tokenURL.host) else { throw .tokenURIPrivate }
+    }
+
+    package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {
+        try await stored { () throws(StoreFault) in try await store.list(app: app) }
+    }
+
+    package func activate(_ id: CredentialID, app: AppID) async throws(CredentialFault) -> CredentialRecord {
+        let record = try await stored { () throws(StoreFault) in try await store.activate(id, app: app) }
+        guard let record else { throw .unknownCredential }
+        return record
+    }
+
+    package func retire(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
+        let isThere = try await stored { () throws(StoreFault) in try await store.retire(id, app: app) }
+        guard isThere else { throw .unknownCredential }
+    }
+
+    package func delete(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
+        let isDone = try await stored { () throws(StoreFault) in try await store.delete(id, app: app) }
+        guard isDone else { throw .unknownCredential }
+    }
+
+    /// Opens sealed keys. Their files were checked when they were handed in, so each takes a moment; and no file that is
+    /// being handed in now may keep them waiting.
+    private static let sealedKeyThreads = BlockingPool(name: "sealed keys", threadsMax: 2, waitingMax: 1_024)
+
+    /// The secret behind a record, for the lane that uses it. Throws `.overloaded` where too many are being opened.
+    package func material(of record: CredentialRecord) async throws(CredentialFault) -> CredentialMaterial {
+        let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
+        do {
+            return try await Self.sealedKeyThreads.run { try CredentialMaterial.read(sealedForm: bytes) }
+        } catch {
+            throw error as? CredentialFault ?? .overloaded
+        }
+    }
+
+    /// Of one row alone: a secret that was moved, even to another row of its app and environment, does not open there.
+    private func purpose(_ id: CredentialID, _ app: AppID, _ environment: PushEnvironment) -> String {
+        "credential/\(id.value)/\(app.value)/\(environment.name)"
+    }
+
+    private func stored<Answer>(
+        _ work: () async throws(StoreFault) -> Answer
+    ) async throws(CredentialFault) -> Answer {
+        do { return try await work() } catch { throw .store(error) }
+    }
+
+    private func sealed(_ plaintext: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {
+        do { return try vault.seal(plaintext, purpose: purpose) } catch { throw .vault(error) }
+    }
+
+    private func opened(_ bytes: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {
+        do { return try vault.open(bytes, purpose: purpose) } catch { throw .vault(error) }
+    }
+}
+
+extension CredentialMaterial {
+    var kind: CredentialKind {
+        switch self {
+        case .token: .token
+        case .certificate: .certificate
+        case .serviceAccount: .serviceAccount
+        }
+    }
+}

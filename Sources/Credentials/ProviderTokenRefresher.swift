@@ -1,0 +1,90 @@
+import APNs
+import Basis
+import Lanes
+import Logging
+import Reactor
+import Signing
+import Store
+import Synchronization
+
+/// One key's provider token: one for all processes, kept in the database, sealed; renewed before it is too old.
+///
+/// Lanes read `current` on their threads; `freshen` is called as often as anybody likes.
+package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
+    private let identity: APNsKeyIdentity
+    private let key: ES256Key
+    private let fingerprint: [UInt8]
+    private let store: CredentialStore
+    private let vault: Vault
+    private let log: Logger
+    private let presented = Mutex(PresentedToken())
+
+    init(
+        identity: APNsKeyIdentity, key: ES256Key, store: CredentialStore, vault: Vault, log: Logger
+    ) throws(SigningError) {
+        self.identity = identity
+        self.key = key
+        self.store = store
+        self.vault = vault
+        self.log = log
+        fingerprint = Hashes.sha256(Array("\(identity.teamID)/\(identity.keyID)/".utf8) + (try key.publicPEM()))
+    }
+
+    package var current: Authorization? { presented.withLock { $0.authorization } }
+
+    /// Returns when there is a token to use, or the attempt to get one is over.
+    package func freshen() async {
+        switch presented.withLock({ $0.next(now: Clocks.wallNow()) }) {
+        case .use, .wait: return
+        case .useAndRenew(_, let staleBefore), .renew(let staleBefore): await renew(staleBefore: staleBefore)
+        }
+    }
+
+    /// Requests with the authorization of that generation were answered with `ExpiredProviderToken`.
+    package func refusedAsExpired(_ generation: UInt64) async {
+        if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
+            log.error(
+                "APNs calls a young provider token too old: this machine's clock, or Apple's view of it, is wrong",
+                metadata: ["key": "\(identity.keyID)"])
+        }
+        await freshen()
+    }
+
+    /// The token is good, but not on the connections that are open: another key bound them first.
+    package func needsNewConnections() { presented.withLock { $0.presentAnew() } }
+
+    private func renew(staleBefore: WallInstant) async {
+        do {
+            let sealed = try await store.renewProviderToken(fingerprint: fingerprint, staleBefore: staleBefore) {
+                [self] in sign()
+            }
+            guard let sealed else { throw VaultError.sealingFailed }
+            let text = try vault.open(sealed.sealed, purpose: purpose)
+            presented.withLock { $0.adopt(ProviderToken(text: text, issuedAt: sealed.issuedAt)) }
+        } catch {
+            presented.withLock { $0.renewalFailed(now: Clocks.wallNow()) }
+            log.warning(
+                "A provider token could not be renewed; trying again",
+                metadata: ["key": "\(identity.keyID)", "fault": "\(error)"])
+        }
+    }
+
+    private var purpose: String { "provider-token/\(identity.teamID)/\(identity.keyID)" }
+
+    private func sign() -> SealedProviderToken? {
+        let now = Clocks.wallNow()
+        let input = ProviderTokenText.signingInput(identity: identity, issuedAt: now)
+        guard let signature = try? key.sign(input) else { return nil }
+        let token = ProviderTokenText.assemble(signingInput: input, signature: signature, issuedAt: now)
+        guard let sealed = try? vault.seal(token.text, purpose: purpose) else { return nil }
+        return SealedProviderToken(sealed: sealed, issuedAt: token.issuedAt)
+    }
+}
+
+extension CredentialService {
+    /// nil: key or team id are malformed; submissions are checked, so that only a damaged row can be.
+    package func providerToken(keyID: String, teamID: String, key: ES256Key, log: Logger) -> ProviderTokenRefresher? {
+        guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else { return nil }
+        return try? ProviderTokenRefresher(identity: identity, key: key, store: store, vault: vault, log: log)
+    }
+}

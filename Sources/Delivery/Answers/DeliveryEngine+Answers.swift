@@ -1,0 +1,147 @@
+import APNs
+import Basis
+import Lanes
+import Model
+import ProviderInterface
+import QueueRules
+import Reactor
+
+extension DeliveryEngine {
+    func submit(_ parcel: EncodingJob) {
+        // A database that was set back hands a lease out a second time, and the first one's end takes both away.
+        guard let queueKey = outstandingParcels[parcel.name].map(EncodingQueueKey.init) else {
+            Task { handBack(parcel.name, parcel.positions) }
+            return
+        }
+        outstandingParcels[parcel.name]?.answersOutstanding = parcel.positions.count
+        guard encodingQueues[queueKey, default: EncodingQueue()].add(parcel) else { return }
+        Task { await makePushes(of: queueKey) }
+    }
+
+    private func makePushes(of queueKey: EncodingQueueKey) async {
+        while let parcel = encodingQueues[queueKey]?.take() { await makePushes(of: parcel) }
+        encodingQueues[queueKey] = nil
+    }
+
+    /// Encodes off this actor, so that other lanes' answers are not kept waiting.
+    private func makePushes(of parcel: EncodingJob) async {
+        let (name, lane) = (parcel.name, parcel.lane)
+        // What ended while it waited is nobody's any more.
+        guard let out = outstandingParcels[name] else { return }
+        guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
+        guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
+        guard let target = await lanes.target(of: out.serviceRoute, on: lane) else {
+            return handBack(name, parcel.positions)
+        }
+        guard let encoder = ParcelEncoder(out.parcel, message, out.values, target) else {
+            return refuse(name, parcel.positions, message.rejection(by: target.provider))
+        }
+        let positions = withValues(parcel.positions, out)
+        let pushes = await Self.encode(encoder, positions, parcel.until)
+        if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
+        let batch = pushes.batch
+        guard !batch.requests.isEmpty else { return }
+        if message.isDryRun, target.provider == .apns { return rehearse(name, batch.requests.map(\.tag)) }
+        send(batch, name, lane, target.provider)
+    }
+
+    /// Those whose values there was room for; the others go back, and come again in a parcel of their own.
+    private func withValues(_ positions: [Int32], _ out: OutstandingParcel) -> [Int32] {
+        guard let values = out.values, values.readCount < out.parcel.members.count else { return positions }
+        let unread = positions.filter { $0 >= values.readCount }
+        if !unread.isEmpty { part(from: out.name, unread) { handBack(out.name, $0) } }
+        return positions.filter { $0 < values.readCount }
+    }
+
+    /// Ends for pushes of a parcel that never leave, while others of it do.
+    private func part(from name: LeaseName, _ positions: [Int32], _ end: ([Int32]) -> Void) {
+        outstandingParcels[name]?.answersOutstanding -= positions.count
+        end(positions)
+    }
+
+    /// What its provider would answer.
+    private static let tooLarge = Rejection(fault: .message, reason: "payload_too_large")
+
+    nonisolated private static func encode(
+        _ encoder: ParcelEncoder, _ positions: [Int32], _ until: MonotonicInstant
+    ) async -> EncodedPushes {
+        await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until)
+    }
+
+    /// Taken back while it was encoded, it never reaches the lane: the lane could not have found it to withdraw.
+    private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey, _ provider: Provider) {
+        guard let out = outstandingParcels[name] else { return }
+        guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
+        outstandingParcels[name]?.provider = provider
+        lanes.submit(batch, name, on: lane, sink: ParcelSink(name: name, inbox: answerInbox))
+        steps?.reached(.batchSubmitted)
+    }
+
+    /// APNs has no way to only look at a push: what could be built is checked, and is not sent.
+    private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
+        end(positions, of: name, .withheld(reason: TerminalReason.dryRun))
+    }
+
+    private func handBack(_ name: LeaseName, _ positions: [Int32]) {
+        end(positions, of: name, .unsent(.withdrawn))
+    }
+
+    /// Without an answer of the provider.
+    private func end(_ positions: [Int32], of name: LeaseName, _ outcome: Outcome) {
+        let others = positions.map { PositionedOutcome(position: $0, outcome: outcome) }
+        take(.answered([AnsweredLease(name, accepted: [], others: others, isFromProvider: false)]))
+    }
+
+    /// The door checks messages, so that is our fault, and alarms.
+    private static let unreadable = Rejection(fault: .ours, reason: "content_unreadable")
+
+    /// What can't be encoded ends here.
+    private func refuse(_ name: LeaseName, _ positions: [Int32], _ rejection: Rejection) {
+        end(positions, of: name, .rejected(rejection))
+    }
+
+    /// As one event: what each event costs beside its own is paid once.
+    func takeAnswers(_ deliveries: [ParcelAnswers]) {
+        let answered = deliveries.compactMap(read)
+        if !answered.isEmpty { take(.answered(answered)) }
+    }
+
+    private func read(_ delivery: ParcelAnswers) -> AnsweredLease? {
+        guard var out = outstandingParcels[delivery.name] else { return nil }
+        guard !delivery.batch.answers.isEmpty else {
+            return AnsweredLease(delivery.name, accepted: [], others: [], isSent: delivery.batch.isSent)
+        }
+        if !out.sawAnswer {
+            out.sawAnswer = true
+            steps?.reached(.firstAnswer)
+        }
+        out.answersOutstanding -= delivery.batch.answers.count
+        outstandingParcels[delivery.name] = out
+        if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
+        let now = Clocks.monotonicNow()
+        let type = out.message.compiled?.apns?.pushType
+        var reading = AnswerReading(
+            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: confidence.isProven(out.lane, now: now),
+            topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
+        reading.read(delivery.batch, &reasonNames)
+        confidence.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
+        for consequence in reading.consequences { lanes.apply(consequence, on: out.lane, out.serviceRoute) }
+        return AnsweredLease(
+            delivery.name, accepted: reading.accepted, others: reading.others, isSent: delivery.batch.isSent)
+    }
+}
+
+/// Hands a lane's answers to the engine's inbox. Called on the lane's thread.
+final class ParcelSink: AnswerSink, Sendable {
+    private let name: LeaseName
+    private let inbox: AnswerInbox
+
+    init(name: LeaseName, inbox: AnswerInbox) {
+        self.name = name
+        self.inbox = inbox
+    }
+
+    func deliver(_ answers: AnswerBatch) {
+        inbox.put(ParcelAnswers(name: name, batch: answers))
+    }
+}

@@ -1,0 +1,157 @@
+import Model
+import QueueRules
+import Reactor
+import Store
+
+// Settles and renewals: what is small takes its turn, and what meanwhile comes goes together (`SettleQueue`).
+extension DeliveryEngine {
+    /// - Parameter entries: of one round of actions, so that what comes at once can go at once.
+    func settle(_ entries: [SettleEntry]) {
+        var apps: [AppID] = []
+        for entry in entries {
+            guard entry.pending.isSmall else {
+                Task { take(await settled(entry)) }
+                continue
+            }
+            let app = entry.pending.app
+            settles[app, default: SettleQueue()].add(entry)
+            if apps.last != app { apps.append(app) }
+        }
+        for app in apps { sendSettles(of: app) }
+    }
+
+    private func sendSettles(of app: AppID) {
+        while let batch = settles[app]?.take() {
+            Task { await carryOut(batch, of: app) }
+        }
+        if settles[app]?.isIdle == true { settles[app] = nil }
+    }
+
+    private func carryOut(_ batch: SettleBatch, of app: AppID) async {
+        let event =
+            switch batch {
+            case .group(let entries): await settledTogether(entries)
+            case .single(let entry): await settled(entry)
+            }
+        settles[app]?.end(batch)
+        take(event)
+        sendSettles(of: app)
+    }
+
+    private func settledTogether(_ entries: [SettleEntry]) async -> DispatchEvent {
+        let replies = await stores.parcels.settleGroup(entries.map(\.pending.settlement))
+        var settled: [SettledLease] = []
+        var failed: [UnsettledLease] = []
+        var faults: [StoreFault] = []
+        let somePassed = replies.contains { if case .success = $0 { true } else { false } }
+        for (entry, reply) in zip(entries, replies) {
+            switch reply {
+            case .success(let reply): settled.append(SettledLease(entry.name, reply))
+            case .failure(let fault):
+                faults.append(fault)
+                // Locked while others are not, it is one of its own rows that is.
+                let isRefused = fault.isLasting || fault == .contended && somePassed
+                failed.append(UnsettledLease(entry.name, isRefused: isRefused))
+            }
+        }
+        if !settled.isEmpty { steps?.reached(.settleCommitted) }
+        if let first = faults.first {
+            log.warning(
+                "Settling waits for the database", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
+        }
+        return .settled(settled, failed: failed)
+    }
+
+    private func settled(_ entry: SettleEntry) async -> DispatchEvent {
+        var verdictsDone = !entry.withVerdicts
+        do throws(StoreFault) {
+            if entry.withVerdicts {
+                let report = try await stores.parcels.applyVerdicts(
+                    entry.pending.verdicts, under: settings.suspicion, waitsBriefly: entry.pending.isSmall)
+                if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
+                for suspectRoute in report.suspectRoutes { await note(suspectRoute, of: entry.pending.app) }
+                steps?.reached(.verdictsCommitted)
+            }
+            verdictsDone = true
+            let reply = try await reply(to: entry.pending)
+            steps?.reached(.settleCommitted)
+            // What goes on elsewhere is ready there.
+            if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
+            return .settled([SettledLease(entry.name, reply)])
+        } catch {
+            log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
+            return .settled([], failed: [UnsettledLease(entry.name, verdictsDone: verdictsDone)])
+        }
+    }
+
+    /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
+    private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
+        let settlement = pending.settlement
+        guard pending.wasRefused, settlement.isGroupable else {
+            // Behind a small one others wait for their turn.
+            return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
+        }
+        return try await stores.parcels.settleGroup([settlement], passingLocked: true)[0].get()
+    }
+
+    func renew(_ names: [LeaseName]) {
+        for name in names { renewals.add(name) }
+        while let batch = renewals.take() {
+            Task {
+                let event = await renewed(batch)
+                renewals.end()
+                take(event)
+                renew([])
+            }
+        }
+    }
+
+    private func renewed(_ names: [LeaseName]) async -> DispatchEvent {
+        let replies = await stores.parcels.renewGroup(
+            names, owner: process, for: settings.dispatcher.leaseLength)
+        var renewed: [RenewedLease] = []
+        var failed: [LeaseName] = []
+        var faults: [StoreFault] = []
+        for (name, reply) in zip(names, replies) {
+            switch reply {
+            case .success(let isHeld): renewed.append(RenewedLease(name, isHeld: isHeld))
+            case .failure(let fault):
+                faults.append(fault)
+                failed.append(name)
+            }
+        }
+        if let first = faults.first {
+            log.warning(
+                "Renewing leases waits for the database",
+                metadata: ["leases": "\(failed.count)", "fault": "\(first)"])
+        }
+        return .renewed(renewed, failed: failed)
+    }
+
+    private func note(_ suspectRoute: SuspectRoute, of app: AppID) async {
+        guard suspectRoutes.isNew(suspectRoute.route, now: Clocks.monotonicNow(), quiet: settings.suspicion.window)
+        else {
+            return
+        }
+        let slug = await lanes.slug(of: app)
+        log.error(
+            "Too many tokens of a route were found in APNs' other environment: they stay where they are",
+            metadata: [
+                "app": "\(slug)", "environment": "\(suspectRoute.environment)", "topic": "\(suspectRoute.topic)",
+                "found": "\(suspectRoute.found)", "answered": "\(max(suspectRoute.answered, suspectRoute.found))",
+                "remedy":
+                    "wait where APNs is in trouble; else register the tokens right, or raise CARILLON_SUSPECT_SHARE",
+            ])
+    }
+}
+
+extension StoreFault {
+    /// It says something of what was asked for, and not of how the database is: others are not met by it, and asking
+    /// again is answered alike.
+    var isLasting: Bool {
+        switch self {
+        case .conflict, .invalid, .damaged, .unknownApp: true
+        case .unavailable, .contended, .commitUnknown, .cancelled: false
+        }
+    }
+}

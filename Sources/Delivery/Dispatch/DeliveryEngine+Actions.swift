@@ -1,0 +1,160 @@
+import Content
+import Logging
+import Model
+import QueueRules
+import Reactor
+import Store
+
+extension DeliveryEngine {
+    func perform(_ actions: [DispatchAction]) {
+        var unresolved: [ReadyRoute] = []
+        var settles: [SettleEntry] = []
+        var renewals: [LeaseName] = []
+        for action in actions {
+            switch action {
+            case .poll: Task { await poll() }
+            case .resolve(let route): unresolved.append(route)
+            case .lease(let request): Task { await lease(request) }
+            case .submit(let name, let lane, let positions, let until):
+                submit(EncodingJob(name: name, lane: lane, positions: positions, until: until))
+            case .extend(let name, let lane, let until): lanes.extend(name, on: lane, until: until)
+            case .settle(let name, let pending, let withVerdicts):
+                settles.append(SettleEntry(name, pending, withVerdicts: withVerdicts))
+            case .renew(let name): renewals.append(name)
+            case .withdraw(let name, let lane):
+                outstandingParcels[name]?.isWithdrawn = true
+                lanes.withdraw(name, on: lane)
+            case .forget(let name, _): outstandingParcels[name] = nil
+            case .reportOpenBreaker(let lane, let remaining): lanes.noteOpenBreaker(lane, remaining)
+            case .reportClosedBreaker(let lane): lanes.noteClosedBreaker(lane)
+            case .alarm(let message, let alarm): raise(alarm, of: message)
+            case .drained: noteDrained()
+            }
+        }
+        settle(settles)
+        renew(renewals)
+        resolve(unresolved)
+    }
+
+    private func resolve(_ unresolved: [ReadyRoute]) {
+        guard !unresolved.isEmpty else { return }
+        // One at a time: a poll's routes may take longer to look up than the next poll takes to come.
+        for route in unresolved where routesQueued.insert(route.serviceRoute).inserted { routesToResolve.append(route) }
+        guard !isResolving else { return }
+        isResolving = true
+        Task { await resolve() }
+    }
+
+    /// Routes that a page of a poll may report.
+    private static let routesPerPoll = 256
+    private static let pollPagesMax = 64
+
+    private func poll() async {
+        do {
+            try await takeStops()
+            _ = try await stores.parcels.rescue()
+            var ready: [ReadyRoute] = []
+            var last = pollFrom
+            pollFrom = nil
+            for pageNumber in 1...Self.pollPagesMax {
+                let page = try await stores.parcels.readyRoutes(
+                    knownFormats: StoredContent.knownFormats, after: last, limit: Self.routesPerPoll)
+                ready += page.routes
+                last = page.last
+                if !page.isFull { break }
+                // Beyond the limit the next poll goes on, so that nobody's routes hide another's for good.
+                if pageNumber == Self.pollPagesMax { pollFrom = last }
+            }
+            let rateLimited = try await stores.parcels.rateLimitedRoutes(
+                knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
+            take(.polled(ReadyRoute.merging(ready, rateLimited: rateLimited)))
+        } catch {
+            log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
+            take(.pollFailed)
+        }
+    }
+
+    /// Whatever was heard or missed of pauses, cancels and rates, the rows say it.
+    private func takeStops() async throws(StoreFault) {
+        let running = runningMessages
+        guard !running.isEmpty else { return }
+        let stopped = try await stores.messages.stopped(among: running)
+        if !stopped.isEmpty { take(.stopped(stopped)) }
+        let rated = try await stores.messages.rates(among: running)
+        if !rated.isEmpty { take(.rated(rated)) }
+    }
+
+    private func resolve() async {
+        defer { isResolving = false }
+        while !routesToResolve.isEmpty {
+            let routes = routesToResolve
+            routesToResolve = []
+            routesQueued = []
+            for route in routes {
+                let lane = await lanes.lane(for: route)
+                take(.resolved(route.serviceRoute, lane, canSend: lane.flatMap(lanes.canSend)))
+            }
+        }
+    }
+
+    private func lease(_ request: LeaseRequest) async {
+        let order = LeaseOrder(
+            route: request.serviceRoute.route, service: request.serviceRoute.service, owner: process,
+            leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
+        do {
+            let leased: Lease
+            if request.scope.mayBringSeveral {
+                let log = log
+                var size = settings.dispatcher.leaseGroup
+                size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
+                leased = try await stores.parcels.leaseGroup(order, size) {
+                    log.error(
+                        "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
+                }
+            } else if request.scope == .rateLimited {
+                leased = try await stores.parcels.leaseRateLimited(order, passing: request.passing)
+            } else {
+                leased = Lease(try await stores.parcels.lease(order))
+            }
+            await begin(leased, request)
+        } catch .damaged(let place) {
+            log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
+            take(.leaseFailed(request))
+        } catch {
+            // A lease that was written without our seeing it runs out, and is rescued.
+            log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])
+            take(.leaseFailed(request))
+        }
+    }
+
+    private func begin(_ leased: Lease, _ request: LeaseRequest) async {
+        if !leased.parcels.isEmpty { steps?.reached(.leaseCommitted) }
+        var read: [ReadParcel] = []
+        for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
+            track(parcel, request, found)
+            read.append(ReadParcel(parcel, found.reading))
+        }
+        take(.leased(read, asked: request, again: leased.again))
+    }
+
+    private func track(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {
+        guard let lane = request.lane, let message = found.message else { return }
+        let out = OutstandingParcel(
+            parcel: parcel, serviceRoute: request.serviceRoute, message: message, values: found.values, lane: lane,
+            answersOutstanding: 0)
+        outstandingParcels[out.name] = out
+    }
+
+    private func raise(_ alarm: ParcelAlarm, of message: MessageID) {
+        switch alarm {
+        case .poison(let registration):
+            log.error(
+                "A push ended three processes and is given up",
+                metadata: ["message_id": "\(message.value.text)", "registration": "\(registration.value)"])
+        case .ourFault(let reason):
+            log.error(
+                "A provider found our request malformed",
+                metadata: ["message_id": "\(message.value.text)", "reason": "\(reason)"])
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Content
+import QueueRules
+import Store
+
+/// What is known of a leased parcel's message; without one its content can't be read now, and the parcel goes back.
+struct FoundContent: Sendable {
+    var message: CachedMessage?
+    /// What goes into the message's holes; nil: it has none.
+    var values: MemberValues?
+
+    var reading: MessageReading { message?.reading ?? .unread }
+}
+
+// What leased parcels' pushes are made of. A fault is one parcel's where it can be: the others leave.
+extension DeliveryEngine {
+    /// The contents of leased parcels, one for each, in their order. Their messages are read together, and so are the values
+    /// of those that ask for the same fields. A parcel whose content can't be read now is handed back rather than left to
+    /// lapse: its lease is written.
+    func contents(of parcels: [LeasedParcel]) async -> [FoundContent] {
+        var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
+        var asking: [(fields: [DeviceField], places: [Int])] = []
+        var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
+        for (place, reading) in await messageCache.messages(of: parcels).enumerated() {
+            switch reading {
+            case .failure(let fault):
+                if unread.last?.fault != fault { unread.append((fault, [])) }
+                unread[unread.count - 1].parcels.append(parcels[place])
+            case .success(let message):
+                found[place].message = message
+                guard let fields = message.fields else { continue }
+                if let group = asking.firstIndex(where: { $0.fields == fields }) {
+                    asking[group].places.append(place)
+                } else {
+                    asking.append((fields, [place]))
+                }
+            }
+        }
+        for some in unread { noteUnread(some.parcels, some.fault) }
+        for group in asking { await fill(group.places, group.fields, of: parcels, &found) }
+        return found
+    }
+
+    private func fill(
+        _ places: [Int], _ fields: [DeviceField], of parcels: [LeasedParcel], _ found: inout [FoundContent]
+    ) async {
+        do throws(StoreFault) {
+            let together = MergedMembers(places.map { parcels[$0].members.map(\.registration) })
+            // As much as they would have one by one: with less, those behind would come back each time.
+            let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count) }
+            let values = try await stores.parcels.values(of: together.all, fields, bytesMax: bytesMax)
+            for (place, members) in zip(places, together.places) {
+                found[place].values = values.part(members, fieldCount: fields.count)
+            }
+        } catch {
+            if error.isLasting, places.count > 1 {
+                for place in places { await fill([place], fields, of: parcels, &found) }
+            } else {
+                for place in places { found[place] = FoundContent() }
+                noteUnread(places.map { parcels[$0] }, error)
+            }
+        }
+    }
+
+    /// Said once of many: of a database that is away it is enough to know that it is.
+    private func noteUnread(_ parcels: [LeasedParcel], _ fault: StoreFault) {
+        guard let first = parcels.first else { return }
+        log.warning(
+            "Messages' contents can't be read; their parcels go back",
+            metadata: [
+                "message_id": "\(first.message.value.text)", "parcels": "\(parcels.count)", "fault": "\(fault)",
+            ])
+    }
+}
+
+extension CachedMessage {
+    /// What its holes ask of a device; nil: it has none.
+    fileprivate var fields: [DeviceField]? {
+        guard let placeholders = compiled?.placeholders, !placeholders.isEmpty else { return nil }
+        return placeholders.fields
+    }
+}

@@ -1,0 +1,162 @@
+import Basis
+import Lanes
+import Logging
+import Model
+import QueueRules
+import Reactor
+import Store
+
+/// The shell around the dispatcher: performs its actions against the database and the lanes, and tells it what came
+/// of them. It decides nothing.
+package actor DeliveryEngine {
+    let stores: Stores
+    let settings: DeliverySettings
+    let process: ProcessID
+    let messageCache: CompiledMessageCache
+    /// Told of what is accepted here.
+    nonisolated let fresh = ContentCache()
+    let lanes: LanePool
+    let steps: (any StepListener)?
+    let log: Logger
+    private var dispatcher: Dispatcher
+    /// Parcels whose pushes are out, by their lease; looked up, never walked.
+    var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
+    /// Of apps whose settles are on their way; looked up, never walked.
+    var settles: [AppID: SettleQueue] = [:]
+    var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
+    /// Whose pushes are being made; looked up, never walked.
+    var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
+    /// Where the next poll begins; nil: at the first route.
+    var pollFrom: RouteID?
+    var routesToResolve: [ReadyRoute] = []
+    var routesQueued: Set<ServiceRoute> = []
+    var reasonNames = ReasonNames()
+    var confidence = CredentialConfidence()
+    var suspectRoutes = SuspectRoutes()
+    var isResolving = false
+    private var wakeAt = MonotonicInstant(nanoseconds: .max)
+    private var alarmClock: Task<Void, Never>?
+    private var drained = false
+    private var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    nonisolated let answerInbox = AnswerInbox()
+
+    package init(
+        stores: Stores, lanes: LanePool, settings: DeliverySettings, process: ProcessID,
+        steps: (any StepListener)?, log: Logger
+    ) {
+        self.stores = stores
+        self.lanes = lanes
+        self.settings = settings
+        self.process = process
+        self.steps = steps
+        self.log = log
+        messageCache = CompiledMessageCache(store: stores.messages, fresh: fresh)
+        dispatcher = Dispatcher(settings: settings.dispatcher, now: Clocks.monotonicNow())
+    }
+
+    /// Runs until the drain is over.
+    package func run() async {
+        take(.timer)
+        for await _ in answerInbox.signals { takeAnswers(answerInbox.take()) }
+    }
+
+    /// Parcels may be waiting, announced by another process.
+    package func hint() { take(.hint) }
+
+    /// Slices were cut here.
+    func planned(_ slices: [PlannedSlice]) {
+        let ready = slices.flatMap(\.ready)
+        if !ready.isEmpty { take(.planned(ready)) }
+        // How long the first share of a rate is away, only a look tells.
+        if slices.contains(where: \.waitsForRate) { take(.hint) }
+    }
+
+    package func credentialsChanged() { take(.credentialsChanged) }
+
+    package func laneChanged(_ key: LaneKey, canSend: Bool) { take(.lane(key, canSend: canSend)) }
+
+    /// Leases nothing more, takes back what has no stream yet, settles the rest.
+    package func drain() async {
+        take(.drain)
+        guard !drained else { return }
+        await withCheckedContinuation { drainWaiters.append($0) }
+    }
+
+    func take(_ event: DispatchEvent) {
+        let actions = dispatcher.handle(event, now: Clocks.monotonicNow())
+        perform(actions)
+        setAlarm()
+    }
+
+    var runningMessages: [MessageID] { dispatcher.runningMessages }
+
+    func isKnown(_ name: LeaseName) -> Bool { outstandingParcels[name] != nil }
+
+    func noteDrained() {
+        drained = true
+        for waiter in drainWaiters { waiter.resume() }
+        drainWaiters = []
+        alarmClock?.cancel()
+        answerInbox.close()
+    }
+
+    private func setAlarm() {
+        let next = dispatcher.nextWake()
+        guard next < wakeAt, !drained else { return }
+        wakeAt = next
+        alarmClock?.cancel()
+        alarmClock = Task { [weak self] in
+            let pause = next - Clocks.monotonicNow()
+            if pause > .zero {
+                do { try await Task.sleep(for: pause) } catch { return }
+            }
+            await self?.alarmFired(next)
+        }
+    }
+
+    private func alarmFired(_ instant: MonotonicInstant) {
+        guard wakeAt == instant else { return }
+        wakeAt = MonotonicInstant(nanoseconds: .max)
+        take(.timer)
+    }
+}
+
+/// What is kept for a lease while its pushes are out.
+struct OutstandingParcel: Sendable {
+    let parcel: LeasedParcel
+    let serviceRoute: ServiceRoute
+    let message: CachedMessage
+    /// What goes into the message's holes; nil: it has none.
+    let values: MemberValues?
+    let lane: LaneKey
+    /// Whose words its answers are in.
+    var provider: Provider?
+    var answersOutstanding: Int
+    var isWithdrawn = false
+    var sawAnswer = false
+
+    var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
+}
+
+/// Whose pushes are made one parcel after the other. What is urgent doesn't wait for a broadcast's to be made: the lane
+/// sends it first, too.
+struct EncodingQueueKey: Hashable, Sendable {
+    private let serviceRoute: ServiceRoute
+    private let urgency: MessageUrgency
+
+    init(_ out: OutstandingParcel) { (serviceRoute, urgency) = (out.serviceRoute, out.parcel.urgency) }
+}
+
+/// Members of a lease whose pushes are to be made, and until when they may open a stream.
+struct EncodingJob: Sendable {
+    let name: LeaseName
+    let lane: LaneKey
+    let positions: [Int32]
+    let until: MonotonicInstant
+}
+
+/// One delivery of answers to one lease.
+struct ParcelAnswers: Sendable {
+    let name: LeaseName
+    let batch: AnswerBatch
+}

@@ -1,0 +1,84 @@
+import Content
+import Model
+import QueueRules
+import Store
+
+/// A message as delivery needs it.
+struct CachedMessage: Sendable {
+    let id: MessageID
+    /// nil: what is stored is gone, or can't be compiled. The door checks every message, so that is our fault, and alarms.
+    let compiled: CompiledMessage?
+
+    var reading: MessageReading { compiled?.reading ?? .repeatable }
+}
+
+/// Compiled messages, the latest used kept. Content is read from the database once per process and
+/// message, and not at all where it was accepted here a moment ago.
+actor CompiledMessageCache {
+    /// A compiled message is a few kilobytes; this many broadcasts at once on one process are plenty.
+    private static let cachedMax = 256
+
+    private let store: MessageStore
+    private let fresh: ContentCache
+    /// The latest used last.
+    private var cached: [CachedMessage] = []
+
+    init(store: MessageStore, fresh: ContentCache) {
+        self.store = store
+        self.fresh = fresh
+    }
+
+    /// The messages of leased parcels, one for each, in their order: those that have to be read are read together.
+    ///
+    /// Broadcasts are kept. A transactional message is needed once, mostly, and would take the place of a broadcast.
+    func messages(of parcels: [LeasedParcel]) async -> [Result<CachedMessage, StoreFault>] {
+        var known: [MessageID: Result<CachedMessage, StoreFault>] = [:]  // lookup only
+        var missing: [MessageID] = []
+        for parcel in parcels where known[parcel.message] == nil && !missing.contains(parcel.message) {
+            if let message = used(parcel.message) ?? accepted(parcel.message) {
+                known[parcel.message] = .success(message)
+            } else {
+                missing.append(parcel.message)
+            }
+        }
+        do throws(StoreFault) {
+            if !missing.isEmpty {
+                for (id, stored) in zip(missing, try await store.contents(missing)) {
+                    known[id] = stored.map { $0.map(Self.compile) ?? CachedMessage(id: id, compiled: nil) }
+                }
+            }
+        } catch {
+            for id in missing { known[id] = .failure(error) }
+        }
+        for parcel in parcels where parcel.urgency == .bulk {
+            if case .success(let message) = known[parcel.message] { keep(message) }
+        }
+        return parcels.map { known[$0.message] ?? .success(CachedMessage(id: $0.message, compiled: nil)) }
+    }
+
+    private func used(_ id: MessageID) -> CachedMessage? {
+        guard let place = cached.firstIndex(where: { $0.id == id }) else { return nil }
+        let message = cached.remove(at: place)
+        cached.append(message)
+        return message
+    }
+
+    private func keep(_ message: CachedMessage) {
+        guard !cached.contains(where: { $0.id == message.id }) else { return }
+        if cached.count >= Self.cachedMax { cached.removeFirst() }
+        cached.append(message)
+    }
+
+    private func accepted(_ id: MessageID) -> CachedMessage? {
+        fresh.content(of: id).map { Self.compile($0.bytes, format: $0.format, id) }
+    }
+
+    private static func compile(_ stored: StoredMessage) -> CachedMessage {
+        compile(stored.content, format: stored.format, stored.id)
+    }
+
+    private static func compile(_ bytes: [UInt8], format: Int16, _ id: MessageID) -> CachedMessage {
+        let content = try? StoredContent.decode(bytes, format: format)
+        return CachedMessage(id: id, compiled: content.map { CompiledMessage.compile(stored: $0, message: id) })
+    }
+}

@@ -1,0 +1,131 @@
+import Content
+import JSON
+import Model
+
+/// Reads a template's texts, and puts a mark in the place of each hole (`PlaceholderMark`): what the providers' rooms compile.
+struct ContentPlaceholders {
+    /// By the numbers of their marks.
+    private(set) var placeholders: [TemplatePlaceholder] = []
+    private var numbers: [TemplatePlaceholder: Int] = [:]  // lookup only
+    /// What they ask of a device, each once.
+    private(set) var fields: [DeviceField] = []
+    /// Of all texts, each as often as it stands there.
+    private var count = 0
+
+    /// The content with marks in it.
+    mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
+        var content = content
+        if let requested = content.options.collapseID {
+            let place = JSONPointer.root / "options" / "collapse_id"
+            if TemplateText.isOne(requested) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
+            try checkMarks(requested, at: place)
+        }
+        let text = JSONPointer.root / "notification"
+        content.notification = try content.notification.map { (own) throws(ContentFault) in try marked(own, at: text) }
+        content.localizations = try content.localizations.map { (localization) throws(ContentFault) in
+            let place = text / "localizations" / localization.locale
+            return Localization(locale: localization.locale, text: try marked(localization.text, at: place))
+        }
+        content.sound = try marked(content.sound, at: .root / "sound")
+        content.data = try content.data.map { (member) throws(ContentFault) in
+            let place = JSONPointer.root / "data" / member.name
+            try checkName(member.name, at: place)
+            return DataMember(name: member.name, json: try marked(member.json, at: place))
+        }
+        content.apns = try content.apns.map { (json) throws(ContentFault) in try marked(json, at: .root / "apns") }
+        content.fcm = try content.fcm.map { (json) throws(ContentFault) in try marked(json, at: .root / "fcm") }
+        return content
+    }
+
+    private mutating func marked(
+        _ text: NotificationText, at place: JSONPointer
+    ) throws(ContentFault) -> NotificationText {
+        NotificationText(
+            title: try marked(text.title, at: place / "title"),
+            subtitle: try marked(text.subtitle, at: place / "subtitle"),
+            body: try marked(text.body, at: place / "body"))
+    }
+
+    private mutating func marked(_ json: JSONText, at place: JSONPointer) throws(ContentFault) -> JSONText {
+        let value: JSONValue
+        // What is no JSON is for the providers' rooms to refuse.
+        do throws(JSONError) { value = try json.value() } catch { return json }
+        return JSONText(try marked(value, at: place))
+    }
+
+    private mutating func marked(_ value: JSONValue, at place: JSONPointer) throws(ContentFault) -> JSONValue {
+        switch value {
+        case .null, .bool, .number: return value
+        case .string(let text): return .string(try marked(text, at: place))
+        case .array(let elements):
+            var marked: [JSONValue] = []
+            for (index, element) in elements.enumerated() { marked.append(try self.marked(element, at: place / index)) }
+            return .array(marked)
+        case .object(let object):
+            var members: [JSONMember] = []
+            for member in object.members {
+                try checkName(member.name, at: place / member.name)
+                members.append(JSONMember(member.name, try marked(member.value, at: place / member.name)))
+            }
+            return .object(JSONObject(members))
+        }
+    }
+
+    private mutating func marked(_ text: String?, at place: JSONPointer) throws(ContentFault) -> String? {
+        try text.map { (text) throws(ContentFault) in try marked(text, at: place) }
+    }
+
+    private mutating func marked(_ text: String, at place: JSONPointer) throws(ContentFault) -> String {
+        try checkMarks(text, at: place)
+        guard TemplateText.isOne(text) else { return text }
+        let template: TemplateText
+        do throws(TemplateFault) { template = try TemplateText(parsing: text) } catch { throw .template(place, error) }
+        var marked = ""
+        for part in template.parts {
+            switch part {
+            case .literal(let literal): marked += literal
+            case .placeholder(let placeholder):
+                if Self.isHeader(place) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
+                count += 1
+                guard count <= TemplateLimits.placeholdersPerMessageMax else {
+                    throw .template(place, TemplateFault(position: 1, reason: .tooManyPlaceholdersInAll))
+                }
+                guard let number = number(of: placeholder) else {
+                    throw .template(place, TemplateFault(position: 1, reason: .tooManyDifferentPlaceholders))
+                }
+                guard fields.count <= TemplateLimits.fieldsMax else {
+                    throw .template(place, TemplateFault(position: 1, reason: .tooManyFields))
+                }
+                marked += PlaceholderMark.text(number)
+            }
+        }
+        return marked
+    }
+
+    /// nil: there are too many.
+    private mutating func number(of placeholder: TemplatePlaceholder) -> Int? {
+        if let number = numbers[placeholder] { return number }
+        guard placeholders.count < TemplateLimits.placeholdersMax else { return nil }
+        numbers[placeholder] = placeholders.count
+        placeholders.append(placeholder)
+        if !fields.contains(placeholder.field) { fields.append(placeholder.field) }
+        return placeholders.count - 1
+    }
+
+    /// What a text says for itself must not be taken for a mark.
+    private func checkMarks(_ text: String, at place: JSONPointer) throws(ContentFault) {
+        guard let position = text.unicodeScalars.firstIndex(where: PlaceholderMark.isPart) else { return }
+        let before = text.unicodeScalars[..<position].count
+        throw .template(place, TemplateFault(position: before + 1, reason: .reservedCharacter))
+    }
+
+    private func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {
+        guard TemplateText.isOne(name) || name.unicodeScalars.contains(where: PlaceholderMark.isPart) else { return }
+        throw .template(place, TemplateFault(position: 1, reason: .notHere))
+    }
+
+    /// A header has rules of its own, and a value that breaks them would spoil the request.
+    private static func isHeader(_ place: JSONPointer) -> Bool {
+        place.tokens.count == 4 && place.tokens[0] == "fcm" && place.tokens[2] == "headers"
+    }
+}

@@ -1,0 +1,112 @@
+import APNs
+import Basis
+import Content
+import FCM
+import JSON
+import ProviderInterface
+import Store
+
+/// Fills the holes of one text of a message, push by push: each value is escaped once, and kept as a piece of the push's
+/// own (`BodyPattern`). Its buffers are used again for each push.
+struct PlaceholderFiller {
+    private let text: PlaceholderText
+    private let placeholders: MessagePlaceholders
+    /// How long each piece of the push at hand is, by place.
+    private(set) var lengths: [Int]
+    /// What stands in for a value that a device has not, by place: escaped already, and a part of the pattern.
+    private let fallbacks: [[UInt8]]
+    /// For values that are escaped twice.
+    private var scratch: [UInt8] = []
+
+    init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
+        self.text = text
+        self.placeholders = placeholders
+        lengths = [Int](repeating: 0, count: text.places.count)
+        fallbacks = text.fallbacks(placeholders)
+    }
+
+    /// Appends the pieces of one push; false where a piece is longer than a body may be at all.
+    ///
+    /// - Parameters:
+    ///   - member: by its position in the parcel, and among the values.
+    ///   - appendMark: what the provider puts where it left a mark.
+    mutating func append(
+        _ values: MemberValues, of member: Int, to bytes: inout [UInt8],
+        appendMark: (_ mark: UInt8, _ bytes: inout [UInt8]) -> Void
+    ) -> Bool {
+        for place in text.places.indices {
+            let start = BodyPattern.beginPiece(in: &bytes)
+            switch text.places[place] {
+            case .mark(let mark): appendMark(mark, &bytes)
+            case .placeholder(let number, let isNested):
+                let range = values.range(of: member, field: placeholders.placeholders[number].field)
+                if range.isEmpty {
+                    BodyPattern.leaveOut(from: start, in: &bytes)
+                    lengths[place] = fallbacks[place].count
+                    continue
+                }
+                escape(values.bytes.span.extracting(range), isNested, to: &bytes)
+            }
+            guard let length = BodyPattern.endPiece(from: start, in: &bytes) else { return false }
+            lengths[place] = length
+        }
+        return true
+    }
+
+    /// Of the text with these pieces.
+    var bodyBytes: Int {
+        var bytes = text.fixedBytes
+        for place in lengths.indices { bytes += text.occurrences[place] * lengths[place] }
+        return bytes
+    }
+
+    private mutating func escape(_ value: Span<UInt8>, _ isNested: Bool, to bytes: inout [UInt8]) {
+        guard isNested else { return JSONWriter.append(escaping: value, to: &bytes) }
+        scratch.removeAll(keepingCapacity: true)
+        JSONWriter.append(escaping: value, to: &scratch)
+        JSONWriter.append(escaping: scratch.span, to: &bytes)
+    }
+}
+
+extension PlaceholderText {
+    fileprivate func fallbacks(_ placeholders: MessagePlaceholders) -> [[UInt8]] {
+        places.map { place in
+            guard case .placeholder(let number, let isNested) = place else { return [] }
+            let escaped = MessagePlaceholders.escaped(placeholders.placeholders[number].fallback)
+            return isNested ? MessagePlaceholders.escaped(escaped) : escaped
+        }
+    }
+}
+
+extension PushBatch.BodyFrame {
+    /// - Parameter shared: what the whole batch has in the place of a mark; nil: it is each push's own.
+    init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?) {
+        var prefix: [UInt8]?
+        var bytes: [UInt8] = []
+        var steps: [BodyPattern.Step] = []
+        var fixed: [UInt8] = []
+        for part in text.parts {
+            switch part {
+            case .fixed(let piece): fixed += piece
+            case .place(let place):
+                if case .mark(let mark) = text.places[place], let piece = shared(mark) {
+                    fixed += piece
+                    continue
+                }
+                if prefix == nil {
+                    prefix = fixed
+                    fixed = []
+                }
+                steps.append(BodyPattern.Step(fixed: ByteRange(start: bytes.count, count: fixed.count), piece: place))
+                bytes += fixed
+                fixed = []
+            }
+        }
+        let standIns = text.fallbacks(placeholders).map { fallback in
+            defer { bytes += fallback }
+            return ByteRange(start: bytes.count, count: fallback.count)
+        }
+        self.init(
+            prefix: prefix ?? [], suffix: fixed, pattern: BodyPattern(bytes: bytes, steps: steps, standIns: standIns))
+    }
+}

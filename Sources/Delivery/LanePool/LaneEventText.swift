@@ -1,0 +1,73 @@
+import Lanes
+import Model
+
+// What a lane tells, as the log has it: the same sentence for the same event, and what is told with it.
+
+extension LaneEvent {
+    package var sentence: String {
+        switch self {
+        case .connected: "A lane has connected to its provider"
+        case .dialFailed: "A lane could not connect to its provider"
+        case .tlsRefused: "A lane and its provider could not agree on TLS"
+        case .goAway: "The provider ends a connection"
+        case .credentialRefused: "The provider refuses a lane's credential"
+        case .connectionLost: "A connection to the provider was lost"
+        case .recovered: "A lane can send again"
+        }
+    }
+
+    /// Empty where the sentence says it all.
+    package var text: String {
+        switch self {
+        case .connected, .recovered: ""
+        case .dialFailed(let fault, let detail), .connectionLost(let fault, let detail):
+            detail.isEmpty ? fault.text : "\(fault.text): \(detail)"
+        case .tlsRefused(let detail): detail
+        case .goAway(let reason): reason ?? ""
+        case .credentialRefused(let reason): reason
+        }
+    }
+
+    /// Behind "can't be reached".
+    var outageReason: String {
+        if case .dialFailed(.unreachable, let detail) = self, !detail.isEmpty { detail } else { text }
+    }
+
+    /// Whether somebody should look if it lasts. A refused credential is told as an error of its own.
+    package var isOutage: Bool {
+        switch self {
+        case .dialFailed, .tlsRefused, .goAway, .connectionLost: true
+        case .connected, .credentialRefused, .recovered: false
+        }
+    }
+}
+
+extension TransportFault {
+    package var text: String {
+        switch self {
+        case .unreachable: "the provider can't be reached"
+        case .tlsRefused: "TLS was refused"
+        case .refusedStream: "the provider refused the stream"
+        case .goAway: "the provider said goodbye"
+        case .streamReset(let code): "the provider reset the stream with code \(code)"
+        case .connectionLost: "the connection broke"
+        case .deadlinePassed: "no answer came in time"
+        case .protocolViolation: "the provider broke the rules of HTTP/2"
+        case .withdrawn: "taken back"
+        }
+    }
+}
+
+extension ProviderAlarm {
+    /// What to look into.
+    package var text: String {
+        switch self {
+        case .credential:
+            "the certificate, key, account, topic or project is set up wrongly, was revoked, or has expired"
+        case .clock: "it holds our provider token for too old or too new: compare this machine's clock"
+        case .keyShared:
+            "it sees provider tokens of our key change too often: another program signs with the same key, most likely"
+        case .ourRequest: "it finds a request malformed that no setting can have caused: report it, with the reason"
+        }
+    }
+}

@@ -1,0 +1,272 @@
+import Basis
+import Model
+
+/// The times of one connection.
+package struct ConnectionTimes: Equatable, Sendable {
+    /// Resolving, TCP, proxy, TLS and the peer's SETTINGS together.
+    package var dialDeadline: Duration
+    /// Silence after which the peer is asked whether it lives. Apple's servers forget connections that never ask.
+    package var pingAfter: Duration
+    package var pingDeadline: Duration
+    /// Silence after which a request is not risked before the peer answered a PING.
+    package var staleAfter: Duration
+    /// From a stream's opening to its answer; a peer that answers nothing for so long is left.
+    package var requestDeadline: Duration
+
+    package init(
+        dialDeadline: Duration, pingAfter: Duration, pingDeadline: Duration, staleAfter: Duration,
+        requestDeadline: Duration
+    ) {
+        precondition(dialDeadline > .zero && pingAfter > .zero && pingDeadline > .zero)
+        precondition(staleAfter > .zero && requestDeadline > .zero)
+        self.dialDeadline = dialDeadline
+        self.pingAfter = pingAfter
+        self.pingDeadline = pingDeadline
+        self.staleAfter = staleAfter
+        self.requestDeadline = requestDeadline
+    }
+}
+
+/// Why a connection takes no more requests although it lives.
+package enum DrainReason: Equatable, Sendable {
+    /// The peer said so.
+    case goAway
+    /// We said so: idle, replaced, or at the end.
+    case retired
+    /// The peer answers nothing.
+    case unresponsive
+}
+
+/// How a connection ended.
+package enum ConnectionEnd: Equatable, Sendable {
+    /// Resolving, TCP, proxy or SETTINGS failed: no request left on it.
+    case dialFailed(TransportFault)
+    /// It broke. What was in flight is lost.
+    case lost(TransportFault)
+    /// It finished what it had, and we closed it.
+    case drained(DrainReason)
+}
+
+/// One connection from its first dial to its end. Decides; the shell does.
+package struct ConnectionMachine: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
+        /// The name is being resolved. → connecting, closed
+        case resolving
+        /// TCP to the address at `index` of `count`. → connecting (the next address), securing, tunnelling, closed
+        case connecting(index: Int, count: Int, until: MonotonicInstant)
+        /// The proxy was asked to CONNECT. → securing, closed
+        case tunnelling
+        /// TLS handshake. → greeting, closed
+        case securing
+        /// Waiting for the peer's SETTINGS. → open, closed
+        case awaitingSettings
+        /// Streams may be opened. → draining, closed
+        case open
+        /// Answers only. → closed
+        case draining(DrainReason)
+        case closed
+    }
+
+    package enum Event: Equatable, Sendable {
+        case resolved(addresses: Int)
+        case connected(throughProxy: Bool)
+        /// This address did not take the connection; there may be others.
+        case connectFailed
+        case tunnelled
+        case secured
+        /// A SETTINGS frame of the peer.
+        case settings
+        case pingAnswered(UInt64)
+        /// A request got no answer within its deadline.
+        case requestTimedOut
+        case goAway
+        case retire
+        /// The number of streams went down to none.
+        case emptied
+        /// Socket, TLS or HTTP/2: nothing more can be done on it.
+        case failed(TransportFault)
+        case timer
+    }
+
+    package enum Action: Equatable, Sendable {
+        case connect(address: Int)
+        case tunnel
+        case secure
+        case sendPreface
+        case reportOpen
+        case reportDraining(DrainReason)
+        case ping(UInt64)
+        /// Politely: GOAWAY and close_notify first.
+        case close(ConnectionEnd, politely: Bool)
+    }
+
+    package let times: ConnectionTimes
+    package private(set) var phase = Phase.resolving
+    private let dialUntil: MonotonicInstant
+    private var receivedAt: MonotonicInstant
+    private var answeredAt: MonotonicInstant
+    private var pingSentAt: MonotonicInstant?
+    private var pings: UInt64 = 0
+    private var openStreams = 0
+
+    package init(times: ConnectionTimes, now: MonotonicInstant) {
+        self.times = times
+        dialUntil = now + times.dialDeadline
+        receivedAt = now
+        answeredAt = now
+    }
+
+    /// Whether a request may be risked on it. After long silence only once a PING was answered: `wake` sends it.
+    package func mayOpen(_ now: MonotonicInstant) -> Bool { phase == .open && !isStale(now) }
+
+    private func isStale(_ now: MonotonicInstant) -> Bool { openStreams == 0 && now - receivedAt >= times.staleAfter }
+
+    // The notes of the fast path: no decision follows from them at once.
+
+    package mutating func noteActivity(_ now: MonotonicInstant) { receivedAt = now }
+    package mutating func answered(_ now: MonotonicInstant) { answeredAt = now }
+    package mutating func streams(open count: Int, _ now: MonotonicInstant) {
+        // The first request after a quiet time starts the peer's time to answer.
+        if openStreams == 0 && count > 0 { answeredAt = now }
+        openStreams = count
+    }
+
+    /// Somebody would send if the connection were not stale: asks the peer.
+    package mutating func wake(_ now: MonotonicInstant) -> [Action] {
+        phase == .open && isStale(now) && pingSentAt == nil ? [ping(now)] : []
+    }
+
+    /// When to come back with `.timer`.
+    package var wakeAt: MonotonicInstant? {
+        switch phase {
+        case .closed: nil
+        case .connecting(_, _, let until): min(until, dialUntil)
+        case .resolving, .tunnelling, .securing, .awaitingSettings: dialUntil
+        case .open, .draining: pingSentAt.map { $0 + times.pingDeadline } ?? receivedAt + times.pingAfter
+        }
+    }
+}
+
+extension ConnectionMachine {
+    package mutating func handle(_ event: Event, now: MonotonicInstant) -> [Action] {
+        switch event {
+        case .resolved(let addresses): resolved(addresses, now)
+        case .connected(let throughProxy): connected(throughProxy)
+        case .connectFailed: connectFailed(now)
+        case .tunnelled: advance(from: .tunnelling, to: .securing, .secure)
+        case .secured: advance(from: .securing, to: .awaitingSettings, .sendPreface)
+        case .settings: advance(from: .awaitingSettings, to: .open, .reportOpen)
+        case .pingAnswered(let payload): pingAnswered(payload)
+        case .requestTimedOut: requestTimedOut(now)
+        case .goAway: drain(.goAway)
+        case .retire: drain(.retired)
+        case .emptied: emptied()
+        case .failed(let fault): end(fault)
+        case .timer: timer(now)
+        }
+    }
+
+    private mutating func resolved(_ addresses: Int, _ now: MonotonicInstant) -> [Action] {
+        guard phase == .resolving else { return [] }
+        guard addresses > 0 else { return end(.unreachable) }
+        return connect(0, of: addresses, now)
+    }
+
+    private mutating func connect(_ index: Int, of count: Int, _ now: MonotonicInstant) -> [Action] {
+        // Each address gets its share of what is left, so that a dead one doesn't eat the others' time.
+        let share = (dialUntil - now) / (count - index)
+        phase = .connecting(index: index, count: count, until: now + share)
+        return [.connect(address: index)]
+    }
+
+    private mutating func connectFailed(_ now: MonotonicInstant) -> [Action] {
+        guard case .connecting(let index, let count, _) = phase else { return [] }
+        guard index + 1 < count, now < dialUntil else { return end(.unreachable) }
+        return connect(index + 1, of: count, now)
+    }
+
+    private mutating func connected(_ throughProxy: Bool) -> [Action] {
+        guard case .connecting = phase else { return [] }
+        phase = throughProxy ? .tunnelling : .securing
+        return [throughProxy ? .tunnel : .secure]
+    }
+
+    private mutating func advance(from: Phase, to: Phase, _ action: Action) -> [Action] {
+        guard phase == from else { return [] }
+        phase = to
+        return [action]
+    }
+
+    private mutating func ping(_ now: MonotonicInstant) -> Action {
+        precondition(pingSentAt == nil, "one question at a time")
+        pings += 1
+        pingSentAt = now
+        return .ping(pings)
+    }
+
+    private mutating func pingAnswered(_ payload: UInt64) -> [Action] {
+        if payload == pings { pingSentAt = nil }
+        return []
+    }
+
+    private mutating func requestTimedOut(_ now: MonotonicInstant) -> [Action] {
+        guard phase == .open || isDraining else { return [] }
+        var actions = pingSentAt == nil ? [ping(now)] : []
+        // It may well answer PINGs and nothing else: a fresh connection is the better bet.
+        if phase == .open && now - answeredAt >= times.requestDeadline { actions += drain(.unresponsive) }
+        return actions
+    }
+
+    private var isDraining: Bool {
+        if case .draining = phase { return true }
+        return false
+    }
+
+    private mutating func drain(_ reason: DrainReason) -> [Action] {
+        switch phase {
+        case .open:
+            phase = .draining(reason)
+            guard openStreams == 0 else { return [.reportDraining(reason)] }
+            return [.reportDraining(reason)] + emptied()
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
+            phase = .closed
+            let end = reason == .retired ? ConnectionEnd.drained(.retired) : .dialFailed(.goAway)
+            return [.close(end, politely: false)]
+        // A second goodbye changes nothing.
+        case .draining, .closed: return []
+        }
+    }
+
+    private mutating func emptied() -> [Action] {
+        guard case .draining(let reason) = phase else { return [] }
+        phase = .closed
+        return [.close(.drained(reason), politely: true)]
+    }
+
+    private mutating func end(_ fault: TransportFault) -> [Action] {
+        defer { phase = .closed }
+        switch phase {
+        case .closed: return []
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
+            return [.close(.dialFailed(fault), politely: false)]
+        case .open: return [.close(.lost(fault), politely: false)]
+        // The peer that said goodbye may close first. With nothing in flight that is the end that we waited for.
+        case .draining(let reason):
+            return [.close(openStreams == 0 ? .drained(reason) : .lost(fault), politely: false)]
+        }
+    }
+
+    private mutating func timer(_ now: MonotonicInstant) -> [Action] {
+        switch phase {
+        case .closed: return []
+        case .connecting(_, _, let until) where now < dialUntil: return now >= until ? connectFailed(now) : []
+        case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
+            return now >= dialUntil ? end(.unreachable) : []
+        case .open, .draining:
+            if let pingSentAt {
+                return now - pingSentAt >= times.pingDeadline ? end(.connectionLost) : []
+            }
+            return now - receivedAt >= times.pingAfter ? [ping(now)] : []
+        }
+    }
+}

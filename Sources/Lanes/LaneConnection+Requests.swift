@@ -1,0 +1,152 @@
+import HTTP2
+import LaneRules
+import ProviderInterface
+import Reactor
+
+// Requests out and answers in.
+extension LaneConnection {
+    /// How many requests it takes now.
+    var room: Int {
+        guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
+        let limit = core.trust.isSuspected ? 1 : core.window.limit
+        return min(session.room, max(0, limit - streams.count))
+    }
+
+    /// Whether it takes requests at all, now or when others are answered.
+    var isUsable: Bool {
+        guard let session, machine.phase == .open else { return false }
+        return session.peerStreamLimit > 0
+    }
+
+    /// False where the request could not be put on a stream.
+    func open(_ flight: Flight, _ headers: RequestHeaders, of batch: PushBatch, _ authorization: UInt64?) -> Bool {
+        guard let session else { return false }
+        var flight = flight
+        flight.authorization = authorization
+        let place = streams.open(flight, core.loop.now)
+        let request = batch.requests[Int(flight.request)]
+        do throws(HTTP2Fault) {
+            streams.name(place, streamID: try submit(request, of: batch, headers, to: session, UInt64(place)))
+        } catch {
+            // There was room: the session itself is of no use any more.
+            _ = streams.close(place)
+            fail(.protocolViolation, "\(error)")
+            return false
+        }
+        if firstAuthorization == nil { firstAuthorization = authorization }
+        return true
+    }
+
+    private func submit(
+        _ request: PushBatch.Request, of batch: PushBatch, _ headers: RequestHeaders, to session: HTTP2ClientSession,
+        _ tag: UInt64
+    ) throws(HTTP2Fault) -> Int32 {
+        let frame = batch.frames[Int(request.frame)]
+        let own = batch.bytes.span.extracting(request.body.range)
+        guard let pattern = frame.pattern else {
+            return try session.submitRequest(
+                headers.fields, prefix: frame.prefix.span, body: own, suffix: frame.suffix.span, tag: tag)
+        }
+        return try core.buffers.withBody(pattern, own) { (body) throws(HTTP2Fault) in
+            try session.submitRequest(
+                headers.fields, prefix: frame.prefix.span, body: body, suffix: frame.suffix.span, tag: tag)
+        }
+    }
+
+    /// Stream ids are not used twice on a connection: it gives way to another before they are used up.
+    func retireIfSpent() {
+        guard machine.phase == .open, let session, session.streamIDsLeft < core.settings.streamIDsKept else { return }
+        handle(.retire)
+    }
+
+    /// Tells the machines how many requests are in flight, after some were opened or answered.
+    func noteStreams() {
+        let isBusy = streams.count > 0
+        machine.streams(open: streams.count, core.loop.now)
+        if isClosed { return }
+        if isBusy != isMarkedBusy {
+            isMarkedBusy = isBusy
+            core.decide(isBusy ? .busy(id) : .idle(id))
+        }
+        if !isBusy { handle(.emptied) }
+        adjustTimer()
+    }
+
+    func drainEvents(of session: HTTP2ClientSession) {
+        var follow: [ConnectionMachine.Event] = []
+        var hasEnded = false
+        var isRefusedLate = false
+        while let event = session.nextEvent() {
+            switch event {
+            case .ended(let answer):
+                hasEnded = true
+                note(answer, of: session)
+            case .goAway(_, _, let debugBytes):
+                let reason = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
+                // A goodbye in two steps may keep its reason for the second one.
+                if machine.phase == .draining(.goAway), goAwayReason?.refusesCredential != true {
+                    isRefusedLate = isRefusedLate || reason?.refusesCredential == true
+                }
+                if goAwayReason?.refusesCredential != true { goAwayReason = reason ?? goAwayReason }
+                // Before the refused requests that follow: they are sent elsewhere.
+                isLeaving = true
+                follow.append(.goAway)
+            case .settingsChanged: follow.append(.settings)
+            case .pingAnswered(let payload): follow.append(.pingAnswered(payload))
+            }
+        }
+        if hasEnded || !follow.isEmpty { core.touch(self) }
+        if isRefusedLate && core.machine.isNew(refusalOn: id) { core.drains(self, .goAway) }
+        for event in follow { handle(event) }
+        if follow.contains(.settings) { noteStreamLimit() }
+        if hasEnded && !isClosed { noteStreams() }
+    }
+
+    private func note(_ answer: HTTP2Answer, of session: HTTP2ClientSession) {
+        guard let flight = streams.close(Int(answer.tag)) else { return }
+        // 200 came, and only the polite end of the stream is missing: the provider has taken it.
+        switch answer.status == 200 ? .complete : answer.conclusion {
+        case .complete: respond(answer, flight, session)
+        case .refused where !isLeaving: core.queue.refuse(flight, from: id)
+        case .refused, .unsent, .lost(wasSent: false): core.queue.giveBack(flight)
+        case .reset(let code): core.queue.answer(flight, .unknown(.streamReset(code: code.rawValue)), from: id)
+        case .cancelled: core.queue.answer(flight, .unknown(.deadlinePassed), from: id)
+        case .lost(wasSent: true): core.queue.answer(flight, .unknown(.connectionLost), from: id)
+        }
+    }
+
+    private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
+        // What was throttled is not counted.
+        if answer.status == 429 { core.pace?.giveBack(1) }
+        if answer.body.isEmpty && answer.retryAfter.isEmpty {
+            core.queue.respond(flight, from: id, status: answer.status)
+        } else {
+            session.withBytes(answer.retryAfter) { retryAfter in
+                session.withBytes(answer.body) { body in
+                    core.queue.respond(
+                        flight, from: id, status: answer.status, retryAfter: retryAfter, body: body)
+                }
+            }
+        }
+        noteAnswer(status: answer.status)
+    }
+
+    /// What an answer says of the connection that it came on.
+    func noteAnswer(status: UInt16) {
+        machine.answered(core.loop.now)
+        core.window.answered()
+        if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) {
+            handle(.retire)
+        }
+        // The first answer is proof, and each one while the lane takes nobody for reachable.
+        if core.isUnreachable { hasAnswered = false }
+        noteProof()
+    }
+
+    /// The connection has had an answer.
+    func noteProof() {
+        guard !hasAnswered else { return }
+        hasAnswered = true
+        core.decide(.proved(id))
+    }
+}

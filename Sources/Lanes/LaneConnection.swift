@@ -1,0 +1,274 @@
+import Basis
+import HTTP2
+import LaneRules
+import Model
+import Reactor
+import TLS
+
+/// One connection of a lane: does what its `ConnectionMachine` decides.
+///
+/// Owns its socket, its TLS and HTTP/2 sessions and the bytes that wait for the socket. Lives on the lane's thread,
+/// from the dial to `closed`; keeps its lane alive so long.
+final class LaneConnection: ReadinessHandler, TimerHandler {
+    let id: ConnectionID
+    let core: LaneCore
+    var machine: ConnectionMachine
+    var streams = StreamSlots()
+
+    var addresses: [SocketAddress] = []
+    var socket: StreamSocket?
+    var tunnel: ProxyTunnel?
+    var tls: TLSSession?
+    var session: HTTP2ClientSession?
+
+    /// Bytes for the socket, from `unsentStart` on.
+    var unsent: [UInt8] = []
+    var unsentStart = 0
+    private var waitsForWriting = false
+    /// Among those that are written at the turn's end.
+    var isTouched = false
+    var isMarkedBusy = false
+    /// Since when the peer allows no streams at all; nil: it allows some.
+    private var shutSince: MonotonicInstant?
+    /// The peer's GOAWAY has come.
+    var isLeaving = false
+
+    private var timer: TimerID?
+    private var timerAt: MonotonicInstant?
+
+    /// The signing of the provider token that its first request carried.
+    var firstAuthorization: UInt64?
+    var hasAnswered = false
+    /// Why it failed, in words that hold no secret.
+    var detail = ""
+    /// The reason in the peer's GOAWAY.
+    var goAwayReason: GoAwayReason?
+
+    init(_ id: ConnectionID, _ core: LaneCore, now: MonotonicInstant) {
+        self.id = id
+        self.core = core
+        machine = ConnectionMachine(times: core.settings.connectionTimes, now: now)
+    }
+
+    var isClosed: Bool { machine.phase == .closed }
+
+    var streamLimit: Int { machine.phase == .open ? min(session?.peerStreamLimit ?? 0, LaneSettings.streamsMax) : 0 }
+
+    func handle(_ event: ConnectionMachine.Event) {
+        perform(machine.handle(event, now: core.loop.now))
+        adjustTimer()
+    }
+
+    func perform(_ actions: [ConnectionMachine.Action]) {
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: ConnectionMachine.Action) {
+        switch action {
+        case .connect(let address): connect(to: addresses[address])
+        case .tunnel: askProxy()
+        case .secure: secure()
+        case .sendPreface: sendPreface()
+        case .reportOpen: core.opened(self)
+        case .reportDraining(let reason): core.drains(self, reason)
+        case .ping(let payload): ping(payload)
+        case .close(let end, let politely): close(end, politely)
+        }
+    }
+
+    /// Somebody would send if it had not been silent for so long.
+    func wake(_ now: MonotonicInstant) {
+        perform(machine.wake(now))
+        adjustTimer()
+    }
+
+    private func ping(_ payload: UInt64) {
+        do throws(HTTP2Fault) {
+            try session?.submitPing(payload)
+        } catch {
+            // The session is broken, which its next `receive` or `takeOutput` says as well.
+            return
+        }
+        core.touch(self)
+    }
+
+    private func close(_ end: ConnectionEnd, _ politely: Bool) {
+        if case .lost = end, streams.count > 0 { core.window.lost() }
+        if politely { sendGoAway() }
+        if let timer { core.loop.cancel(timer) }
+        timer = nil
+        dropSocket()
+        endStreams()
+        tls = nil
+        session = nil
+        unsent = []
+        core.closed(self, end)
+    }
+
+    private func sendGoAway() {
+        do throws(HTTP2Fault) { try session?.submitGoAway(.noError) } catch { return }
+        writeOut()
+        tls?.close()
+        tls?.takeCiphertext(into: &unsent)
+        writeUnsent()
+    }
+
+    /// Every request that has no answer yet gets one.
+    private func endStreams() {
+        guard let session else { return }
+        session.connectionLost()
+        drainEvents(of: session)
+    }
+
+    func dropSocket() {
+        guard let socket else { return }
+        core.loop.unwatch(socket.descriptor)
+        socket.close()
+        self.socket = nil
+        waitsForWriting = false
+    }
+
+    func fail(_ fault: TransportFault, _ detail: String) {
+        if isClosed { return }
+        self.detail = detail
+        handle(.failed(fault))
+    }
+}
+
+// Time.
+extension LaneConnection {
+    func timerFired(tag: UInt64) {
+        timer = nil
+        timerAt = nil
+        if isClosed { return }
+        giveUpLateRequests()
+        if let shutUntil, shutUntil <= core.loop.now { return fail(.unreachable, "the peer allows no streams") }
+        handle(.timer)
+    }
+
+    /// A timer that is set may fire too early, and is set anew then; it is never late.
+    func adjustTimer() {
+        guard !isClosed, let at = wakeAt else { return }
+        if let timerAt, timerAt <= at { return }
+        if let timer { core.loop.cancel(timer) }
+        timerAt = at
+        timer = core.loop.schedule(at: at, tag: 0, self)
+    }
+
+    private var wakeAt: MonotonicInstant? {
+        let deadline = streams.oldestOpening.map { $0 + core.settings.requestDeadline }
+        return [machine.wakeAt, deadline, shutUntil].lazy.compactMap(\.self).min()
+    }
+
+    /// A peer may take no requests for a moment. One that goes on so, with none in flight, is as good as gone: another
+    /// connection may do better, and if none does, that is an outage.
+    private var shutUntil: MonotonicInstant? {
+        guard machine.phase == .open, streams.count == 0 else { return nil }
+        return shutSince.map { $0 + core.settings.unreachableAfter }
+    }
+
+    func noteStreamLimit() {
+        guard let session, !isClosed else { return }
+        let isShut = session.peerStreamLimit == 0
+        guard isShut != (shutSince != nil) else { return }
+        shutSince = isShut ? core.loop.now : nil
+        core.decide(.streams(id, allowed: !isShut))
+        adjustTimer()
+    }
+
+    /// Their streams are reset, their answers are not waited for any longer.
+    private func giveUpLateRequests() {
+        let now = core.loop.now
+        var isAnyLate = false
+        while let opening = streams.oldestOpening, now >= opening + core.settings.requestDeadline,
+            let late = streams.abandonOldest()
+        {
+            isAnyLate = true
+            // The provider has taken it, and only the end of the stream is missing.
+            let isAccepted = session?.status(of: late.streamID) == 200
+            let kind = giveUp(late.streamID)
+            if isAccepted {
+                core.queue.respond(late.flight, from: id, status: 200)
+                // Of long ago: it says that there was somebody, not how they are.
+                noteProof()
+            } else {
+                core.queue.answer(late.flight, kind, from: id)
+            }
+        }
+        guard isAnyLate else { return }
+        core.touch(self)
+        // Before the streams are counted: a connection that none of them is left on looks idle, and well.
+        handle(.requestTimedOut)
+        noteStreams()
+    }
+}
+
+extension LaneConnection {
+    /// Behind a socket that took nothing more, a request may have waited in the session for all its time: then it is
+    /// unsent, and its reset keeps it so.
+    private func giveUp(_ streamID: Int32) -> Answer.Kind {
+        guard let session else { return .unknown(.deadlinePassed) }
+        let wasTaken = session.wasTaken(streamID)
+        do throws(HTTP2Fault) { try session.reset(streamID) } catch {
+            // Unknown to HTTP/2 where its end is already on its way to us.
+            return .unknown(.deadlinePassed)
+        }
+        return wasTaken ? .unknown(.deadlinePassed) : .unsent(.deadlinePassed)
+    }
+}
+
+// Readiness.
+extension LaneConnection {
+    func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
+        if case .connecting = machine.phase { return finishConnecting() }
+        if readiness.contains(.writable) {
+            flush()
+            // Room in the socket is room for requests.
+            core.touch(self)
+        }
+        if !isClosed, !readiness.isDisjoint(with: [.readable, .hungUp, .failed]) { readArrived() }
+        adjustTimer()
+    }
+
+    func watch(_ interest: Interest) {
+        guard let socket else { return }
+        do throws(ReactorError) {
+            try core.loop.watch(socket.descriptor, interest, self)
+            waitsForWriting = interest.contains(.write)
+        } catch {
+            fail(.unreachable, error.description)
+        }
+    }
+
+    private func rewatch(waitsForWriting: Bool) {
+        guard let socket, self.waitsForWriting != waitsForWriting else { return }
+        self.waitsForWriting = waitsForWriting
+        do throws(ReactorError) {
+            try core.loop.rewatch(socket.descriptor, waitsForWriting ? [.read, .write] : .read)
+        } catch {
+            fail(.connectionLost, error.description)
+        }
+    }
+
+    /// Writes what waits, as far as the kernel takes it.
+    func writeUnsent() {
+        guard let socket else { return }
+        do throws(ReactorError) {
+            while unsentStart < unsent.count {
+                let count = try socket.write(unsent.span.extracting(unsentStart..<unsent.count))
+                if count == 0 { break }
+                unsentStart += count
+            }
+        } catch {
+            return fail(.connectionLost, error.description)
+        }
+        if unsentStart == unsent.count {
+            unsent.removeAll(keepingCapacity: unsent.count <= LaneConnection.unsentBytesKept)
+            unsentStart = 0
+        }
+        rewatch(waitsForWriting: !unsent.isEmpty)
+    }
+
+    /// An idle connection gives larger buffers back.
+    private static let unsentBytesKept = 16_384
+}

@@ -1,0 +1,349 @@
+import Basis
+import LaneRules
+import ProviderInterface
+import Reactor
+
+/// A lane's state on its thread: the queue, the connections, and the machine that decides about them.
+///
+/// What arrives in a turn is gathered; at the turn's end requests leave, frames are written, answers are delivered.
+final class LaneCore: TickHandler, TimerHandler {
+    let settings: LaneSettings
+    let loop: ReactorLoop
+    let observer: any LaneObserver
+    /// Who asks the resolver for us, off this thread.
+    private let resolve: @Sendable (ConnectionID) -> Void
+
+    var queue = LaneQueue()
+    var buffers = LaneBuffers()
+    var window = StreamWindow(ceiling: LaneSettings.streamsMax)
+    var trust = CredentialTrust()
+    /// nil: the provider doesn't count.
+    let pace: ProviderPace.LanePace?
+    var connections: [LaneConnection] = []
+    private(set) var machine: LaneMachine
+    private var headers: RequestHeaders
+
+    /// Since when no connection takes requests (or there is no provider token); nil while one does.
+    private var unusableSince: MonotonicInstant?
+    /// Connections with something to write.
+    private var touched: [LaneConnection] = []
+    private var isHooked = false
+    private var timer: TimerID?
+    private var timerAt: MonotonicInstant?
+    private var lastEvent = LaneEvent.connected
+    private var drained: [CheckedContinuation<Void, Never>] = []
+    private(set) var census = LaneSnapshot()
+    let publish: @Sendable (LaneSnapshot) -> Void
+
+    init(
+        _ settings: LaneSettings, on loop: ReactorLoop, observer: any LaneObserver,
+        resolve: @escaping @Sendable (ConnectionID) -> Void, publish: @escaping @Sendable (LaneSnapshot) -> Void
+    ) {
+        self.settings = settings
+        self.loop = loop
+        self.observer = observer
+        self.resolve = resolve
+        self.publish = publish
+        machine = LaneMachine(limits: settings.laneLimits)
+        headers = RequestHeaders(host: settings.host, port: settings.port)
+        pace = settings.pace?.join()
+    }
+
+    /// Blocked because no connection could be made.
+    var isUnreachable: Bool { machine.breaker.block == .unreachable }
+
+    /// Comes back at the turn's end.
+    func hook() {
+        if isHooked { return }
+        isHooked = true
+        loop.atEndOfTick(self)
+    }
+
+    /// The connection has frames to write, or room, at the turn's end.
+    func touch(_ connection: LaneConnection) {
+        if !connection.isTouched {
+            connection.isTouched = true
+            touched.append(connection)
+        }
+        hook()
+    }
+
+    func decide(_ event: LaneMachine.Event) {
+        let actions = machine.handle(event, now: loop.now, entropy: Entropy.uint64())
+        for action in actions { perform(action) }
+        if !actions.isEmpty { hook() }
+    }
+}
+
+// What is asked of the lane.
+extension LaneCore {
+    func submit(_ batch: PushBatch, _ ticket: BatchTicket, _ sink: any AnswerSink) {
+        queue.submit(batch, ticket, sink, loop.now)
+        hook()
+    }
+
+    func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
+        queue.extend(ticket, noStreamAfter: noStreamAfter)
+        hook()
+    }
+
+    func withdraw(_ ticket: BatchTicket) {
+        queue.withdraw(ticket)
+        hook()
+    }
+
+    func drain(_ continuation: CheckedContinuation<Void, Never>) {
+        drained.append(continuation)
+        decide(.drain)
+        hook()
+    }
+}
+
+// What connections tell.
+extension LaneCore {
+    func opened(_ connection: LaneConnection) {
+        note(.connected)
+        decide(.opened(connection.id))
+        touch(connection)
+    }
+
+    func drains(_ connection: LaneConnection, _ reason: DrainReason) {
+        if reason == .unresponsive { window.lost() }
+        var isRefused = false
+        if reason == .goAway {
+            isRefused = connection.goAwayReason?.refusesCredential == true
+            if isRefused { trust.refused() }
+            let reason = connection.goAwayReason?.reason
+            note(isRefused ? .credentialRefused(reason: reason ?? "") : .goAway(reason: reason))
+        }
+        decide(.draining(connection.id, refused: isRefused))
+        hook()
+    }
+
+    func closed(_ connection: LaneConnection, _ end: ConnectionEnd) {
+        connections.removeAll { $0 === connection }
+        decide(.closed(connection.id, failure: failure(of: connection, end)))
+        hook()
+    }
+
+    private func failure(of connection: LaneConnection, _ end: ConnectionEnd) -> BlockCause? {
+        switch end {
+        case .dialFailed(.tlsRefused):
+            note(.tlsRefused(detail: connection.detail))
+            return .tlsRefused
+        case .dialFailed(let fault):
+            note(.dialFailed(fault, detail: connection.detail))
+            return .unreachable
+        case .lost(let fault):
+            note(.connectionLost(fault, detail: connection.detail))
+            return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
+        case .drained(.retired): return nil
+        case .drained(.unresponsive): return .unreachable
+        // A refused credential was counted when the goodbye came.
+        case .drained(.goAway): return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
+        }
+    }
+
+    func note(_ event: LaneEvent) {
+        lastEvent = event
+        observer.laneNoted(event)
+    }
+}
+
+// What the machine decides.
+extension LaneCore {
+    private func perform(_ action: LaneMachine.Action) {
+        switch action {
+        case .dial(let id):
+            connections.append(LaneConnection(id, self, now: loop.now))
+            resolve(id)
+            connections.last?.adjustTimer()
+        case .retire(let id): connections.first { $0.id == id }?.handle(.retire)
+        case .block: reportChange(because: lastEvent)
+        case .unblock:
+            lastEvent = .recovered
+            reportChange(because: .recovered)
+        }
+    }
+
+    /// Who asks on hearing of it finds what was told.
+    private func reportChange(because event: LaneEvent) {
+        publishCensus()
+        observer.laneChanged(canSend: machine.canSend, because: event)
+    }
+
+    func resolved(_ id: ConnectionID, _ result: Result<[SocketAddress], ReactorError>) {
+        connections.first { $0.id == id }?.resolved(result)
+    }
+}
+
+// The turn's end.
+extension LaneCore {
+    /// Requests put on streams in one turn, after which the thread's other lanes get theirs.
+    private static let requestsPerTickMax = 512
+
+    func tickEnds() {
+        isHooked = false
+        let now = loop.now
+        handBack(now)
+        sendWaiting(now)
+        flushTouched()
+        let room = connections.reduce(0) { $0 + $1.room }
+        // A credential that may be refused again is not tried on more connections at once.
+        let roomOrUnknown = trust.isSuspected ? max(room, 1) : room
+        decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrUnknown)))
+        let nextRound = nextRound(now, room: room)
+        if let nextRound, nextRound <= now { hook() }
+        deliver()
+        setTimer(now, nextRound: nextRound)
+        finishTick()
+    }
+
+    /// When requests may leave that wait for nothing but the pace, or this thread's other lanes; nil: none do.
+    private func nextRound(_ now: MonotonicInstant, room: Int) -> MonotonicInstant? {
+        guard room > 0, queue.waiting > 0, unusableSince == nil else {
+            // Its part goes to the project's other lanes meanwhile.
+            pace?.idle()
+            return nil
+        }
+        return pace?.nextAt(now) ?? now
+    }
+
+    /// Answers what can't leave any more.
+    private func handBack(_ now: MonotonicInstant) {
+        let isUsable =
+            connections.contains(where: \.isUsable)
+            && (settings.authorization == nil || settings.authorization?.current != nil)
+        unusableSince = isUsable ? nil : unusableSince ?? now
+        if machine.isDraining { return queue.handBackAll(.withdrawn) }
+        if let block = machine.breaker.block {
+            queue.handBackAll(block == .unreachable ? .unreachable : .tlsRefused)
+        }
+        queue.expire(now, unusableSince: unusableSince, unreachableAfter: settings.unreachableAfter)
+    }
+
+    private func sendWaiting(_ now: MonotonicInstant) {
+        guard queue.waiting > 0 else { return }
+        let authorization = settings.authorization?.current
+        if settings.authorization != nil && authorization == nil { return }
+        var budget = min(LaneCore.requestsPerTickMax, pace?.allowance(now) ?? .max)
+        while budget > 0, let run = queue.front, let connection = roomiest() {
+            let sent = send(run, on: connection, atMost: min(budget, LaneQueue.quantum), authorization)
+            budget -= sent
+            pace?.took(sent)
+            if sent > 0 {
+                queue.rotate(after: run, sent: sent)
+                touch(connection)
+            }
+        }
+        if roomiest() == nil { wakeStale(now) }
+    }
+
+    private func roomiest() -> LaneConnection? {
+        var best: LaneConnection?
+        var bestRoom = 0
+        for connection in connections {
+            let room = connection.room
+            if room > bestRoom {
+                best = connection
+                bestRoom = room
+            }
+        }
+        return best
+    }
+
+    /// One batch's turn. Nothing here is done per request that could be done per turn.
+    private func send(
+        _ run: Int32, on connection: LaneConnection, atMost count: Int, _ authorization: Authorization?
+    ) -> Int {
+        let (batch, serial) = queue.batch(run)
+        // A local of its own, so that writing a request's fields copies nothing.
+        var headers = RequestHeaders()
+        swap(&headers, &self.headers)
+        defer { swap(&headers, &self.headers) }
+        headers.prepare(batch, serial: serial, authorization: authorization)
+        let room = min(count, connection.room)
+        var sent = 0
+        while sent < room, let flight = queue.take(run) {
+            headers.write(batch.requests[Int(flight.request)], of: batch)
+            guard connection.open(flight, headers, of: batch, authorization?.generation) else {
+                queue.giveBack(flight)
+                break
+            }
+            sent += 1
+        }
+        queue.noteSent(run)
+        connection.noteStreams()
+        connection.retireIfSpent()
+        return sent
+    }
+
+    /// Long silent connections are asked whether they live before a request is risked on them.
+    private func wakeStale(_ now: MonotonicInstant) {
+        for connection in connections { connection.wake(now) }
+    }
+
+    private func flushTouched() {
+        // Flushing may touch others (a connection that closes lets another one dial), which wait for the next turn.
+        let flushed = touched
+        touched.removeAll(keepingCapacity: true)
+        for connection in flushed {
+            connection.isTouched = false
+            connection.flush()
+        }
+    }
+
+    private func deliver() {
+        for (sink, answers) in queue.takeChanges() { sink.deliver(answers) }
+    }
+}
+
+// Between turns.
+extension LaneCore {
+    func timerFired(tag: UInt64) {
+        timer = nil
+        timerAt = nil
+        decide(.timer)
+        hook()
+    }
+
+    private func setTimer(_ now: MonotonicInstant, nextRound: MonotonicInstant?) {
+        var at = machine.wakeAt(now)
+        if let expiry = queue.expiry(unusableSince: unusableSince, unreachableAfter: settings.unreachableAfter) {
+            at = at.map { min($0, expiry) } ?? expiry
+        }
+        if queue.waiting > 0 && settings.authorization != nil && settings.authorization?.current == nil {
+            // Nobody tells us when there is one.
+            let next = now + LaneCore.authorizationPoll
+            at = at.map { min($0, next) } ?? next
+        }
+        if let nextRound, nextRound > now { at = at.map { min($0, nextRound) } ?? nextRound }
+        guard let at else { return }
+        if let timerAt, timerAt <= at { return }
+        if let timer { loop.cancel(timer) }
+        timerAt = at
+        timer = loop.schedule(at: at, tag: 0, self)
+    }
+
+    private static let authorizationPoll: Duration = .milliseconds(100)
+
+    private func finishTick() {
+        if queue.unanswered == 0 { buffers.release() }
+        publishCensus()
+        if machine.isDraining && connections.isEmpty && queue.unanswered == 0 {
+            let waiters = drained
+            drained = []
+            for waiter in waiters { waiter.resume() }
+        }
+    }
+
+    private func publishCensus() {
+        let news = LaneSnapshot(
+            connections: connections.count, streamsOpen: connections.reduce(0) { $0 + $1.streams.count },
+            streamsMax: connections.reduce(0) { $0 + $1.streamLimit }, waiting: queue.waiting,
+            unanswered: queue.unanswered, canSend: machine.canSend)
+        if news == census { return }
+        census = news
+        publish(news)
+    }
+}

@@ -1,0 +1,9 @@
+/// What came of the push at one position of a parcel.
+package struct PositionedOutcome: Equatable, Sendable {
+    package let position: Int32
+    package let outcome: Outcome
+    package init(position: Int32, outcome: Outcome) {
+        self.position = position
+        self.outcome = outcome
+    }
+}

@@ -1,0 +1,199 @@
+import Basis
+
+/// States of a message. The numbers stand in the database.
+package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
+    case accepted = 1
+    case scheduled = 2
+    case planning = 3
+    case sending = 4
+    case paused = 5
+    case finished = 6
+    case cancelled = 7
+
+    package var name: String {
+        switch self {
+        case .accepted: "accepted"
+        case .scheduled: "scheduled"
+        case .planning: "planning"
+        case .sending: "sending"
+        case .paused: "paused"
+        case .finished: "finished"
+        case .cancelled: "cancelled"
+        }
+    }
+
+    package init?(name: String) {
+        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = match
+    }
+}
+
+/// Transactional goes before bulk. The numbers stand in the database.
+package enum MessageUrgency: Int16, Hashable, Sendable {
+    case transactional = 1
+    case bulk = 2
+}
+
+/// Where a message stands: every member of its audience in exactly one place (P2).
+package struct MessageAccount: Equatable, Sendable {
+    package let id: MessageID
+    package let state: MessageState
+    package let acceptedAt: WallInstant
+    package let expiresAt: WallInstant
+    package let finishedAt: WallInstant?
+    /// nil until planning ended.
+    package let audience: Int64?
+    /// One count per terminal state, in the order of `TerminalState.allCases`.
+    package let outcomes: [Int64]
+    /// Planned members that have not ended.
+    package let pending: Int64
+    /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
+    package let reasons: [TerminalTotal]
+    /// Rising by their numbers. Below the whole by what ended without a route.
+    package let providers: [ProviderAccount]
+    /// nil: its push type is not known here.
+    package var form: MessageForm?
+    /// The hour that was asked for; nil: it was sent at once.
+    package let sendAt: WallInstant?
+    /// The hour of each device's own clock that was asked for. `sendAt` is when the first clock shows it, then, and
+    /// `expiresAt` that of who is last.
+    package let localHour: LocalHour?
+    /// Pushes a second over all processes; nil: as fast as its providers take it.
+    package let ratePerSecond: Int32?
+
+    package init(
+        id: MessageID, state: MessageState, acceptedAt: WallInstant, expiresAt: WallInstant, finishedAt: WallInstant?,
+        audience: Int64?, outcomes: [Int64], pending: Int64, reasons: [TerminalTotal],
+        providers: [ProviderAccount] = [],
+        form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil,
+        ratePerSecond: Int32? = nil
+    ) {
+        self.id = id
+        self.state = state
+        self.acceptedAt = acceptedAt
+        self.expiresAt = expiresAt
+        self.finishedAt = finishedAt
+        self.audience = audience
+        self.outcomes = outcomes
+        self.pending = pending
+        self.reasons = reasons
+        self.providers = providers
+        self.form = form
+        self.sendAt = sendAt
+        self.localHour = localHour
+        self.ratePerSecond = ratePerSecond
+    }
+
+    package func count(_ state: TerminalState) -> Int64 {
+        let place = Int(state.rawValue) - 1
+        return place < outcomes.count ? outcomes[place] : 0
+    }
+}
+
+/// What a message was asked to be, without what it says and to whom: kept as long as its account.
+package struct MessageForm: Equatable, Sendable {
+    package let pushType: PushType
+    package let isDryRun: Bool
+    /// Whom it is for, as an object: names are counted, tags are told.
+    package let asked: JSONText
+
+    package init(pushType: PushType, isDryRun: Bool, asked: JSONText) {
+        self.pushType = pushType
+        self.isDryRun = isDryRun
+        self.asked = asked
+    }
+}
+
+/// The part of an account that is one provider's: the pushes whose parcel is, or was, on one of its routes.
+///
+/// A push that goes on at another provider counts there from then on.
+package struct ProviderAccount: Equatable, Sendable {
+    package let provider: Provider
+    /// One count per terminal state, in the order of `TerminalState.allCases`.
+    package let outcomes: [Int64]
+    package let pending: Int64
+
+    package init(provider: Provider, outcomes: [Int64], pending: Int64) {
+        self.provider = provider
+        self.outcomes = outcomes
+        self.pending = pending
+    }
+
+    /// Everybody of the message's audience who is this provider's.
+    package var members: Int64 { outcomes.reduce(pending, +) }
+
+    package func count(_ state: TerminalState) -> Int64 {
+        let place = Int(state.rawValue) - 1
+        return place < outcomes.count ? outcomes[place] : 0
+    }
+}
+
+package struct TerminalTotal: Equatable, Sendable {
+    package let terminalStatus: TerminalStatus
+    package let count: Int64
+    package init(terminalStatus: TerminalStatus, count: Int64) {
+        self.terminalStatus = terminalStatus
+        self.count = count
+    }
+}
+
+/// One row of the feedback feed.
+package struct FeedbackItem: Equatable, Sendable {
+    package let id: Int64
+    package let installation: String
+    package let kind: TokenKind
+    package let provider: Provider
+    package let verdict: FeedbackVerdict
+    package let reason: String
+    package let at: WallInstant
+    /// Set where the verdict is `environmentChanged`, and nowhere else.
+    package let environments: EnvironmentChange?
+
+    package init(
+        id: Int64, installation: String, kind: TokenKind, provider: Provider, verdict: FeedbackVerdict, reason: String,
+        at: WallInstant, environments: EnvironmentChange? = nil
+    ) {
+        self.id = id
+        self.installation = installation
+        self.kind = kind
+        self.provider = provider
+        self.verdict = verdict
+        self.reason = reason
+        self.at = at
+        self.environments = environments
+    }
+}
+
+/// Where a token was registered, and where its provider knows it.
+package struct EnvironmentChange: Equatable, Sendable {
+    package let from: PushEnvironment
+    package let to: PushEnvironment
+    package init(from: PushEnvironment, to: PushEnvironment) {
+        self.from = from
+        self.to = to
+    }
+}
+
+/// The numbers stand in the database.
+package enum FeedbackVerdict: Int16, Hashable, Sendable {
+    case retired = 1
+    case suspected = 2
+    case replaced = 3
+    case moved = 4
+    case undone = 5
+    case cleared = 6
+    /// Found in the other environment.
+    case environmentChanged = 7
+
+    package var name: String {
+        switch self {
+        case .retired: "retired"
+        case .suspected: "suspected"
+        case .replaced: "replaced"
+        case .moved: "moved"
+        case .undone: "undone"
+        case .cleared: "cleared"
+        case .environmentChanged: "environment_changed"
+        }
+    }
+}

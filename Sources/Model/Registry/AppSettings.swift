@@ -1,0 +1,52 @@
+import Basis
+
+/// What an app's owner may choose.
+package struct AppSettings: Equatable, Sendable {
+    package var stale: StalePolicy
+    /// Whose clock counts where a device's own is not known: a name that the database knows.
+    package var timeZone = TimeZoneName.utc
+    /// nil: there are none.
+    package var quietHours: QuietHours?
+    /// At most `DailyCap.max`; nil: as many as are sent.
+    package var dailyCap: Int32?
+
+    package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
+}
+
+/// When a registration that was not renewed counts as stale, by provider: in days. nil: never.
+///
+/// Apps register at every start, so that silence says that the app is gone.
+/// Source: Google calls a token stale after 270 days without a connection, and drops it then. Apple says nothing.
+package struct StalePolicy: Equatable, Sendable {
+    package static let fcmDays: Int32 = 270
+
+    private var days: [Int32?]
+
+    package init() {
+        days = Provider.allCases.map { $0 == .fcm ? Self.fcmDays : nil }
+    }
+
+    package subscript(provider: Provider) -> Int32? {
+        get { days[Self.place(provider)] }
+        set { days[Self.place(provider)] = newValue }
+    }
+
+    private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
+
+    /// What counts as stale now.
+    package func staleCutoffs(now: WallInstant) -> [StaleCutoffs] {
+        Provider.allCases.compactMap { provider in
+            self[provider].map { StaleCutoffs(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
+        }
+    }
+}
+
+/// Before when a provider's registrations have to be renewed last to count as stale.
+package struct StaleCutoffs: Equatable, Sendable {
+    package let provider: Provider
+    package let instant: WallInstant
+    package init(provider: Provider, instant: WallInstant) {
+        self.provider = provider
+        self.instant = instant
+    }
+}

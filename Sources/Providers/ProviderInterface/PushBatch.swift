@@ -1,0 +1,90 @@
+import Basis
+
+/// Requests that leave together on one lane: one parcel's pushes, or a part of them.
+///
+/// Flat on purpose: shared header fields and the frames of the bodies once, then one byte array with every path, id and
+/// what is each body's own, and where each lies. Immutable; any thread.
+package struct PushBatch: Sendable {
+    /// A header field that all requests of the batch carry.
+    package struct SharedField: Sendable {
+        package let name: [UInt8]
+        package let value: [UInt8]
+        /// Whether the value may enter the connection's compression table.
+        package let isIndexed: Bool
+
+        package init(name: [UInt8], value: [UInt8], isIndexed: Bool) {
+            self.name = name
+            self.value = value
+            self.isIndexed = isIndexed
+        }
+    }
+
+    /// What bodies of one form (the same language, say) have in common: how they begin and end.
+    package struct BodyFrame: Sendable {
+        package let prefix: [UInt8]
+        package let suffix: [UInt8]
+        /// How a request's pieces lie between them; nil: its body is what stands there, in one.
+        package let pattern: BodyPattern?
+
+        package init(prefix: [UInt8] = [], suffix: [UInt8] = [], pattern: BodyPattern? = nil) {
+            self.prefix = prefix
+            self.suffix = suffix
+            self.pattern = pattern
+        }
+    }
+
+    package struct Request: Sendable {
+        /// Comes back with the answer.
+        package let tag: Int32
+        package let path: ByteRange
+        /// The value of the provider's id header (`apns-id`); empty where there is none.
+        package let id: ByteRange
+        /// Which of the batch's `frames` the body has.
+        package let frame: Int32
+        /// What stands between the frame's prefix and suffix, or the pieces that its pattern puts there.
+        package let body: ByteRange
+
+        @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {
+            self.tag = tag
+            self.path = path
+            self.id = id
+            self.frame = frame
+            self.body = body
+        }
+    }
+
+    /// The name of the header that carries each request's `id`.
+    package let idHeader: [UInt8]
+    package let sharedFields: [SharedField]
+    package let bytes: [UInt8]
+    /// At least one.
+    package let frames: [BodyFrame]
+    package let requests: [Request]
+    /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
+    package let noStreamAfter: MonotonicInstant
+    /// Its requests leave before those of the lane's other batches.
+    package let isUrgent: Bool
+    /// Its sink is told when all its requests have streams: `AnswerBatch.isSent`.
+    package let reportsWhenSent: Bool
+
+    package init(
+        idHeader: [UInt8], sharedFields: [SharedField], bytes: [UInt8], frames: [BodyFrame] = [BodyFrame()],
+        requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false, reportsWhenSent: Bool = false
+    ) {
+        precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
+        self.idHeader = idHeader
+        self.sharedFields = sharedFields
+        self.bytes = bytes
+        self.frames = frames
+        self.requests = requests
+        self.noStreamAfter = noStreamAfter
+        self.isUrgent = isUrgent
+        self.reportsWhenSent = reportsWhenSent
+    }
+}
+
+/// Names a batch on its lane: chosen by who submits, unique there while any of its requests is unanswered.
+package struct BatchTicket: Hashable, Sendable {
+    package let value: UInt64
+    package init(_ value: UInt64) { self.value = value }
+}

@@ -1,0 +1,239 @@
+import Basis
+import Model
+
+extension Dispatcher {
+    func placeOfRun(_ name: LeaseName) -> Int? { runs.place(of: name) }
+
+    func placeOfRoute(_ serviceRoute: ServiceRoute) -> Int? {
+        routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
+    }
+
+    /// Lanes are few; a new one can send until it says otherwise.
+    mutating func placeOfLane(_ key: LaneKey) -> Int {
+        if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
+        lanes.append(LaneState(key: key, signalsMin: settings.laneSignalsMin))
+        return lanes.count - 1
+    }
+
+    mutating func notePolled(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        isPolling = false
+        pollAt = pollAgain ? now : now + settings.pollEvery
+        pollAgain = false
+        var places: [ServiceRoute: Int] = [:]  // lookup only
+        for (place, state) in routes.enumerated() { places[state.ready.serviceRoute] = place }
+        let known = routes.count
+        for route in ready {
+            let place = places[route.serviceRoute] ?? routes.count
+            if place == routes.count {
+                places[route.serviceRoute] = place
+                routes.append(RouteState(route))
+            }
+            routes[place].notePolled(route, since: pollStartedAt, now)
+            actions.append(.resolve(route))
+        }
+        if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
+        forgetIdle(Set(ready.map(\.serviceRoute)))  // lookup only
+    }
+
+    /// What a poll would find, and nothing of what else it looks at.
+    mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        for route in ready {
+            if let place = placeOfRoute(route.serviceRoute) {
+                routes[place].notePlanned(route, now)
+            } else {
+                var state = RouteState(route)
+                state.notePlanned(route, now)
+                routes.insert(state, at: routes.firstIndex { Self.isBefore(route, $0.ready) } ?? routes.count)
+                actions.append(.resolve(route))
+            }
+        }
+    }
+
+    /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
+    private mutating func forgetIdle(_ ready: Set<ServiceRoute>) {  // lookup only
+        routes.removeAll { $0.isIdle && !ready.contains($0.ready.serviceRoute) }
+        var used = Set(routes.compactMap(\.lane))  // lookup only
+        for run in runs.states { if let lane = run.lane { used.insert(lane) } }
+        // What its provider said is remembered while it counts.
+        for lane in lanes where !lane.throttle.isCalm { used.insert(lane.key) }
+        lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
+    }
+
+    private static func isBefore(_ left: ReadyRoute, _ right: ReadyRoute) -> Bool {
+        left.app == right.app ? left.serviceRoute < right.serviceRoute : left.app < right.app
+    }
+
+    mutating func noteResolved(_ serviceRoute: ServiceRoute, _ lane: LaneKey?, _ canSend: Bool?) {
+        guard let place = placeOfRoute(serviceRoute) else { return }
+        routes[place].noteResolved(lane)
+        guard let lane else { return }
+        let laneAt = placeOfLane(lane)
+        if let canSend { lanes[laneAt].canSend = canSend }
+    }
+
+    /// - Parameters:
+    ///   - parcel: the first parcel that came; nil: nothing came.
+    ///   - again: how long it is until more rate-limited parcels may be leased.
+    mutating func noteLeaseEnded(
+        _ request: LeaseRequest, _ parcel: LeasedParcel?, again: Duration?, _ now: MonotonicInstant
+    ) {
+        leasesOutstanding -= 1
+        guard let place = placeOfRoute(request.serviceRoute) else { return }
+        // Where nothing came, another process has the quantum in its hand.
+        let floor = parcel == nil ? MessagePace.askAgainFloor : .zero
+        routes[place].noteRated(request, again: again, atLeast: floor, now)
+        routes[place].end(request, parcel)
+    }
+
+    /// The next poll looks for the route's parcels again; rate-limited ones are asked for after a pause.
+    mutating func noteLeaseFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
+        leasesOutstanding -= 1
+        guard let place = placeOfRoute(request.serviceRoute) else { return }
+        routes[place].end(request, nil)
+        if request.scope == .rateLimited { routes[place].noteRatedFailed(until: now + settings.storePause) }
+    }
+
+    mutating func begin(
+        _ parcel: LeasedParcel, _ request: LeaseRequest, _ reading: MessageReading, _ now: MonotonicInstant,
+        _ actions: inout [DispatchAction]
+    ) {
+        let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
+        // A database that was set back hands it out a second time: what is in hand is nobody's then.
+        if let place = placeOfRun(name) { abandon(place, &actions) }
+        var run = ParcelRun(
+            parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
+            isRepeatable: reading != .unrepeatable)
+        let positions = run.takeMembersToSend()
+        for alarm in run.takeAlarms() { actions.append(.alarm(parcel.message, alarm)) }
+        let leaseEnd = request.startedAt + settings.leaseLength
+        let admitted = request.lane.map { admit(positions.count, of: run, on: $0) } ?? 0
+        if let lane = request.lane { lanes[placeOfLane(lane)].begin(parcel, request.scope) }
+        let state = RunState(
+            run: run, lane: request.lane, scope: request.scope, leaseEnd: leaseEnd,
+            renewAt: request.startedAt + settings.leaseLength / 3,
+            settleAt: now + settings.settleEvery, ratePerSecond: parcel.ratePerSecond)
+        runs.append(state)
+        guard !positions.isEmpty else { return }
+        let count = reading != .unread && maySend(request.scope) ? admitted : 0
+        if let lane = request.lane, count > 0 {
+            lanes[placeOfLane(lane)].throttle.admitted(count, now)
+            let sent = count == positions.count ? positions : Array(positions.prefix(count))
+            actions.append(
+                .submit(name, lane, positions: sent, until: state.noStreamAfter(settings.requestDeadline)))
+        }
+        handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
+    }
+
+    /// Leased, but not to be sent from here: back through the one settle.
+    private mutating func handBack(
+        _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
+    ) {
+        guard let place = placeOfRun(name) else { return }
+        for position in positions {
+            if isUnread {
+                runs[place].run.handBackUnread(Int(position), now)
+            } else {
+                runs[place].run.record(.unsent(.withdrawn), for: Int(position), now: now)
+            }
+        }
+    }
+
+    private func maySend(_ scope: LeaseScope) -> Bool {
+        switch (scope, quarantine) {
+        case (.expired, _): false
+        case (.ordinary, .off), (.urgent, .off), (.rateLimited, .off): !isDraining
+        case (.lapsed, .isolated(_, let isOver)): !isOver && !isDraining
+        case (.ordinary, .draining), (.ordinary, .isolated), (.urgent, .draining), (.urgent, .isolated),
+            (.rateLimited, .draining),
+            (.rateLimited, .isolated), (.lapsed, .draining), (.lapsed, .off):
+            false
+        }
+    }
+
+    /// Asks for parcels, one call a line at a time, going round the apps.
+    mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        guard !isDraining, !routes.isEmpty else { return }
+        switch quarantine {
+        case .off: leaseOrdinary(now, &actions)
+        case .draining: break
+        case .isolated:
+            if runs.isEmpty, leasesOutstanding == 0, let place = routes.firstIndex(where: mayLeaseLapsed) {
+                lease(place, .lapsed, now, &actions)
+            }
+        }
+    }
+
+    private mutating func leaseOrdinary(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        var start = 0
+        if let lastServed { start = routes.firstIndex { lastServed < $0.ready.app } ?? 0 }
+        for offset in 0..<routes.count where leasesOutstanding < settings.leasesMax {
+            let place = (start + offset) % routes.count
+            let route = routes[place]
+            guard !route.isLeasing else { continue }
+            if mayLeaseRateLimited(route), let at = route.rated.dueAt, at <= now, route.work == .none || !route.wasRated
+            {
+                lease(place, .rateLimited, now, &actions)
+            } else if route.work != .none && laneHasRoom(route.lane) {
+                lease(place, .ordinary, now, &actions)
+            } else if route.work == .transactional && laneHasUrgentRoom(route.lane) {
+                lease(place, .urgent, now, &actions)
+            } else if route.maySweep && route.resolution != .unknown && !laneCanSend(route.lane) {
+                // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
+                lease(place, .expired, now, &actions)
+            }
+        }
+    }
+
+    private mutating func lease(
+        _ place: Int, _ scope: LeaseScope, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        routes[place].begin(scope, passing: scope == .rateLimited ? messagesFull(on: routes[place].lane) : [])
+        leasesOutstanding += 1
+        lastServed = routes[place].ready.app
+        let lane = scope == .expired ? nil : routes[place].lane
+        actions.append(
+            .lease(
+                LeaseRequest(
+                    serviceRoute: routes[place].ready.serviceRoute, lane: lane, startedAt: now, scope: scope,
+                    passing: scope == .rateLimited ? routes[place].rated.passed : [],
+                    parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
+    }
+
+    /// Of a lane that tries a few pushes, each of which is a parcel mostly.
+    private func parcelsMax(on key: LaneKey?, isUrgent: Bool) -> Int {
+        guard let key, let lane = lanes.first(where: { $0.key == key }) else { return .max }
+        return max(1, lane.throttle.room(isUrgent: isUrgent))
+    }
+
+    func mayLeaseLapsed(_ route: RouteState) -> Bool {
+        route.hasLapsed && !route.isLeasing && laneCanSend(route.lane)
+    }
+
+    private func laneCanSend(_ key: LaneKey?) -> Bool {
+        guard let key, let lane = lanes.first(where: { $0.key == key }) else { return false }
+        return lane.canSend && !lane.throttle.isOpen
+    }
+
+    func laneHasRoom(_ key: LaneKey?) -> Bool {
+        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
+            lane.throttle.room(isUrgent: false) > 0
+        else { return false }
+        // A lane may hold as much as is left for all the others: however many are slow, something is always left.
+        let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
+        if lane.members == 0 { return left > -settings.membersReserve }
+        let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels }
+        return lane.members < min(settings.laneMembersMax, left)
+            && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
+    }
+
+    /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
+    /// waits for one push. What is leased so counts by itself, and takes nothing from the other bounds, its own
+    /// lane's included. As its members are few, so are its parcels.
+    private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
+        guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
+            lane.throttle.room(isUrgent: true) > 0
+        else { return false }
+        let left = settings.urgentMax - lanes.reduce(0) { $0 + $1.urgentMembers }
+        return lane.urgentMembers < min(settings.laneUrgentMax, left)
+    }
+}

@@ -1,0 +1,80 @@
+import Basis
+import Model
+
+// Messages that have a rate: when a share of one is asked for, and what is taken back where a rate was lowered.
+extension Dispatcher {
+    func mayLeaseRateLimited(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
+
+    /// When time alone allows the next share; nil: only other events do.
+    var nextQuantum: MonotonicInstant? {
+        guard case .off = quarantine, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
+        return routes.lazy.filter { !$0.isLeasing && mayLeaseRateLimited($0) }.compactMap(\.rated.dueAt).min()
+    }
+
+    /// Messages of which so much is leased here for a lane that the lane is what keeps them: what has no stream yet would
+    /// all leave at once when it can, beside what others send of the message. What another lane owes is no reason for this
+    /// one to wait (P7).
+    func messagesFull(on lane: LaneKey?) -> [MessageID] {
+        var open: [OpenMessage] = []
+        var places: [MessageID: Int] = [:]  // lookup only
+        for state in runs.states where state.lane == lane {
+            guard let rate = state.ratePerSecond else { continue }
+            let (message, count) = (state.run.parcel.message, state.run.openCount)
+            let place = places[message] ?? open.count
+            if place == open.count {
+                places[message] = place
+                open.append(OpenMessage(message: message, rate: rate))
+            }
+            open[place].unanswered += count
+            if !state.isSent { open[place].unsent += count }
+        }
+        return open.filter(\.isFull).map(\.message)
+    }
+
+    private struct OpenMessage {
+        let message: MessageID
+        let rate: Int32
+        var unsent = 0
+        var unanswered = 0
+
+        var isFull: Bool {
+            unsent >= MessagePace.unsentMax(perSecond: rate) || unanswered >= Int(rate) * MessagePace.secondsOpenMax
+        }
+    }
+
+    /// Of messages with a rate less is under way there now.
+    mutating func noteLess(on lane: LaneKey?) {
+        if !lanesWithLess.contains(lane) { lanesWithLess.append(lane) }
+    }
+
+    /// What calls passed by is asked for, once for all that an event says.
+    mutating func askForPassed() {
+        for lane in lanesWithLess { askForPassed(on: lane) }
+        lanesWithLess.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func askForPassed(on lane: LaneKey?) {
+        guard routes.contains(where: { $0.lane == lane && !$0.rated.passed.isEmpty }) else { return }
+        let full = messagesFull(on: lane)
+        for place in routes.indices where routes[place].lane == lane {
+            if !routes[place].rated.passed.allSatisfy(full.contains) { routes[place].askForPassed() }
+        }
+    }
+
+    /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it
+    /// has now.
+    mutating func noteRated(_ messages: [RatedMessage], _ actions: inout [DispatchAction]) {
+        var rates: [MessageID: Int32] = [:]  // lookup only
+        for rated in messages { rates[rated.message] = rated.perSecond }
+        for place in runs.indices {
+            guard let rate = rates[runs[place].run.parcel.message], runs[place].ratePerSecond != rate else { continue }
+            let isSlower = runs[place].ratePerSecond.map { rate < $0 } ?? true
+            runs[place].ratePerSecond = rate
+            if isSlower, let lane = runs[place].lane {
+                actions.append(.withdraw(runs[place].name, lane))
+                runs[place].isSent = true
+            }
+            noteLess(on: runs[place].lane)
+        }
+    }
+}

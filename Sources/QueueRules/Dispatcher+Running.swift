@@ -1,0 +1,145 @@
+import Basis
+
+extension Dispatcher {
+    mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant) {
+        // A late answer to a lease that ended is nobody's: its parcel is accounted for elsewhere.
+        guard let place = placeOfRun(lease.name) else { return }
+        let open = runs[place].run.openCount
+        for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
+        for other in lease.others { runs[place].run.record(other.outcome, for: Int(other.position), now: now) }
+        let returned = open - runs[place].run.openCount
+        noteReturned(returned, to: runs[place].lane, leasedAt: runs[place].run.leasedAtMonotonic)
+        if runs[place].ratePerSecond != nil {
+            if lease.isSent { runs[place].isSent = true }
+            noteLess(on: runs[place].lane)
+        }
+    }
+
+    mutating func noteSettled(
+        _ name: LeaseName, _ reply: SettleReply, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        guard let place = placeOfRun(name) else { return }
+        runs[place].settleAgainAt = nil
+        runs[place].verdictsDone = false
+        runs[place].settleAt = now + settings.settleEvery
+        switch runs[place].run.concludeSettle(reply) {
+        case .goesOn: break
+        case .finished: retire(place, &actions)
+        case .lost: abandon(place, &actions)
+        }
+    }
+
+    mutating func noteSettleFailed(_ lease: UnsettledLease, _ now: MonotonicInstant) {
+        guard let place = placeOfRun(lease.name) else { return }
+        if lease.verdictsDone { runs[place].verdictsDone = true }
+        if lease.isRefused { runs[place].run.noteSettleRefused() }
+        runs[place].settleAgainAt = now + settings.storePause
+    }
+
+    mutating func noteRenewed(
+        _ name: LeaseName, _ stillLeased: Bool, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        guard let place = placeOfRun(name), let startedAt = runs[place].renewStartedAt else { return }
+        runs[place].renewStartedAt = nil
+        guard stillLeased else {
+            // A settle on its way may have finished the parcel, or learns the same fence.
+            if runs[place].run.settling == nil {
+                abandon(place, &actions)
+            } else {
+                runs[place].renewAt = now + settings.storePause
+            }
+            return
+        }
+        runs[place].leaseEnd = startedAt + settings.leaseLength
+        runs[place].renewAt = startedAt + settings.leaseLength / 3
+        if let lane = runs[place].lane, runs[place].run.openCount > 0 {
+            actions.append(.extend(name, lane, until: runs[place].noStreamAfter(settings.requestDeadline)))
+        }
+    }
+
+    mutating func noteRenewFailed(_ name: LeaseName, _ now: MonotonicInstant) {
+        guard let place = placeOfRun(name) else { return }
+        runs[place].renewStartedAt = nil
+        runs[place].renewAt = now + settings.storePause
+    }
+
+    mutating func startDraining(_ actions: inout [DispatchAction]) {
+        isDraining = true
+        withdrawAll(&actions)
+    }
+
+    /// Takes back what has no stream yet, of every parcel.
+    func withdrawAll(_ actions: inout [DispatchAction]) {
+        for state in runs.states {
+            if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
+        }
+    }
+
+    /// What time and state ask for, after every event.
+    mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        for place in lanes.indices { lanes[place].throttle.pass(now) }
+        reportBreakers(&actions)
+        let due = runs.takeDue(now)
+        for name in due { endIfOverdue(name, now, &actions) }
+        for name in due {
+            guard let place = placeOfRun(name) else { continue }
+            settleIfDue(place, now, &actions)
+            renewIfDue(place, now, &actions)
+        }
+        runs.setAlarms()
+        if !isDraining, !isPolling, pollAt <= now {
+            isPolling = true
+            pollStartedAt = now
+            actions.append(.poll)
+        }
+        updateQuarantine(now, &actions)
+        askForPassed()
+        leaseWhatCanBeSent(now, &actions)
+        if isDraining, !reportedDrained, runs.isEmpty, leasesOutstanding == 0 {
+            reportedDrained = true
+            actions.append(.drained)
+        }
+    }
+
+    /// Without a word from the database until the lease's end, the parcel is no longer ours (rule 12).
+    private mutating func endIfOverdue(_ name: LeaseName, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        if let place = placeOfRun(name), runs[place].leaseEnd <= now { abandon(place, &actions) }
+    }
+
+    private mutating func settleIfDue(
+        _ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        let name = runs[place].name
+        if let pending = runs[place].run.settling {
+            guard let again = runs[place].settleAgainAt, again <= now else { return }
+            runs[place].settleAgainAt = nil
+            actions.append(.settle(name, pending, withVerdicts: !runs[place].verdictsDone))
+            return
+        }
+        let isComplete = runs[place].run.openCount == 0
+        guard runs[place].run.hasChanges, isComplete || runs[place].settleAt <= now else { return }
+        guard let pending = runs[place].run.takeSettlement() else { return }
+        for alarm in runs[place].run.takeAlarms() { actions.append(.alarm(pending.settlement.message, alarm)) }
+        actions.append(.settle(name, pending, withVerdicts: true))
+    }
+
+    private mutating func renewIfDue(_ place: Int, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
+        guard runs[place].renewStartedAt == nil, runs[place].renewAt <= now else { return }
+        runs[place].renewStartedAt = now
+        actions.append(.renew(runs[place].name))
+    }
+
+    /// Another owns it, or it is over: nothing of it is written from here any more.
+    mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
+        if let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
+        retire(place, &actions)
+    }
+
+    private mutating func retire(_ place: Int, _ actions: inout [DispatchAction]) {
+        let state = runs.remove(at: place)
+        noteReturned(state.run.openCount, to: state.lane, leasedAt: state.run.leasedAtMonotonic)
+        if let lane = state.lane { lanes[placeOfLane(lane)].end(state.run.parcel, state.scope) }
+        actions.append(.forget(state.name, state.run.parcel.message))
+        if state.ratePerSecond != nil { noteLess(on: state.lane) }
+    }
+}

@@ -1,0 +1,250 @@
+import Basis
+import LaneRules
+import Model
+
+/// The connections of one credential in one environment: one pace, one breaker.
+package struct LaneKey: Hashable, Comparable, Sendable {
+    package let credential: CredentialID
+    package init(_ credential: CredentialID) { self.credential = credential }
+    package static func < (left: LaneKey, right: LaneKey) -> Bool { left.credential < right.credential }
+}
+
+/// The bounds of one process's delivery.
+package struct DispatcherSettings: Equatable, Sendable {
+    /// How long a lease lasts. Longer delays the work of a process that died; shorter renews more often.
+    package var leaseLength: Duration
+    /// How long a request may wait for its answer, once it has a stream.
+    package var requestDeadline: Duration
+    /// Slow parcels settle at least this often: bounds what a crash may send again (P4).
+    package var settleEvery: Duration
+    /// The safety net under signals and notifications.
+    package var pollEvery: Duration
+    /// The pause after a failed call to the database.
+    package var storePause: Duration
+    /// Members leased for one lane and not settled yet. Enough to keep every stream of every connection busy.
+    package var laneMembersMax: Int
+    /// The same over all lanes: bounds this process's memory (P8).
+    package var membersMax: Int
+    /// Parcels leased for one lane and not settled yet: what a lease costs beside its members, its message above all.
+    package var laneParcelsMax: Int
+    /// The same over all lanes, for lanes that hold something.
+    package var parcelsMax: Int
+    /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
+    package var membersReserve: Int
+    /// On top of `laneMembersMax` and `laneParcelsMax`, for transactional parcels: however much else a lane holds, these
+    /// are leased. A parcel has a member at least, so that it bounds both.
+    package var laneUrgentMax: Int
+    /// The same over all lanes, on top of `membersMax` with its reserve, and of `parcelsMax`.
+    package var urgentMax: Int
+    /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
+    package var leasesMax: Int
+    /// How much of what is small one of them brings.
+    package var leaseGroup: LeaseGroup
+    /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
+    package var quarantineWindow: Duration
+    /// The others' turn.
+    package var quarantineInterval: Duration
+    /// So many answers that ask for less make a lane rest, where they are most of the latest.
+    package var laneSignalsMin: Int = 128
+    package var retry: RetryPolicy
+
+    package init(
+        leaseLength: Duration, requestDeadline: Duration,
+        settleEvery: Duration = .seconds(1), pollEvery: Duration = .seconds(1),
+        storePause: Duration = .milliseconds(500),
+        laneMembersMax: Int = 20_000, membersMax: Int = 100_000, laneParcelsMax: Int = 1_000, parcelsMax: Int = 4_000,
+        membersReserve: Int = 50_000, laneUrgentMax: Int = 1_000, urgentMax: Int = 10_000, leasesMax: Int = 16,
+        leaseGroup: LeaseGroup = .standard, quarantineWindow: Duration = .seconds(5),
+        quarantineInterval: Duration = .seconds(30),
+        retry: RetryPolicy = RetryPolicy()
+    ) {
+        precondition(leaseLength > requestDeadline, "a lease outlives the requests that it sends")
+        precondition(laneMembersMax > 0 && membersMax >= laneMembersMax && leasesMax > 0)
+        precondition(laneParcelsMax > 0 && parcelsMax >= laneParcelsMax)
+        precondition(laneUrgentMax > 0 && urgentMax >= laneUrgentMax)
+        self.leaseLength = leaseLength
+        self.requestDeadline = requestDeadline
+        self.settleEvery = settleEvery
+        self.pollEvery = pollEvery
+        self.storePause = storePause
+        self.laneMembersMax = laneMembersMax
+        self.membersMax = membersMax
+        self.laneParcelsMax = laneParcelsMax
+        self.parcelsMax = parcelsMax
+        self.membersReserve = membersReserve
+        self.laneUrgentMax = laneUrgentMax
+        self.urgentMax = urgentMax
+        self.leasesMax = leasesMax
+        self.leaseGroup = leaseGroup
+        self.quarantineWindow = quarantineWindow
+        self.quarantineInterval = quarantineInterval
+        self.retry = retry
+    }
+}
+
+/// Names one lease of one parcel: replies to an earlier lease never touch a later one.
+package struct LeaseName: Hashable, Sendable {
+    package let parcel: ParcelID
+    package let epoch: Int32
+    package init(parcel: ParcelID, epoch: Int32) {
+        self.parcel = parcel
+        self.epoch = epoch
+    }
+}
+
+/// What happened.
+package enum DispatchEvent: Equatable, Sendable {
+    /// Work may be ready: another process said so, or something that was planned here waits for its rate.
+    case hint
+    /// Parcels are ready on these routes: a slice was planned here. Nobody has to look for them.
+    case planned([ReadyRoute])
+    case polled([ReadyRoute])
+    case pollFailed
+    /// Which lane a line leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
+    /// nil: as it said last.
+    case resolved(ServiceRoute, LaneKey?, canSend: Bool? = nil)
+    /// Credentials changed: every route is resolved anew.
+    case credentialsChanged
+    case lane(LaneKey, canSend: Bool)
+    /// Of `runningMessages`: nothing of these may be sent now.
+    case stopped([StoppedMessage])
+    /// Of `runningMessages`: those that have a rate now, each.
+    case rated([RatedMessage])
+    /// The parcels that one call leased, in their order; none where nothing was due.
+    ///
+    /// `again`: of a lease of rate-limited parcels, how long it is until more may be leased, nil if nothing else waits. Of
+    /// other leases, zero if some parcels that they found are rate-limited from now on.
+    case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
+    case leaseFailed(LeaseRequest)
+    /// Answers to pushes of leased parcels.
+    case answered([AnsweredLease])
+    /// Replies to settles, and the settles that got none.
+    case settled([SettledLease], failed: [UnsettledLease] = [])
+    /// Replies to renewals of one call, and those that none came to.
+    case renewed([RenewedLease], failed: [LeaseName] = [])
+    case timer
+    case drain
+}
+
+/// What the process knows of a leased parcel's message.
+package enum MessageReading: Equatable, Sendable {
+    /// A push of it may be sent again where its answer was lost.
+    case repeatable
+    case unrepeatable
+    /// Its content could not be read now: the parcel goes back.
+    case unread
+}
+
+/// A leased parcel, and what is known of its message.
+package struct ReadParcel: Equatable, Sendable {
+    package let parcel: LeasedParcel
+    package let reading: MessageReading
+    package init(_ parcel: LeasedParcel, _ reading: MessageReading) {
+        self.parcel = parcel
+        self.reading = reading
+    }
+}
+
+/// Answers to pushes of one leased parcel, by position: the plain 200s, and the others.
+package struct AnsweredLease: Equatable, Sendable {
+    package let name: LeaseName
+    package let accepted: [Int32]
+    package let others: [PositionedOutcome]
+    /// False if the gateway ended the pushes itself: that says nothing about the provider.
+    package let isFromProvider: Bool
+    /// All its pushes have streams by now, or are answered. Told of messages that have a rate.
+    package let isSent: Bool
+    package init(
+        _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isFromProvider: Bool = true,
+        isSent: Bool = false
+    ) {
+        self.name = name
+        self.accepted = accepted
+        self.others = others
+        self.isFromProvider = isFromProvider
+        self.isSent = isSent
+    }
+}
+
+package struct RenewedLease: Equatable, Sendable {
+    package let name: LeaseName
+    /// Whether it is ours still.
+    package let isHeld: Bool
+    package init(_ name: LeaseName, isHeld: Bool) {
+        self.name = name
+        self.isHeld = isHeld
+    }
+}
+
+package struct SettledLease: Equatable, Sendable {
+    package let name: LeaseName
+    package let reply: SettleReply
+    package init(_ name: LeaseName, _ reply: SettleReply) {
+        self.name = name
+        self.reply = reply
+    }
+}
+
+/// A settle without a reply.
+package struct UnsettledLease: Equatable, Sendable {
+    package let name: LeaseName
+    /// The transaction of its verdicts is known to have committed.
+    package let verdictsDone: Bool
+    /// For what it says, and not for how the database is: it is handed in again by itself.
+    package let isRefused: Bool
+    package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
+        self.name = name
+        self.verdictsDone = verdictsDone
+        self.isRefused = isRefused
+    }
+}
+
+/// One call for a parcel, or for a few small ones. Lease time is counted from `startedAt`, before the statement leaves.
+package struct LeaseRequest: Equatable, Sendable {
+    package let serviceRoute: ServiceRoute
+    package let lane: LaneKey?
+    package let startedAt: MonotonicInstant
+    package let scope: LeaseScope
+    /// Messages that are not asked for, of those that wait for their rate: enough of them is under way here.
+    package let passing: [MessageID]
+    /// More would come in vain.
+    package let parcelsMax: Int
+    package init(
+        serviceRoute: ServiceRoute, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope,
+        passing: [MessageID] = [],
+        parcelsMax: Int = .max
+    ) {
+        self.serviceRoute = serviceRoute
+        self.lane = lane
+        self.startedAt = startedAt
+        self.scope = scope
+        self.passing = passing
+        self.parcelsMax = parcelsMax
+    }
+}
+
+/// What the shell shall do. Each is answered by the event of the same name, or by one that tells of several.
+package enum DispatchAction: Equatable, Sendable {
+    case poll
+    case resolve(ReadyRoute)
+    case lease(LeaseRequest)
+    /// Encode these members and hand them to the lane; no stream opens after `until`.
+    case submit(LeaseName, LaneKey, positions: [Int32], until: MonotonicInstant)
+    /// The lease was renewed: streams may open until then.
+    case extend(LeaseName, LaneKey, until: MonotonicInstant)
+    /// Verdicts (where there are any left to write), then the compare-and-set.
+    case settle(LeaseName, PendingSettle, withVerdicts: Bool)
+    case renew(LeaseName)
+    /// Take back what has no stream yet.
+    case withdraw(LeaseName, LaneKey)
+    /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there for a while.
+    /// Told again where the rest becomes longer.
+    case reportOpenBreaker(LaneKey, OpenBreaker)
+    /// The lane that rested is as ever.
+    case reportClosedBreaker(LaneKey)
+    /// The lease ended here; drop what is kept for it.
+    case forget(LeaseName, MessageID)
+    case alarm(MessageID, ParcelAlarm)
+    /// Everything is settled after a drain.
+    case drained
+}

@@ -1,0 +1,243 @@
+import Basis
+import Model
+
+extension ParcelRun {
+    /// The common answer, kept apart so that it costs one branch a push.
+    package mutating func recordAccepted(_ position: Int) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        sample.answered += 1
+        if parcel.origin != nil {
+            judge(position, .found(on: parcel.route), asOf: parcel.leasedAt)
+        } else if parcel.members[position].isSuspected {
+            judge(position, .cleared, asOf: parcel.leasedAt)
+        }
+        end(position, TerminalStatus(.accepted), isTried: true)
+    }
+
+    /// What the wire said about the member at `position`. A second word about the same member is ignored.
+    package mutating func record(_ outcome: Outcome, for position: Int, now: MonotonicInstant) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        switch outcome {
+        case .accepted:
+            recordAccepted(position)
+        case .rejected(let rejection):
+            recordRejection(rejection, position, now)
+        case .deferred(let after, let reason):
+            postpone(position, after: after, reason, now)
+        case .unsent(let fault):
+            recordUnsent(fault, position, now)
+        case .unknown:
+            recordUnknown(position, now)
+        case .withheld(let reason):
+            end(position, TerminalStatus(.suppressed, reason))
+        }
+    }
+
+    private mutating func recordRejection(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) {
+        if let origin = parcel.origin, rejection.fault.isAboutToken { return recordRefusedInBoth(origin, position) }
+        if rejection.fault == .tokenUnknownHere, triesSibling(rejection, position, now) { return }
+        sample.answered += 1
+        switch rejection.fault {
+        case .tokenUnregistered:
+            let since = rejection.invalidSince.map { min($0, wall(at: now) + Self.clockSkewMax) }
+            judge(
+                position, .unregistered(since: since, reason: rejection.reason), asOf: since ?? parcel.leasedAt)
+            end(position, TerminalStatus(.unregistered, rejection.reason), isTried: true)
+        case .tokenSuspect, .tokenUnknownHere:
+            sample.suspected += 1
+            judge(position, .suspected(reason: rejection.reason), asOf: parcel.leasedAt)
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
+        case .message:
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
+        case .ours:
+            noteOurFault(rejection.reason)
+            end(position, TerminalStatus(.rejected, rejection.reason), isTried: true)
+        case .credential:
+            postpone(position, after: nil, .credentialRefused, now)
+        }
+    }
+
+    /// A provider's clock may be ahead of ours by so much; a time beyond that would outrank registrations still to come.
+    private static let clockSkewMax: Duration = .seconds(60)
+
+    private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
+        switch fault {
+        case .withdrawn:
+            handBack(position, after: .zero, .handedBack, now)
+        case .unreachable, .tlsRefused:
+            // The lane is blocked and says so; the parcel is leased again when it can send.
+            handBack(position, after: policy.floor, .unreachable, now)
+        case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
+            let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+            wait(position, for: pause, .notSent, costsBudget: true, countsAsAttempt: true, now)
+        }
+    }
+
+    private mutating func recordUnknown(_ position: Int, _ now: MonotonicInstant) {
+        guard isRepeatable else {
+            end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost), isTried: true)
+            return
+        }
+        let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
+        wait(position, for: pause, .answerLost, costsBudget: true, countsAsAttempt: true, now)
+    }
+
+    private mutating func postpone(
+        _ position: Int, after: Duration?, _ reason: DeferralReason, _ now: MonotonicInstant
+    ) {
+        let backoff = policy.wait(afterAttempt: Int(parcel.attempt) + 1, asked: after ?? .zero, entropy: entropy)
+        switch reason {
+        case .deviceThrottled, .providerBusy, .providerUnavailable, .laneThrottled:
+            wait(position, for: backoff, WaitCause(reason), costsBudget: true, countsAsAttempt: true, now)
+        case .providerTokenExpired:
+            // Ours to mend, and not the push's fault: but a mending that does not help must not be tried every second.
+            wait(position, for: backoff, WaitCause(reason), costsBudget: false, countsAsAttempt: true, now)
+        case .laneBlocked:
+            let pause = after ?? policy.floor
+            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
+        case .credentialRefused:
+            let pause = after ?? policy.credentialPause
+            wait(position, for: pause, WaitCause(reason), costsBudget: false, countsAsAttempt: false, now)
+        }
+    }
+
+    /// Its message can't be read now. Not at once again: what is asked for in the same breath is answered alike.
+    mutating func handBackUnread(_ position: Int, _ now: MonotonicInstant) {
+        guard isOpen.indices.contains(position), isOpen[position] else { return }
+        handBack(position, after: policy.floor, .handedBack, now)
+    }
+
+    /// Not tried at all: goes on as it came, with the lapses that it has.
+    private mutating func handBack(
+        _ position: Int, after pause: Duration, _ cause: WaitCause, _ now: MonotonicInstant
+    ) {
+        let pause = RetryPolicy.wholeSeconds(pause)
+        if wall(at: now) + pause >= parcel.expiresAt { return endExpired(position) }
+        if let origin = parcel.origin, wall(at: now) + pause >= origin.until {
+            return giveUpInSibling(origin, position, isTried: false, isLost: mayHaveBeenShown(position))
+        }
+        goOn(
+            position, route: parcel.route, dueAfter: pause, attempt: parcel.attempt, lapses: lapses(of: position),
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: cause, origin: parcel.origin)
+    }
+
+    var entropy: UInt64 {
+        UInt64(bitPattern: parcel.id.value) &* 0x9e37_79b9_7f4a_7c15 &+ UInt64(UInt16(bitPattern: parcel.attempt))
+    }
+
+    /// Puts a member into a later parcel, unless its time or its budget ends before.
+    private mutating func wait(
+        _ position: Int, for pause: Duration, _ cause: WaitCause, costsBudget: Bool, countsAsAttempt: Bool,
+        _ now: MonotonicInstant
+    ) {
+        let isLost = cause == .answerLost || mayHaveBeenShown(position)
+        let pause = RetryPolicy.wholeSeconds(pause)
+        if wall(at: now) + pause >= parcel.expiresAt {
+            let terminalStatus =
+                isLost
+                ? TerminalStatus(.gaveUp, TerminalReason.answerLost) : TerminalStatus(.expired, TerminalReason.expired)
+            end(position, terminalStatus, isTried: countsAsAttempt)
+            return
+        }
+        if let origin = parcel.origin, wall(at: now) + pause >= origin.until {
+            return giveUpInSibling(origin, position, isTried: countsAsAttempt, isLost: isLost)
+        }
+        let taken = RetryPolicy.wholeSeconds(now - leasedAtMonotonic)
+        let spent = costsBudget ? parcel.retrySpent + pause + taken : parcel.retrySpent
+        if spent > policy.budget {
+            let reason = isLost ? TerminalReason.answerLost : TerminalReason.retriesExhausted
+            end(position, TerminalStatus(.gaveUp, reason), isTried: countsAsAttempt)
+            return
+        }
+        let attempt = countsAsAttempt ? nextAttempt : parcel.attempt
+        goOn(
+            position, route: parcel.route, dueAfter: pause, attempt: attempt, lapses: 0, spent: spent,
+            answerLost: isLost, cause: cause, origin: parcel.origin)
+    }
+
+    mutating func handOver(_ position: Int, to route: RouteID) {
+        goOn(
+            position, route: route, dueAfter: .zero, attempt: parcel.attempt, lapses: lapses(of: position),
+            spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, origin: nil)
+    }
+
+    /// Of its parcel, unless it had no part in them.
+    private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : lapsesGoingOn }
+
+    /// Whoever was in company, and goes on without it, is tried alone once more: another one may have ended the owners.
+    var lapsesGoingOn: Int16 {
+        parcel.members.count > 1 ? min(parcel.lapses, PoisonRule.lapsesMax - 1) : parcel.lapses
+    }
+
+    var nextAttempt: Int16 { min(parcel.attempt, Int16.max - 1) + 1 }
+
+    mutating func goOn(
+        _ position: Int, route: RouteID, dueAfter: Duration, dueAt: WallInstant? = nil, attempt: Int16, lapses: Int16,
+        spent: Duration, answerLost: Bool, cause: WaitCause, origin: OriginRejection?, isCounted: Bool = true
+    ) {
+        if stop == .cancelled {
+            let terminalStatus = TerminalStatus.unsent(isCancelled: true, mayHaveBeenShown: answerLost)
+            return end(position, terminalStatus, isTried: attempt > parcel.attempt)
+        }
+        let key = RemainderTally.Key(
+            route: route, dueAfter: dueAfter, dueAt: dueAt, attempt: attempt, lapses: lapses, retrySpent: spent,
+            answerLost: answerLost, cause: cause, origin: origin, isCounted: isCounted)
+        remainders.add(parcel.members[position].registration, to: key)
+        close(position)
+    }
+
+    mutating func endExpired(_ position: Int) {
+        let terminalStatus =
+            mayHaveBeenShown(position)
+            ? TerminalStatus(.gaveUp, TerminalReason.answerLost) : TerminalStatus(.expired, TerminalReason.expired)
+        end(position, terminalStatus)
+    }
+
+    /// - Parameter isTried: this lease made an attempt at it.
+    mutating func end(_ position: Int, _ terminalStatus: TerminalStatus, isTried: Bool = false) {
+        terminalCounts.add(terminalStatus)
+        ended.add(position, terminalStatus, attempts: isTried ? nextAttempt : parcel.attempt)
+        close(position)
+    }
+
+    private mutating func close(_ position: Int) {
+        precondition(isOpen[position], "a member ends once")
+        isOpen[position] = false
+        openCount -= 1
+        hasChanges = true
+        let index = Int(parcel.members[position].index)
+        settledBits[index >> 3] |= 1 << UInt8(index & 7)
+    }
+
+    mutating func judge(_ position: Int, _ verdict: TokenVerdict, asOf: WallInstant) {
+        let member = parcel.members[position]
+        verdicts.append(
+            GuardedVerdict(
+                registration: member.registration, generation: member.generation,
+                route: parcel.origin?.route ?? parcel.route, verdict: verdict, asOf: asOf))
+    }
+
+    private mutating func noteOurFault(_ reason: String) {
+        let alarm = ParcelAlarm.ourFault(reason: reason)
+        if !alarms.contains(alarm) { alarms.append(alarm) }
+    }
+
+    package mutating func takeAlarms() -> [ParcelAlarm] {
+        defer { alarms = [] }
+        return alarms
+    }
+}
+
+extension WaitCause {
+    fileprivate init(_ reason: DeferralReason) {
+        self =
+            switch reason {
+            case .deviceThrottled: .deviceThrottled
+            case .providerBusy, .providerUnavailable: .providerBusy
+            case .laneThrottled: .providerThrottled
+            case .credentialRefused: .credentialRefused
+            case .providerTokenExpired: .providerTokenExpired
+            case .laneBlocked: .laneBlocked
+            }
+    }
+}

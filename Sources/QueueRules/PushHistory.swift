@@ -1,0 +1,124 @@
+import Model
+
+/// What one settle did with some members of its parcel, told to whoever asks later what happened to a push.
+package struct HistoryEntry: Equatable, Sendable {
+    package let event: HistoryEvent
+    /// How many attempts these pushes have behind them, this lease's included.
+    package let attempts: Int16
+    /// Rising.
+    package let members: [RegistrationID]
+
+    package init(_ event: HistoryEvent, attempts: Int16, members: [RegistrationID]) {
+        self.event = event
+        self.attempts = attempts
+        self.members = members
+    }
+}
+
+package enum HistoryEvent: Equatable, Sendable {
+    /// For good.
+    case ended(TerminalStatus)
+    /// It was tried, or changed its route, and goes on in another parcel.
+    case goesOn(WaitCause)
+}
+
+/// Why a push waits in a parcel that is not its first. The words are stored and published: never reused.
+package enum WaitCause: String, Hashable, Sendable, CaseIterable {
+    /// The device gets too many (429).
+    case deviceThrottled = "device_throttled"
+    /// The provider failed or is overloaded (5xx).
+    case providerBusy = "provider_busy"
+    /// The provider wants all of us slower.
+    case providerThrottled = "provider_throttled"
+    /// The provider token was too old.
+    case providerTokenExpired = "provider_token_expired"
+    /// The credential is refused or missing.
+    case credentialRefused = "credential_refused"
+    /// The lane can't send.
+    case laneBlocked = "lane_blocked"
+    /// No connection could be made.
+    case unreachable
+    /// The connection or the stream ended before anything was processed.
+    case notSent = "not_sent"
+    /// It was sent, and no answer came.
+    case answerLost = "answer_lost"
+    /// Its owner gave it back unsent: a stop, or the end of a lease.
+    case handedBack = "handed_back"
+    /// The registration has another route now.
+    case moved
+    /// The provider didn't know the token in its environment: tried once in the other one.
+    case otherEnvironment = "other_environment"
+    /// Its device is in the app's quiet hours.
+    case quietHours = "quiet_hours"
+    /// One of its parcel ended its process three times: the parcel was cut in two.
+    case bisected
+}
+
+/// Which of a run's members ended how since the last settle.
+///
+/// Answers come in any order, and a history wants its members rising: each member's place tells its ending, so that one
+/// walk sorts them all.
+struct TerminalMembers: Equatable, Sendable {
+    fileprivate struct Group: Equatable, Sendable {
+        let terminalStatus: TerminalStatus
+        let attempts: Int16
+        var count: Int
+    }
+
+    private var groups: [Group] = []
+    /// One a member: its group's place plus one; 0 where it did not end.
+    private var places: [Int32]
+
+    init(count: Int) { places = [Int32](repeating: 0, count: count) }
+
+    mutating func add(_ position: Int, _ terminalStatus: TerminalStatus, attempts: Int16) {
+        var place = groups.firstIndex { $0.attempts == attempts && $0.terminalStatus == terminalStatus }
+        if place == nil {
+            groups.append(Group(terminalStatus: terminalStatus, attempts: attempts, count: 0))
+            place = groups.count - 1
+        }
+        guard let place else { return }
+        groups[place].count += 1
+        places[position] = Int32(place) + 1
+    }
+
+    /// What ended since the last call, ordered by state, reason and attempts.
+    mutating func take(_ members: [LeasedMember]) -> [HistoryEntry] {
+        guard !groups.isEmpty else { return [] }
+        var gathered = groups.map { group -> [RegistrationID] in
+            var room: [RegistrationID] = []
+            room.reserveCapacity(group.count)
+            return room
+        }
+        for position in places.indices where places[position] > 0 {
+            gathered[Int(places[position]) - 1].append(members[position].registration)
+            places[position] = 0
+        }
+        let order = groups.indices.sorted { groups[$0].isBefore(groups[$1]) }
+        let entries = order.map { place in
+            HistoryEntry(
+                .ended(groups[place].terminalStatus), attempts: groups[place].attempts, members: gathered[place])
+        }
+        groups = []
+        return entries
+    }
+}
+
+extension TerminalMembers.Group {
+    fileprivate func isBefore(_ other: Self) -> Bool {
+        if terminalStatus.state != other.terminalStatus.state {
+            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
+        }
+        return terminalStatus.reason == other.terminalStatus.reason
+            ? attempts < other.attempts : terminalStatus.reason < other.terminalStatus.reason
+    }
+}
+
+extension Remainder {
+    /// What the history tells of it. Waiting for us, without an attempt, tells nothing: the new parcel says why, and a
+    /// lane may be shut for a day.
+    func entry(in parcel: LeasedParcel) -> HistoryEntry? {
+        guard attempt > parcel.attempt || route != parcel.route || cause == .bisected else { return nil }
+        return HistoryEntry(.goesOn(cause), attempts: attempt, members: members)
+    }
+}

@@ -1,0 +1,151 @@
+import Basis
+import Model
+
+/// What the dispatcher knows of one service route: where its pushes leave from, and which of its parcels may be leased.
+struct RouteState: Sendable {
+    /// The lane that the route's pushes leave from.
+    enum Resolution: Equatable, Sendable {
+        /// Nobody has said yet. → uncovered, lane
+        case unknown
+        /// No usable credential covers the route. → lane
+        case uncovered
+        /// → uncovered, another lane
+        case lane(LaneKey)
+    }
+
+    /// Due parcels that a poll, a plan or a lease saw, and that no later lease found gone.
+    enum Work: Int, Comparable, Sendable {
+        case none
+        /// No parcel among them is transactional, as far as is known.
+        case bulk
+        /// Some of them are transactional.
+        case transactional
+
+        static func < (left: Work, right: Work) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
+    /// longer leaves first (decision 0013).
+    enum Call: Equatable, Sendable {
+        /// `last`: the scope of the call before. → inFlight
+        case idle(last: LeaseScope?)
+        /// → idle, outdated
+        case inFlight(LeaseScope)
+        /// A call for rate-limited parcels is on its way that passed by messages which may be leased by now. → idle
+        case outdated
+    }
+
+    /// Parcels that wait for their message's rate.
+    struct RatedWork: Equatable, Sendable {
+        /// When one of them may be leased; nil if none waits, or only parcels of `passed` do.
+        var dueAt: MonotonicInstant?
+        /// When a poll or a lease saw such a parcel last.
+        var seenAt: MonotonicInstant?
+        /// Messages that the last call did not ask for: enough of them was under way here.
+        var passed: [MessageID] = []
+    }
+
+    private(set) var ready: ReadyRoute
+    private(set) var resolution = Resolution.unknown
+    private(set) var work = Work.none
+    /// When a poll or a plan saw due parcels last: an earlier call knows nothing of these.
+    private var workSeenAt: MonotonicInstant?
+    /// Parcels are due that are leased in quarantine.
+    private(set) var hasLapsed = false
+    /// Expired parcels may be looked for, once a poll, while the lane can't send.
+    private(set) var maySweep = false
+    private(set) var call = Call.idle(last: nil)
+    private(set) var rated = RatedWork()
+
+    init(_ ready: ReadyRoute) { self.ready = ready }
+
+    /// nil: no credential covers the route, or nobody has said yet.
+    var lane: LaneKey? { if case .lane(let key) = resolution { key } else { nil } }
+
+    var isLeasing: Bool { if case .idle = call { false } else { true } }
+
+    /// Where ordinary and rate-limited parcels wait, they take turns.
+    var wasRated: Bool { call == .idle(last: .rateLimited) }
+
+    /// Nothing is known to be due.
+    var isIdle: Bool { work == .none && !hasLapsed && !isLeasing }
+
+    /// - Parameter since: when the poll began: it may have missed what was planned after that.
+    mutating func notePolled(_ route: ReadyRoute, since: MonotonicInstant, _ now: MonotonicInstant) {
+        ready = route
+        let seen: Work = route.hasUrgent ? .transactional : route.hasOrdinary ? .bulk : .none
+        let isNewer = workSeenAt.map { $0 >= since } ?? false
+        work = max(seen, isNewer ? work : .none)
+        if seen != .none { workSeenAt = now }
+        hasLapsed = route.hasLapsed
+        rated.dueAt = route.quantumAfter.map { now + $0 }
+        if route.quantumAfter != nil { rated.seenAt = now }
+        maySweep = true
+    }
+
+    mutating func notePlanned(_ route: ReadyRoute, _ now: MonotonicInstant) {
+        work = max(work, route.hasUrgent ? .transactional : .bulk)
+        workSeenAt = now
+    }
+
+    mutating func noteResolved(_ lane: LaneKey?) {
+        if lane != self.lane, !rated.passed.isEmpty { askForPassed() }
+        resolution = lane.map(Resolution.lane) ?? .uncovered
+    }
+
+    /// - Parameter passing: the messages that a call for rate-limited parcels does not ask for.
+    mutating func begin(_ scope: LeaseScope, passing: [MessageID]) {
+        call = .inFlight(scope)
+        if scope == .rateLimited { rated.passed = passing }
+        if scope == .expired { maySweep = false }
+    }
+
+    /// - Parameter parcel: the first parcel that came; nil: nothing came.
+    mutating func end(_ request: LeaseRequest, _ parcel: LeasedParcel?) {
+        call = .idle(last: request.scope)
+        let knowsAll = workSeenAt.map { $0 <= request.startedAt } ?? true
+        switch (request.scope, parcel?.urgency) {
+        // Transactional goes first: where bulk came, nothing else was there.
+        case (.ordinary, let urgency?):
+            work = knowsAll ? (urgency == .transactional ? .transactional : .bulk) : max(work, .bulk)
+        case (.ordinary, nil): if knowsAll { work = .none }
+        case (.urgent, .some): work = .transactional
+        case (.urgent, nil): if knowsAll { work = min(work, .bulk) }
+        case (.lapsed, let urgency): hasLapsed = urgency != nil
+        case (.expired, let urgency): maySweep = urgency != nil
+        case (.rateLimited, _): break
+        }
+    }
+
+    /// What a call said about rate-limited parcels; to be noted before `end`.
+    ///
+    /// - Parameters:
+    ///   - again: how long it is until more may be leased, as the database says.
+    ///   - floor: the shortest pause before the database is asked again.
+    mutating func noteRated(
+        _ request: LeaseRequest, again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
+    ) {
+        guard request.scope == .rateLimited else {
+            if again != nil { (rated.dueAt, rated.seenAt) = (now, now) }
+            return
+        }
+        if call == .outdated {
+            // The database was not asked for all that may be leased by now.
+            rated.dueAt = now + floor
+        } else if let again {
+            rated.dueAt = now + max(again, floor)
+        } else if rated.seenAt.map({ $0 <= request.startedAt }) ?? true {
+            rated.dueAt = nil
+        }
+    }
+
+    /// The database could not be asked.
+    mutating func noteRatedFailed(until: MonotonicInstant) { rated.dueAt = until }
+
+    /// The messages that the last call passed by may be leased now: they are asked for at once.
+    mutating func askForPassed() {
+        rated.passed = []
+        if call == .inFlight(.rateLimited) { call = .outdated }
+        rated.dueAt = MonotonicInstant(nanoseconds: .min)
+    }
+}

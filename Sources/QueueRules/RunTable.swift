@@ -1,0 +1,150 @@
+import Basis
+
+/// The leases in hand: found by name, and by when something of one is due.
+///
+/// Thousands of small ones are in hand at once and each answer is an event, so that none may cost a walk over all. Whoever
+/// writes to one through the subscript has its alarm set anew by `setAlarms`.
+struct RunTable: Sendable {
+    /// In an order that follows from what happened, and means nothing.
+    private(set) var states: [RunState] = []
+    private var places: [LeaseName: Int] = [:]  // lookup only
+    private var alarms = RunAlarms()
+    /// Changed since their alarms were set.
+    private var touched: [LeaseName] = []
+    private var begun = 0
+
+    var count: Int { states.count }
+    var isEmpty: Bool { states.isEmpty }
+    var indices: Range<Int> { states.indices }
+
+    /// In place: a copy of a run is a copy of all that is known of its members.
+    subscript(place: Int) -> RunState {
+        _read { yield states[place] }
+        _modify {
+            touch(place)
+            yield &states[place]
+        }
+    }
+
+    func place(of name: LeaseName) -> Int? { places[name] }
+
+    mutating func append(_ state: RunState) {
+        precondition(places[state.name] == nil, "one run for each lease")
+        begun += 1
+        places[state.name] = states.count
+        states.append(state)
+        states[states.count - 1].number = begun
+        touch(states.count - 1)
+    }
+
+    /// The last one takes its place.
+    mutating func remove(at place: Int) -> RunState {
+        places[states[place].name] = nil
+        let last = states.count - 1
+        if place != last {
+            states.swapAt(place, last)
+            places[states[place].name] = place
+        }
+        return states.removeLast()
+    }
+
+    /// Those that something is due of, the longest due first, and then as they were begun. Each has its alarm set anew.
+    mutating func takeDue(_ now: MonotonicInstant) -> [LeaseName] {
+        setAlarms()
+        var due: [LeaseName] = []
+        while let first = alarms.first, first.at <= now {
+            alarms.removeFirst()
+            guard let place = holder(of: first) else { continue }
+            states[place].alarmAt = nil
+            touch(place)
+            due.append(first.name)
+        }
+        return due
+    }
+
+    /// To be called after each event: `nextAlarm` is as true as this is recent.
+    mutating func setAlarms() {
+        for name in touched {
+            guard let place = places[name] else { continue }
+            states[place].isTouched = false
+            let due = states[place].dueAt
+            guard states[place].alarmAt != due else { continue }
+            states[place].alarmAt = due
+            alarms.add(RunAlarm(at: due, number: states[place].number, name: name))
+        }
+        touched.removeAll(keepingCapacity: true)
+        while let first = alarms.first, holder(of: first) == nil { alarms.removeFirst() }
+        // Of those that ended or were set anew since; each of them was paid for when it was set.
+        if alarms.count > Self.alarmsMin + Self.alarmsForEach * states.count {
+            alarms = RunAlarms(
+                states.compactMap { state in
+                    state.alarmAt.map { RunAlarm(at: $0, number: state.number, name: state.name) }
+                })
+        }
+    }
+
+    private static let alarmsMin = 256
+    private static let alarmsForEach = 4
+
+    /// nil: nothing is in hand.
+    var nextAlarm: MonotonicInstant? { alarms.first?.at }
+
+    private func holder(of alarm: RunAlarm) -> Int? {
+        guard let place = places[alarm.name], states[place].alarmAt == alarm.at, states[place].number == alarm.number
+        else { return nil }
+        return place
+    }
+
+    private mutating func touch(_ place: Int) {
+        guard !states[place].isTouched else { return }
+        states[place].isTouched = true
+        touched.append(states[place].name)
+    }
+}
+
+struct RunAlarm: Sendable {
+    let at: MonotonicInstant
+    /// Of all runs that were ever begun.
+    let number: Int
+    let name: LeaseName
+
+    static func < (left: RunAlarm, right: RunAlarm) -> Bool { (left.at, left.number) < (right.at, right.number) }
+}
+
+/// A heap, the earliest first.
+struct RunAlarms: Sendable {
+    private var heap: [RunAlarm] = []
+
+    init(_ alarms: [RunAlarm] = []) {
+        // What is in order is a heap.
+        heap = alarms.sorted { $0 < $1 }
+    }
+
+    var count: Int { heap.count }
+    var first: RunAlarm? { heap.first }
+
+    mutating func add(_ alarm: RunAlarm) {
+        heap.append(alarm)
+        var place = heap.count - 1
+        while place > 0, heap[place] < heap[(place - 1) / 2] {
+            heap.swapAt(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    mutating func removeFirst() {
+        precondition(!heap.isEmpty)
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        var place = 0
+        while true {
+            var least = place
+            for child in (2 * place + 1)...(2 * place + 2) where child < heap.count && heap[child] < heap[least] {
+                least = child
+            }
+            guard least != place else { return }
+            heap.swapAt(place, least)
+            place = least
+        }
+    }
+}

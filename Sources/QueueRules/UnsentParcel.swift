@@ -1,0 +1,78 @@
+import Model
+
+/// A parcel that nobody will send any more: its message was cancelled, or expired while it was paused.
+///
+/// It is settled as any other (rule 6), in one go, without its members being read: whatever became of their devices,
+/// nothing goes to them.
+package struct UnsentParcel: Equatable, Sendable {
+    package let id: ParcelID
+    package let message: MessageID
+    package let epoch: Int32
+    package let settles: Int32
+    package let attempt: Int16
+    /// An earlier attempt may have reached the device: its answer was lost, or an owner died that was free to send.
+    package let mayHaveBeenShown: Bool
+    /// All frozen members, settled ones included.
+    package let members: [RegistrationID]
+    /// Bit `index` is set where the member is settled or handed over. Empty: none.
+    package let settledBits: [UInt8]
+    /// Bit `index` is set where the member was held back by each lease that there was. Empty: of nobody.
+    package let deferredBits: [UInt8]
+
+    package init(
+        id: ParcelID, message: MessageID, epoch: Int32, settles: Int32, attempt: Int16, mayHaveBeenShown: Bool,
+        members: [RegistrationID], settledBits: [UInt8], deferredBits: [UInt8] = []
+    ) {
+        self.id = id
+        self.message = message
+        self.epoch = epoch
+        self.settles = settles
+        self.attempt = attempt
+        self.mayHaveBeenShown = mayHaveBeenShown
+        self.members = members
+        self.settledBits = settledBits
+        self.deferredBits = deferredBits
+    }
+
+    /// - Parameter isCancelled: else it has expired.
+    package func settlement(isCancelled: Bool) -> Settlement {
+        var bits = settledBits
+        let bytes = (members.count + 7) / 8
+        if bits.count < bytes { bits += [UInt8](repeating: 0, count: bytes - bits.count) }
+        var unsent: [RegistrationID] = []
+        var perhapsShown: [RegistrationID] = []
+        for index in members.indices where !bits.hasBit(index) {
+            if mayHaveBeenShown && !deferredBits.hasBit(index) {
+                perhapsShown.append(members[index])
+            } else {
+                unsent.append(members[index])
+            }
+            bits[index >> 3] |= 1 << UInt8(index & 7)
+        }
+        let groups = [(false, unsent), (true, perhapsShown)].filter { !$0.1.isEmpty }
+            .map {
+                (terminalStatus: TerminalStatus.unsent(isCancelled: isCancelled, mayHaveBeenShown: $0), members: $1)
+            }
+        return Settlement(
+            parcel: id, message: message, epoch: epoch, settles: settles,
+            terminalCounts: groups.map { TerminalCount(terminalStatus: $0.terminalStatus, count: $0.members.count) },
+            settledBits: bits,
+            remainders: [], pendingAfter: 0,
+            history: groups.map { HistoryEntry(.ended($0.terminalStatus), attempts: attempt, members: $0.members) })
+    }
+}
+
+extension [UInt8] {
+    fileprivate func hasBit(_ index: Int) -> Bool {
+        index >> 3 < count && self[index >> 3] & (1 << UInt8(index & 7)) != 0
+    }
+}
+
+extension TerminalStatus {
+    /// Of a push that will not be tried again. One that may have been shown is not called unsent (rule 9).
+    static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> TerminalStatus {
+        if mayHaveBeenShown { return TerminalStatus(.gaveUp, TerminalReason.answerLost) }
+        return isCancelled
+            ? TerminalStatus(.cancelled, TerminalReason.cancelled) : TerminalStatus(.expired, TerminalReason.expired)
+    }
+}

@@ -1,0 +1,200 @@
+import Credentials
+import Foundation
+import JSON
+import Postgres
+import PrivatePostgres
+import Reactor
+import Store
+
+/// All checks, one after the other: what a later one needs of an earlier one, and does not get, it leaves out.
+struct Checkup {
+    private static let appsAtOnce = 500
+
+    func run() async -> [Finding] {
+        let settings: Settings
+        do { settings = try SettingsReader().read() } catch {
+            return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")]
+        }
+        var findings = [Finding.good("settings", "all of them can be read"), files()]
+        findings += listener(settings)
+        let report = await database(settings)
+        findings += report.findings
+        findings += await ProviderCheck(settings).run(used: report.used)
+        return findings
+    }
+
+    private func files() -> Finding {
+        DoctorRules.files(limits: (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? "")
+    }
+
+    /// Nothing where the port speaks plain HTTP.
+    private func listener(_ settings: Settings) -> [Finding] {
+        guard let files = ListenerFiles(settings) else { return [] }
+        do throws(StartFault) {
+            return [DoctorRules.listener(notAfterSeconds: try files.read().notAfterSeconds, now: Clocks.wallNow())]
+        } catch {
+            return [.bad("TLS", error.description, "correct it; the gateway does not start with it")]
+        }
+    }
+
+    /// What was found in the database.
+    struct DatabaseInspection {
+        var findings: [Finding] = []
+        /// What the active credentials are for; nil where they can't be read.
+        var used: Set<ProviderUse>?
+
+        init(_ findings: Finding...) { self.findings = findings }
+    }
+
+    private func database(_ settings: Settings) async -> DatabaseInspection {
+        let found: PostgresSettings?
+        if let url = settings.databaseURL {
+            do { found = try PostgresSettings(parsing: url) } catch {
+                return DatabaseInspection(
+                    .bad(
+                        "database", "CARILLON_DATABASE_URL can't be used: \(DatabaseErrorText.of(error))", "correct it")
+                )
+            }
+        } else {
+            found = PrivateServer.running(in: settings.dataFolder)
+        }
+        guard let found else {
+            return DatabaseInspection(
+                DoctorRules.privateServer(fault: Self.privateServerFault(settings), in: settings.dataFolder))
+        }
+        let loop: ReactorLoop
+        do { loop = try ReactorLoop(name: "doctor") } catch {
+            return DatabaseInspection(.bad("database", "\(error)", "try again"))
+        }
+        var bounds = PoolSettings()
+        bounds.waitMax = .seconds(10)
+        let pool = PostgresPool(found, pool: bounds, loop: loop)
+        let place: DatabasePlace = settings.databaseURL == nil ? .folder(settings.dataFolder) : .named(found)
+        let inspection = await inspection(into: pool, place, settings)
+        await pool.close()
+        loop.stop()
+        return inspection
+    }
+
+    /// What would keep it from starting; nil where nothing would.
+    private static func privateServerFault(_ settings: Settings) -> PrivateServerError? {
+        do throws(PrivateServerError) {
+            try PrivateServer.check(dataFolder: settings.dataFolder)
+            return nil
+        } catch { return error }
+    }
+
+    private static let hello = Statement(
+        unprepared: """
+            SELECT current_setting('server_version'), clock_timestamp(), current_setting('log_error_verbosity'),
+                coalesce(current_setting('log_parameter_max_length', true), '0'),
+                coalesce(current_setting('log_parameter_max_length_on_error', true), '0')
+            """)
+
+    private func inspection(into pool: PostgresPool, _ place: DatabasePlace, _ settings: Settings) async
+        -> DatabaseInspection
+    {
+        var inspection = DatabaseInspection()
+        do {
+            let asked = Clocks.wallNow()
+            let answer = try await pool.read(Query(Self.hello))
+            inspection.findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
+            inspection.findings.append(
+                DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try answer.instant(0, 1)))
+            inspection.findings.append(
+                DoctorRules.databaseLog(
+                    verbosity: try answer.text(0, 2), parameters: try answer.text(0, 3),
+                    parametersOnError: try answer.text(0, 4)))
+        } catch {
+            let text = await pool.census().outage.map(DatabaseErrorText.of) ?? "\(error)"
+            return DatabaseInspection(
+                .bad("database", "it can't be used: \(text)", "start it, and look at CARILLON_DATABASE_URL"))
+        }
+        do {
+            let missing = try await Migrator(pool: pool).missing()
+            inspection.findings.append(DoctorRules.schema(migrationsMissing: missing.count))
+            guard missing.isEmpty else { return inspection }
+        } catch {
+            inspection.findings.append(.bad("schema", place.complaint(of: error), place.remedy))
+            return inspection
+        }
+        await secrets(pool, settings, &inspection)
+        do {
+            inspection.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
+        } catch {
+            inspection.findings.append(.bad("routes", "they can't be read: \(error)", "look at the database"))
+        }
+        return inspection
+    }
+
+    private func secrets(_ pool: PostgresPool, _ settings: Settings, _ inspection: inout DatabaseInspection) async {
+        let file = settings.masterKeyFile ?? settings.dataFolder + "/master-key"
+        let stores = Stores(pool: pool)
+        let service: CredentialService
+        do {
+            guard try await stores.credentials.masterKeyProof() != nil else {
+                return inspection.findings.append(.note("master key", "nothing is sealed yet"))
+            }
+            service = CredentialService(
+                store: stores.credentials, vault: try Vault(masterKey: try KeyFiles.masterKey(at: file)),
+                tokenEndpoint: NoEndpoint(), allowsPrivateTargets: settings.allowsPrivateTargets)
+            try await service.proveMasterKey()
+        } catch {
+            inspection.findings.append(
+                .bad("master key", "\(error)", "restore the key that sealed this database's secrets to \(file)"))
+            return
+        }
+        inspection.findings.append(.good("master key", "it opens what is sealed"))
+        do {
+            var apps: [AppRecord] = []
+            var page: [AppRecord] = []
+            repeat {
+                page = try await stores.registry.apps(after: apps.last?.id, limit: Self.appsAtOnce)
+                apps += page
+            } while page.count == Self.appsAtOnce
+            let blocks = try await stores.credentials.blocks()
+            inspection.used = []
+            for app in apps { try await credentials(of: app, service, blocks, &inspection) }
+        } catch {
+            inspection.used = nil
+            inspection.findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
+        }
+    }
+
+    private func credentials(
+        of app: AppRecord, _ service: CredentialService, _ blocks: [LaneBlock], _ inspection: inout DatabaseInspection
+    ) async throws {
+        let subject = "app \(app.slug)"
+        let active = try await service.list(app: app.id).filter { $0.state == .active }
+        guard !active.isEmpty else {
+            return inspection.findings.append(
+                .note(
+                    subject, "no active credential: its pushes wait",
+                    "carillon credentials add --app \(app.slug) --help"))
+        }
+        for credential in active {
+            inspection.used?.insert(ProviderUse(provider: credential.provider, environment: credential.environment))
+        }
+        for credential in active {
+            let name =
+                "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
+            do { _ = try await service.material(of: credential) } catch {
+                inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "hand it in again"))
+                continue
+            }
+            let facts = (try? JSONReader.read(credential.facts))?.object
+            inspection.findings.append(
+                DoctorRules.credential(
+                    subject, name, notAfterSeconds: facts?["not_after_seconds"]?.integer,
+                    refusedFor: blocks.first { $0.credential == credential.id }.map { "\($0.reason)" },
+                    now: Clocks.wallNow()))
+        }
+    }
+}
+
+/// The doctor fetches no access tokens.
+private struct NoEndpoint: TokenEndpoint {
+    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+        throw .unreachable("nobody asks")
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import CommandLine
+
+/// `carillon doctor`: whether everything is there that the gateway needs, and what to do where it is not.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Checks settings, database, keys, credentials, clock and providers, and says what to do.",
+        discussion: HelpText.of(
+            """
+            Reads the settings as serve does, so run it with the same environment, beside a running gateway or not. It \
+            changes nothing. Ends with 1 where something keeps the gateway from working.
+            """,
+            examples: [
+                "carillon doctor",
+                #"carillon doctor --json | jq -r '.items[] | select(.level == "bad") | .finding'"#,
+            ]))
+
+    @Flag(help: "Prints the findings as one JSON document, for scripts.") var json = false
+
+    func run() async throws {
+        let findings = await Checkup().run()
+        if json {
+            writeJSON(Finding.json(findings))
+        } else {
+            for finding in findings { Self.write(finding) }
+            let bad = findings.count { $0.level == .bad }
+            Console.write(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be mended.")
+        }
+        let code = Finding.exitCode(findings)
+        if code != 0 { throw ExitCode(code) }
+    }
+
+    private static func write(_ finding: Finding) {
+        let mark =
+            switch finding.level {
+            case .good: "ok  "
+            case .note: "note"
+            case .bad: "BAD "
+            }
+        Console.write("\(mark)  \(finding.subject): \(finding.text)")
+        if let remedy = finding.remedy { Console.write("      -> \(remedy)") }
+    }
+}

@@ -1,0 +1,180 @@
+import Basis
+import CommandLine
+import JSON
+import PrivatePostgres
+import Store
+
+/// What a check found.
+package struct Finding: Equatable, Sendable {
+    package enum Level: String, Sendable { case good, note, bad }
+
+    package let level: Level
+    package let subject: String
+    package let text: String
+    package let remedy: String?
+
+    package static func good(_ subject: String, _ text: String) -> Finding {
+        Finding(level: .good, subject: subject, text: text, remedy: nil)
+    }
+
+    /// Nothing is wrong yet, or nothing that stops anybody.
+    package static func note(_ subject: String, _ text: String, _ remedy: String? = nil) -> Finding {
+        Finding(level: .note, subject: subject, text: text, remedy: remedy)
+    }
+
+    package static func bad(_ subject: String, _ text: String, _ remedy: String) -> Finding {
+        Finding(level: .bad, subject: subject, text: text, remedy: remedy)
+    }
+}
+
+extension Finding {
+    /// For a script: something keeps the gateway from working.
+    package static func exitCode(_ findings: [Finding]) -> Int32 { findings.contains { $0.level == .bad } ? 1 : 0 }
+
+    package static func json(_ findings: [Finding]) -> JSONValue {
+        let items = findings.map { finding -> JSONValue in
+            [
+                "level": .string(finding.level.rawValue), "subject": .string(finding.subject),
+                "finding": .string(finding.text), "remedy": finding.remedy.map(JSONValue.string) ?? .null,
+            ]
+        }
+        return ItemList(items).json
+    }
+}
+
+/// What is made of what the checks saw.
+package enum DoctorRules {
+    private static let skewMax: Duration = .seconds(2)
+    /// A provider's Date has whole seconds, and came over the network.
+    private static let providersSkewMax: Int64 = 60
+    private static let filesWanted = 4_096
+    private static let daysBeforeExpiry: Int64 = 30
+
+    /// - Parameter limits: as the kernel writes them in /proc/self/limits.
+    package static func files(limits: String) -> Finding {
+        let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
+        guard let text = line?.split(separator: " ").dropFirst(3).first else {
+            return .note("open files", "their limit can't be read")
+        }
+        guard text != "unlimited" else { return .good("open files", "unlimited") }
+        guard let allowed = Int(text) else { return .note("open files", "their limit can't be read") }
+        guard allowed < filesWanted else { return .good("open files", "\(allowed) allowed") }
+        return .note(
+            "open files", "\(allowed) allowed; many clients at once need more",
+            "LimitNOFILE=65536 in the unit file, or ulimit -n 65536")
+    }
+
+    /// - Parameter theirs: the database's clock, which was read between `asked` and `answered`.
+    package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
+        let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
+        guard skew > skewMax else { return .good("clock", "it agrees with the database's") }
+        return .bad(
+            "clock",
+            "it differs from the database's by \(skew.components.seconds) s; provider tokens of a wrong clock are refused",
+            "synchronise both (timedatectl set-ntp true)")
+    }
+
+    package static func schema(migrationsMissing count: Int) -> Finding {
+        count == 0
+            ? .good("schema", "it is this program's")
+            : .note("schema", "\(count) migrations are missing", "carillon migrate, or the next serve")
+    }
+
+    /// - Parameters: settings of PostgreSQL's, as SHOW writes them.
+    package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
+        var loose: [String] = []
+        if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
+        if parameters != "0" { loose.append("log_parameter_max_length = 0") }
+        if parametersOnError != "0" { loose.append("log_parameter_max_length_on_error = 0") }
+        guard !loose.isEmpty else { return .good("database's log", "it gets neither tokens nor payloads") }
+        return .note(
+            "database's log", "it may get tokens and payloads, with errors or with statements",
+            "set for the gateway's role: " + loose.joined(separator: ", "))
+    }
+
+    /// - Parameter refusedFor: what the provider said of it, if it said no.
+    package static func credential(
+        _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
+    ) -> Finding {
+        if let reason {
+            return .bad(
+                subject, "\(name) is refused by the provider: \(reason)", "hand in a good one, and activate it")
+        }
+        guard let end else { return .good(subject, "\(name) is in use") }
+        return expiry(subject, name, end, now, remedy: "renew it at Apple, hand it in, and activate it")
+    }
+
+    /// Of the certificate with which the HTTP API's port speaks TLS.
+    package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
+        expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
+    }
+
+    private static func expiry(
+        _ subject: String, _ name: String, _ end: Int64, _ now: WallInstant, remedy: String
+    ) -> Finding {
+        let left = end - now.secondsSince1970
+        let days = left / 86_400
+        guard left > 0 else { return .bad(subject, "\(name) has expired", remedy) }
+        return days < daysBeforeExpiry
+            ? .note(subject, "\(name) expires in \(days) days", remedy)
+            : .good(subject, "\(name) is in use, and valid for \(days) days")
+    }
+
+    /// - Parameter theirs: nil where it told no time that can be read.
+    package static func provider(_ name: String, at place: String, theirs: WallInstant?, now: WallInstant) -> Finding {
+        guard let theirs else { return .good(name, "\(place) answers") }
+        let skew = abs(theirs.secondsSince1970 - now.secondsSince1970)
+        guard skew > providersSkewMax else { return .good(name, "\(place) answers, and agrees with our clock") }
+        return .bad(
+            name, "\(place) answers, and its clock differs from ours by \(skew) s: our tokens would be refused",
+            "synchronise the clock (timedatectl set-ntp true)")
+    }
+
+    package static func unreachable(
+        _ name: String, at place: String, _ trouble: NetworkTrouble, port: UInt16, hasProxy: Bool, isUsed: Bool
+    ) -> Finding {
+        let remedy =
+            switch trouble {
+            case .nameUnknown:
+                hasProxy ? "look at the proxy's name server" : "look at the name server (/etc/resolv.conf)"
+            case .certificateUntrusted:
+                "a proxy or firewall that opens TLS answers in its place: let the provider through, or name their "
+                    + "authority in CARILLON_PROVIDER_CA_FILE"
+            case .certificateExpired, .certificateNotYetValid:
+                "look at this machine's clock (timedatectl set-ntp true), and at what answers in the provider's place"
+            case .certificateOfOtherNames, .lacksTLS, .noTLS:
+                "look at what answers in the provider's place: a proxy, a firewall, or a CARILLON_..._URL of yours"
+            case .proxyRefuses: "look at CARILLON_PROVIDER_PROXY, its name and password"
+            case .connectionRefused, .noWayThere, .noConnection, .timedOut, .closed, .errorNumber, .other:
+                "look at the firewall (outgoing TCP \(port)), and at "
+                    + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
+            }
+        let text = "\(place) can't be reached: \(trouble.sentence)"
+        // Who sends to APNs only may well be behind a firewall that lets nobody through to Google.
+        return isUsed ? .bad(name, text, remedy) : .note(name, text, remedy)
+    }
+
+    /// The private PostgreSQL does not run.
+    ///
+    /// - Parameter fault: what would keep it from starting.
+    package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {
+        if let fault {
+            return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
+        }
+        return .note(
+            "database", "the private PostgreSQL in \(folder) is not running, so it was not looked into",
+            "carillon serve starts it; run the doctor beside it")
+    }
+
+    package static func wait(_ wait: CredentialWait) -> Finding {
+        let place =
+            "\(wait.provider.name) \(wait.environment.name)" + (wait.topic.isEmpty ? "" : ", topic \(wait.topic)")
+        let remedy = WaitText.remedy(
+            app: wait.app, provider: wait.provider.name, environment: wait.environment.name, topic: wait.topic,
+            isRefused: wait.refusal != nil)
+        return .bad(
+            "app \(wait.app)",
+            wait.refusal.map { "pushes wait: \(place) refuses the credential (\($0))" }
+                ?? "pushes wait: no active credential covers \(place)", remedy)
+    }
+}

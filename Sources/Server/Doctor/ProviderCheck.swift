@@ -1,0 +1,92 @@
+import AsyncHTTPClient
+import Basis
+import Calendar
+import CommandLine
+import Foundation
+import Model
+import NIOCore
+import NIOSSL
+import Reactor
+
+/// Whether providers can be reached from here, over TLS, as lanes would.
+struct ProviderCheck {
+    private let settings: Settings
+    private static let deadline: Duration = .seconds(10)
+
+    init(_ settings: Settings) { self.settings = settings }
+
+    /// - Parameter used: nil where nobody knows: whoever can't be reached is noted then.
+    func run(used: Set<ProviderUse>?) async -> [Finding] {
+        var findings: [Finding] = []
+        for (name, endpoint, provider, environment) in [
+            ("APNs", settings.apnsProduction, Provider.apns, PushEnvironment.production),
+            ("APNs sandbox", settings.apnsSandbox, .apns, .sandbox), ("FCM", settings.fcm, .fcm, .production),
+        ] {
+            let isUsed = used.map { $0.contains(ProviderUse(provider: provider, environment: environment)) }
+            if isUsed == false {
+                findings.append(.good(name, "not asked: no active credential is for it"))
+            } else {
+                findings.append(await check(name, endpoint, isUsed: isUsed ?? false))
+            }
+        }
+        return findings
+    }
+
+    private func check(_ name: String, _ endpoint: Endpoint, isUsed: Bool) async -> Finding {
+        let place = "\(endpoint.host):\(endpoint.port)"
+        let client: HTTPClient
+        do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {
+            return .bad(
+                "trust",
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no certificate in PEM, or can't be read",
+                "correct it, or leave it out")
+        }
+        let outcome: Result<HTTPClientResponse, any Error>
+        do {
+            let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
+            outcome = .success(
+                try await client.execute(
+                    HTTPClientRequest(url: "https://\(host):\(endpoint.port)/"),
+                    timeout: .nanoseconds(Self.deadline.wholeNanoseconds)))
+        } catch {
+            outcome = .failure(error)
+        }
+        try? await client.shutdown()
+        switch outcome {
+        // Whatever it answers, it is there, and believed.
+        case .success(let response):
+            let date = response.headers.first(name: "date")
+            return DoctorRules.provider(
+                name, at: place, theirs: date.flatMap { HTTPDate.parse($0, now: Clocks.wallNow()) },
+                now: Clocks.wallNow())
+        case .failure(let error):
+            var trouble = NetworkTrouble(error)
+            // A look of one's own would go past the proxy.
+            if settings.providerProxy == nil {
+                trouble = await CertificateInspector.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
+            }
+            return DoctorRules.unreachable(
+                name, at: place, trouble, port: endpoint.port, hasProxy: settings.providerProxy != nil, isUsed: isUsed)
+        }
+    }
+
+    private func configuration() throws -> HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = .nanoseconds(Self.deadline.wholeNanoseconds)
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if let file = settings.providerCAFile {
+            tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+        }
+        configuration.tlsConfiguration = tls
+        configuration.proxy = settings.providerProxy?.forHTTPClient
+        return configuration
+    }
+}
+
+/// What an active credential is for.
+struct ProviderUse: Hashable, Sendable {
+    let provider: Provider
+    let environment: PushEnvironment
+}

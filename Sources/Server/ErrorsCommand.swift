@@ -1,0 +1,12 @@
+import API
+import ArgumentParser
+import CommandLine
+
+/// `carillon errors`: writes docs/errors.md. For whoever works on the program; a gateway serves it at `/errors`.
+struct ErrorsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "errors", abstract: "Prints docs/errors.md: every code with its cause and remedy.",
+        discussion: HelpText.of(examples: ["carillon errors >docs/errors.md"]), shouldDisplay: false)
+
+    func run() { Console.write(ErrorPage.bytes) }
+}

@@ -1,0 +1,193 @@
+import API
+import APNs
+import Basis
+import CommandLine
+import Credentials
+import Delivery
+import Encodings
+import Foundation
+import GroupCommit
+import Logging
+import Model
+import Postgres
+import QueueRules
+import Reactor
+import Registry
+import RegistryRules
+import ServiceLifecycle
+import Signing
+import Store
+import TLS
+
+/// The gateway as it runs: every room wired to its neighbours, from the database up to the HTTP API.
+package struct GatewayProgram: Sendable {
+    private let settings: Settings
+    private let steps: (any StepListener)?
+    private let log: Logger
+
+    /// Requests in the air end within their deadline, the last settles follow; whoever takes longer is cut off.
+    private static let drainSlack: Duration = .seconds(15)
+    /// Each is a thread; what a lane needs of one is far from what a core can give.
+    private static let laneLoopsMax = 8
+
+    /// - Parameter steps: nil in production.
+    package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
+        self.settings = settings
+        self.steps = steps
+        self.log = log
+    }
+
+    /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: 0 after a drain, else with one line.
+    package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
+        do {
+            let reader = try SettingsReader()
+            let settings = try reader.read()
+            let log = LogOutput.start(settings)
+            for name in reader.unknownVariables { log.warning("Unknown setting", metadata: ["name": "\(name)"]) }
+            try await GatewayProgram(settings: settings, steps: steps, log: log).run()
+        } catch {
+            Console.complain("\(error)")
+            exit(1)
+        }
+        exit(0)
+    }
+
+    /// Until SIGTERM or SIGINT; returns when everything is drained and closed.
+    package func run() async throws {
+        let authorities = try providerAuthorities()
+        let trust = try trust(authorities)
+        let tokens = try tokenEndpoint(authorities)
+        let identity = try ListenerFiles(settings)?.read()
+        try ListenAddressCheck.check(settings.listen)
+        let resources = try await GatewayResources.open(settings, log: log)
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(try await serve(on: resources, trust: trust, tokens: tokens, identity: identity))
+        } catch {
+            outcome = .failure(error)
+        }
+        await resources.close()
+        try outcome.get()
+    }
+
+    private func serve(
+        on resources: GatewayResources, trust: TLSTrust, tokens: any TokenEndpoint, identity: ListenerIdentity?
+    ) async throws {
+        let stores = Stores(pool: resources.pool, steps: steps)
+        let service = CredentialService(
+            store: stores.credentials, vault: try Vault(masterKey: resources.masterKey.revealed), tokenEndpoint: tokens,
+            allowsPrivateTargets: settings.allowsPrivateTargets)
+        do { try await service.proveMasterKey() } catch .vault(.doesNotOpen) {
+            throw StartFault(
+                "CARILLON_MASTER_KEY_FILE: this is not the master key that sealed this database's secrets"
+                    + " (without that setting: master-key in the data folder)")
+        } catch {
+            throw StartFault(error.description)
+        }
+
+        let loops = try (0..<laneLoopCount).map { try ReactorLoop(name: "lanes-\($0)") }
+        defer { for loop in loops { loop.stop() } }
+        let process = ProcessID(UniversalID(high: Entropy.uint64(), low: Entropy.uint64()))
+        let credentials = LaneCredentialCache(
+            store: stores.credentials, service: service, template: laneTemplate(trust), process: process, log: log)
+        let lanes = LanePool(
+            credentials: credentials, loops: loops, credentialBlock: deliverySettings.credentialBlock, log: log)
+        let delivery = DeliveryService(
+            stores: stores, lanes: lanes, settings: deliverySettings, process: process, steps: steps, log: log)
+        await credentials.report(routesChanged: { await delivery.credentialsChanged() })
+        let news = NotificationListenerService(
+            listener: PostgresListener(
+                resources.database, channels: [WorkChannel.work, WorkChannel.credentials], loop: resources.loop),
+            pools: [resources.pool, resources.apiPool], delivery: delivery, credentials: credentials)
+        let api = APIService(
+            server: GatewayServer(
+                host: settings.listen.host, port: Int(settings.listen.port), identity: identity,
+                services: services(resources, service, delivery)),
+            listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
+
+        // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
+        var group = ServiceGroupConfiguration(
+            services: [
+                .init(service: PrivateDatabaseService(resources: resources, log: log)),
+                .init(service: DrainingDelivery(delivery: delivery)),
+                .init(service: news), .init(service: api), .init(service: DrainsAtOnce(delivery: delivery)),
+            ], gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
+        group.maximumGracefulShutdownDuration = settings.requestDeadline + Self.drainSlack
+        try await ServiceGroup(configuration: group).run()
+    }
+
+    private func services(
+        _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService
+    ) -> GatewayServices {
+        let stores = Stores(pool: resources.apiPool, steps: steps)
+        let backlog = BacklogBounds(
+            messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
+        let intake = MessageIntake(
+            store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
+        var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
+        // So that one large body leaves room for others.
+        limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
+        return GatewayServices(
+            registry: RegistryService(stores: stores, committer: GroupCommitter(registry: stores.registry)),
+            messages: intake, credentials: service, keys: stores.keys,
+            adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
+            readiness: Readings(pool: resources.apiPool).readiness, clock: { Clocks.wallNow() },
+            entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
+    }
+
+    private var deliverySettings: DeliverySettings {
+        var retention = Retention()
+        retention.historyDays = Int64(settings.historyDays)
+        retention.contentDays = Int64(settings.contentDays)
+        retention.feedbackDays = Int64(settings.feedbackDays)
+        return DeliverySettings(
+            dispatcher: DispatcherSettings(leaseLength: settings.lease, requestDeadline: settings.requestDeadline),
+            suspicion: SuspicionRule(
+                window: settings.suspectWindow, shareMax: settings.suspectShare, sampleMin: settings.suspectSample),
+            parcelMembersMax: settings.parcelMembers, retention: retention)
+    }
+
+    private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {
+        LaneTemplate(
+            production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
+            sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port),
+            fcm: (settings.fcm.host, settings.fcm.port), fcmRequestsPerMinute: settings.fcmMessagesPerMinute,
+            trust: trust,
+            proxy: settings.providerProxy?.forLanes,
+            connectionsMax: settings.connectionsPerLane, requestDeadline: settings.requestDeadline)
+    }
+
+    /// A core is left for the database's loop and Swift's pool.
+    private var laneLoopCount: Int {
+        max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
+    }
+
+    private static let unusableAuthorities = "holds no certificate that can be trusted"
+
+    private func providerAuthorities() throws -> [UInt8]? {
+        guard let path = settings.providerCAFile else { return nil }
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
+        }
+        return Array(contents)
+    }
+
+    private func trust(_ authorities: [UInt8]?) throws -> TLSTrust {
+        guard let authorities else { return try TLSTrust.system() }
+        do { return try TLSTrust.system(and: authorities) } catch {
+            throw StartFault(
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
+        }
+    }
+
+    private func tokenEndpoint(_ authorities: [UInt8]?) throws -> OutboundHTTP {
+        do {
+            return try OutboundHTTP(
+                authorityFile: authorities, proxy: settings.providerProxy,
+                allowsPrivateTargets: settings.allowsPrivateTargets)
+        } catch {
+            throw StartFault(
+                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import Basis
+import Foundation
+import Logging
+import Postgres
+import PrivatePostgres
+import Reactor
+import Store
+
+/// What the service stands on: a database with its schema, and the two keys.
+struct GatewayResources: Sendable {
+    let database: PostgresSettings
+    /// Delivery's, and what keeps it up.
+    let pool: PostgresPool
+    /// Of requests over HTTP: whatever they cost, and however many wait, delivery has sessions (P7).
+    let apiPool: PostgresPool
+    /// The loop of everything that speaks to the database.
+    let loop: ReactorLoop
+    let masterKey: Secret<[UInt8]>
+    let adminKey: Secret<String>
+    /// Where the admin key was put, if it was made here: what a newcomer has to be told.
+    let adminKeyFile: String?
+    /// nil where the database is the operator's.
+    let privateServer: PrivateServer?
+    /// What brought the schema up to this program's, at this start.
+    let migrationsApplied: [String]
+
+    /// Starts or adopts the private PostgreSQL where no other is named, and brings the schema up to this program's.
+    static func open(_ settings: Settings, log: Logger) async throws -> GatewayResources {
+        let loop = try ReactorLoop(name: "database")
+        guard let url = settings.databaseURL else { return try await openPrivate(settings, loop, log) }
+        guard let keyFile = settings.masterKeyFile, let adminKey = settings.adminKey else {
+            preconditionFailure("the reader of the settings asks for both")
+        }
+        let database: PostgresSettings
+        do { database = try PostgresSettings(parsing: url) } catch {
+            throw StartFault("CARILLON_DATABASE_URL can't be used: \(DatabaseErrorText.of(error))")
+        }
+        let masterKey = try KeyFiles.masterKey(at: keyFile)
+        let pool = PostgresPool(database, loop: loop)
+        let applied = try await migrate(pool, .named(database), log)
+        return GatewayResources(
+            database: database, pool: pool, apiPool: PostgresPool(database, loop: loop), loop: loop,
+            masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: nil, privateServer: nil,
+            migrationsApplied: applied)
+    }
+
+    private static func openPrivate(_ settings: Settings, _ loop: ReactorLoop, _ log: Logger) async throws
+        -> GatewayResources
+    {
+        let server = PrivateServer(dataFolder: settings.dataFolder)
+        let database: PostgresSettings
+        do { database = try await server.start() } catch { throw StartFault(error.description) }
+        do {
+            let folder = settings.dataFolder
+            let pool = PostgresPool(database, loop: loop)
+            let applied = try await migrate(pool, .folder(folder), log)
+            let masterKeyFile = settings.masterKeyFile ?? folder + "/master-key"
+            if settings.masterKeyFile == nil { try await makeMasterKey(masterKeyFile, pool) }
+            let masterKey = try KeyFiles.masterKey(at: masterKeyFile)
+            let adminKeyFile = settings.adminKey == nil ? folder + "/admin-key" : nil
+            let adminKey = try settings.adminKey ?? Secret(KeyFiles.secretLine(at: folder + "/admin-key"))
+            return GatewayResources(
+                database: database, pool: pool, apiPool: PostgresPool(database, loop: loop), loop: loop,
+                masterKey: Secret(masterKey), adminKey: adminKey, adminKeyFile: adminKeyFile, privateServer: server,
+                migrationsApplied: applied)
+        } catch {
+            await server.stop()
+            throw error
+        }
+    }
+
+    /// Where there is none, unless the database was sealed with one: that one is missing, and a new one in its place
+    /// would be taken for it, by people and by backups.
+    private static func makeMasterKey(_ path: String, _ pool: PostgresPool) async throws {
+        if !FileManager.default.fileExists(atPath: path) {
+            let proof: [UInt8]?
+            do { proof = try await Stores(pool: pool).credentials.masterKeyProof() } catch {
+                throw StartFault("the database can't be asked whether it was sealed: \(error)")
+            }
+            guard proof == nil else {
+                throw StartFault("\(path) is missing, and this database's secrets are sealed with it: restore it")
+            }
+        }
+        _ = try KeyFiles.secretLine(at: path)
+    }
+
+    private static func migrate(
+        _ pool: PostgresPool, _ place: DatabasePlace, _ log: Logger
+    ) async throws -> [String] {
+        let applied: [String]
+        do {
+            applied = try await Migrator(pool: pool).migrate { wait in
+                log.notice(
+                    "A migration waits for its tables",
+                    metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held": "\(wait.whoHolds)"])
+            }
+        } catch {
+            throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place))
+        }
+        for name in applied { log.info("Migration applied", metadata: ["name": "\(name)"]) }
+        return applied
+    }
+
+    /// Starts the private PostgreSQL again if it dies while we run. Returns when cancelled.
+    func keepDatabaseRunning(_ log: Logger) async {
+        if let privateServer {
+            await privateServer.keepRunning { news in
+                switch news {
+                case .ended: log.warning("The private PostgreSQL has ended, and is started again")
+                case .didNotStart(let fault):
+                    log.error(
+                        "The private PostgreSQL does not start; it is tried again", metadata: ["fault": "\(fault)"])
+                case .runsAgain: log.notice("The private PostgreSQL runs again")
+                }
+            }
+        } else {
+            // Somebody else's to keep.
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(3_600)) }
+        }
+    }
+
+    /// Last: nothing may use the database any more.
+    func close() async {
+        await apiPool.close()
+        await pool.close()
+        await privateServer?.stop()
+        loop.stop()
+    }
+}
+
+/// Which database it is, as an operator knows it.
+enum DatabasePlace {
+    /// The private PostgreSQL, in its data folder.
+    case folder(String)
+    case named(PostgresSettings)
+
+    var name: String {
+        switch self {
+        case .folder(let path): "in \(Self.absolute(path))"
+        case .named(let settings): settings.urlWithoutPassword
+        }
+    }
+
+    func complaint(of fault: MigrationFault) -> String {
+        "the database \(name) was made by another version of Carillon (\(fault))"
+    }
+
+    /// What makes room for a new database.
+    var remedy: String {
+        switch self {
+        case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
+        case .named: "drop it, create it again and start again"
+        }
+    }
+
+    private static func absolute(_ path: String) -> String {
+        URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+    }
+}
+
+/// What an operator reads when the database is not as it should be.
+enum DatabaseErrorText {
+    static func of(_ error: PostgresError) -> String {
+        switch error {
+        case .settingsInvalid(let text): text
+        case .unavailable(let reason): of(reason)
+        default: "\(error)"
+        }
+    }
+
+    static func of(_ reason: UnavailableReason) -> String {
+        switch reason {
+        case .unreachable: "no PostgreSQL answers there"
+        case .nameUnknown: "the host's name is not known"
+        case .rejected(let state): "PostgreSQL turns us away (SQLSTATE \(state.code))"
+        case .shuttingDown: "it is shutting down"
+        }
+    }
+
+    static func of(_ fault: MigrationFault, _ outage: UnavailableReason?, at place: DatabasePlace) -> String {
+        switch fault {
+        case .changed, .unknown:
+            "\(place.complaint(of: fault)): \(place.remedy), or start the version that made it"
+        case .refused(let statement, let state):
+            "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
+        case .blocked(let wait):
+            "the migration \(wait.name) found its tables taken, \(wait.tries) times: \(wait.whoHolds). Nothing is changed:"
+                + " start again when that is over"
+        case .store: "the database can't be used: \(outage.map(of) ?? "it did not answer in time")"
+        }
+    }
+}

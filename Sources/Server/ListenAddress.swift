@@ -1,0 +1,46 @@
+import Basis
+import Lanes
+
+/// Where the HTTP API listens. Port 0: any free one.
+package struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
+    package let host: String
+    package let port: UInt16
+    package init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// As it stands in a URL: IPv6 literals in brackets.
+    package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+}
+
+/// A server that the program calls.
+package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
+    package let host: String
+    package let port: UInt16
+    package init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+}
+
+/// A proxy, and what it is told of us. Its description holds nothing secret.
+package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
+    package let endpoint: Endpoint
+    /// The value of `proxy-authorization`; nil where the proxy asks for none.
+    let authorization: Secret<[UInt8]>?
+
+    package init(endpoint: Endpoint, authorization: [UInt8]? = nil) {
+        self.endpoint = endpoint
+        self.authorization = authorization.map(Secret.init)
+    }
+
+    /// As lanes take it.
+    package var forLanes: ProxySettings {
+        ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization?.revealed)
+    }
+
+    package var description: String { endpoint.description }
+}

@@ -1,0 +1,130 @@
+import Basis
+import Calendar
+import CommandLine
+import JSON
+import Logging
+
+/// How the log is written: for people, or for what collects logs.
+package enum LogFormat: String, CaseIterable, Sendable {
+    /// `time level label: name=value [module] message`
+    case text
+    /// An object a line: `time`, `level`, `label`, `module` and `message`, and a member for each thing that is told with it.
+    case json
+}
+
+/// One event as the log has it: one line, whatever stands in its texts.
+///
+/// Control characters, ends of lines of any kind and marks that turn the direction of text are escaped, so that nothing
+/// that a provider or a client wrote can forge a line, or move the cursor of a terminal.
+package struct LogLine {
+    private let time: WallInstant
+    private let label: String
+    private let module: String
+    private let level: Logger.Level
+    private let message: String
+    private let metadata: [(name: String, value: Logger.MetadataValue)]
+
+    /// Beyond it a text is cut: what a peer wrote may be long, and a line is held in memory.
+    package static let textBytesMax = 8_192
+    /// What every object has. Metadata of such a name gets a low line behind it.
+    private static let ownNames: Set<String> = ["time", "level", "label", "room", "message"]
+
+    /// - Parameter metadata: the event's own, and the logger's.
+    package init(_ event: LogEvent, label: String, metadata: Logger.Metadata, time: WallInstant) {
+        // RFC 3339 with milliseconds: fewer digits say less, more differ from line to line.
+        self.time = WallInstant(microseconds: time.microseconds / 1_000 * 1_000)
+        self.label = label
+        module = event.source
+        level = event.level
+        message = event.message.description
+        var all = metadata.map { (name: $0.key, value: $0.value) }
+        if let error = event.error { all.append(("error", "\(error)")) }
+        self.metadata = all.sorted { $0.name < $1.name }
+    }
+
+    /// With the line feed at its end.
+    package func bytes(_ format: LogFormat) -> [UInt8] {
+        switch format {
+        case .text: Array((text + "\n").utf8)
+        case .json: json + [UInt8(ascii: "\n")]
+        }
+    }
+
+    private var text: String {
+        let fields = metadata.map { " \(Self.clean($0.name))=\(Self.quoted($0.value.description))" }.joined()
+        return
+            "\(RFC3339.format(time)) \(level.rawValue) \(Self.clean(label)):\(fields) [\(module)] \(Self.clean(message))"
+    }
+
+    private static func clean(_ text: String) -> String { TerminalText.clean(cut(text)) }
+
+    /// In quotation marks where its end would not be seen otherwise.
+    private static func quoted(_ text: String) -> String {
+        let clean = clean(text)
+        guard clean.isEmpty || clean.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return clean }
+        return "\"\(clean.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+    }
+
+    private static func cut(_ text: String) -> String {
+        guard text.utf8.count > textBytesMax else { return text }
+        // A character that is cut in two becomes the replacement character.
+        return String(decoding: text.utf8.prefix(textBytesMax), as: UTF8.self) + "..."
+    }
+
+    private var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("time", RFC3339.format(time))
+        writer.member("level", level.rawValue)
+        for (name, text) in [("label", label), ("room", module), ("message", message)] {
+            writer.name(name)
+            writer.raw(Self.quoted(text))
+        }
+        for (name, value) in metadata { Self.write(Self.ownNames.contains(name) ? name + "_" : name, value, &writer) }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func write(_ name: String, _ value: Logger.MetadataValue, _ writer: inout JSONWriter) {
+        // A name is written like a text; the writer only knows those that need less.
+        writer.name(TerminalText.clean(cut(name)))
+        write(value, &writer)
+    }
+
+    private static func write(_ value: Logger.MetadataValue, _ writer: inout JSONWriter) {
+        switch value {
+        case .string(let text): writer.raw(quoted(text))
+        case .stringConvertible(let number as any BinaryInteger): writer.integer(number)
+        case .stringConvertible(let claim as Bool): writer.bool(claim)
+        case .stringConvertible(let other): writer.raw(quoted(other.description))
+        case .array(let elements):
+            writer.beginArray()
+            for element in elements { write(element, &writer) }
+            writer.endArray()
+        case .dictionary(let members):
+            writer.beginObject()
+            for (name, value) in members.sorted(by: { $0.key < $1.key }) { write(name, value, &writer) }
+            writer.endObject()
+        }
+    }
+
+    /// JSON asks for escapes below U+0020 only; readers that split lines, and terminals, know more of such characters.
+    private static func quoted(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        // What keeps logs may stumble over a NUL, PostgreSQL for one.
+        JSONWriter.append(quoted: cut(text).replacing("\0", with: "\u{fffd}"), to: &bytes)
+        let quoted = String(decoding: bytes, as: UTF8.self)
+        guard quoted.unicodeScalars.contains(where: TerminalText.isHostile) else { return bytes }
+        bytes.removeAll(keepingCapacity: true)
+        for scalar in quoted.unicodeScalars {
+            if TerminalText.isHostile(scalar) {
+                // All of them have four digits at most.
+                let digits = String(scalar.value, radix: 16)
+                bytes += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+            } else {
+                bytes += UTF8.encode(scalar).map(Array.init) ?? []
+            }
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import CommandLine
+
+/// `carillon migrate`: brings the database's schema up to this program's, and ends.
+struct MigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate",
+        abstract: "Brings the database's schema up to this program's, as serve does at its start.",
+        discussion: HelpText.of(
+            "Harmless beside a running gateway. The private PostgreSQL is started for it and ended again.",
+            examples: ["carillon migrate", "carillon migrate --json"]))
+
+    @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
+
+    func run() async throws {
+        try await orComplain(ofThisMachine: json) {
+            let settings = try SettingsReader().read()
+            let resources = try await GatewayResources.open(settings, log: LogOutput.start(settings))
+            await resources.close()
+            if json {
+                writeJSON(["applied": .array(resources.migrationsApplied.map { .string($0) })])
+            } else {
+                for name in resources.migrationsApplied { Console.write("applied \(name)") }
+                Console.write("The schema is this program's.")
+            }
+        }
+    }
+}

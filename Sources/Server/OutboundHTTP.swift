@@ -1,0 +1,125 @@
+import AsyncHTTPClient
+import Basis
+import CommandLine
+import Credentials
+import FCM
+import Foundation
+import NIOCore
+import NIOSSL
+import Reactor
+
+/// HTTP calls that are not pushes: access tokens. Rare, so that each has a client of its own, and keeps nothing open.
+struct OutboundHTTP: TokenEndpoint {
+    /// Trusted besides the system's.
+    let authorities: [NIOSSLCertificate]
+    let proxy: ProxyAddress?
+    /// Service accounts name the URL: somebody who may hand in one must not reach our inside with it.
+    let allowsPrivateTargets: Bool
+
+    private static let bodyBytesMax = FCMTokenAnswer.bodyBytesMax
+    private static let deadline: Duration = .seconds(20)
+    private static let connectDeadline: Duration = .seconds(10)
+
+    /// - Parameter authorityFile: the text of `PROVIDER_CA_FILE`.
+    init(authorityFile: [UInt8]?, proxy: ProxyAddress?, allowsPrivateTargets: Bool) throws {
+        authorities = try authorityFile.map { try NIOSSLCertificate.fromPEMBytes($0) } ?? []
+        self.proxy = proxy
+        self.allowsPrivateTargets = allowsPrivateTargets
+    }
+
+    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+        guard let parts = URL(string: url), let host = parts.host(percentEncoded: false), !host.isEmpty,
+            parts.scheme == "https" || (parts.scheme == "http" && allowsPrivateTargets)
+        else { throw .malformedURL }
+        var configuration = HTTPClient.Configuration()
+        try await bind(&configuration, to: host)
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "content-type", value: FCMTokenRequest.contentType)
+        request.headers.add(name: "accept", value: "application/json")
+        request.body = .bytes(ByteBuffer(bytes: form))
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let result: Result<TokenEndpointAnswer, any Error>
+        do {
+            let whole = request
+            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, whole) })
+        } catch {
+            result = .failure(error)
+        }
+        // A client that is not shut down keeps its sockets.
+        try? await client.shutdown()
+        do { return try result.get() } catch { throw .unreachable(Self.text(error)) }
+    }
+
+    private static func ask(
+        _ client: HTTPClient, _ request: HTTPClientRequest
+    ) async throws -> TokenEndpointAnswer {
+        let response = try await client.execute(request, timeout: .nanoseconds(deadline.wholeNanoseconds))
+        let body = try await response.body.collect(upTo: bodyBytesMax)
+        return TokenEndpointAnswer(
+            status: Int(response.status.code), body: Array(body.readableBytesView),
+            retryAfter: Array((response.headers.first(name: "retry-after") ?? "").utf8))
+    }
+
+    /// The client's own deadline ends with the head: a body that trickles would hold the account for days.
+    private static func within<Answer: Sendable>(
+        _ time: Duration, _ work: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await withThrowingTaskGroup(of: Answer?.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                try await Task.sleep(for: time)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next(), let answer = first else { throw TooSlow() }
+            return answer
+        }
+    }
+
+    private struct TooSlow: Error {}
+
+    /// A library's own words hold paths of its sources.
+    private static func text(_ error: any Error) -> String {
+        error is TooSlow ? NetworkTrouble.timedOut.sentence : NetworkTrouble(error).sentence
+    }
+
+    /// The name is looked up here, once, and the client goes where we looked: a second answer could lead elsewhere.
+    private func bind(_ configuration: inout HTTPClient.Configuration, to host: String) async throws(TokenEndpointFault)
+    {
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .nanoseconds(Self.connectDeadline.wholeNanoseconds)
+        configuration.httpVersion = .http1Only
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
+        configuration.tlsConfiguration = tls
+        if let proxy {
+            // The proxy looks names up; a literal address it would be told as it is.
+            if let literal = Reactor.SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
+                throw .privateTarget
+            }
+            configuration.proxy = proxy.forHTTPClient
+            return
+        }
+        let addresses: [Reactor.SocketAddress]
+        do { addresses = try await NameResolver.resolve(host: host, port: 443) } catch {
+            throw .unreachable("the name \(host) is not resolved")
+        }
+        guard let address = addresses.first(where: { allowsPrivateTargets || $0.isPublic }) else {
+            throw addresses.isEmpty ? .unreachable("the name \(host) has no address") : .privateTarget
+        }
+        configuration.dnsOverride = [host: address.hostText]
+    }
+}
+
+extension ProxyAddress {
+    var forHTTPClient: HTTPClient.Configuration.Proxy {
+        let basic = Array("Basic ".utf8)
+        guard let authorization = authorization?.revealed, authorization.starts(with: basic) else {
+            return .server(host: endpoint.host, port: Int(endpoint.port))
+        }
+        let credentials = String(decoding: authorization.dropFirst(basic.count), as: UTF8.self)
+        return .server(
+            host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
+    }
+}

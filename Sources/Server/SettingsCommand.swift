@@ -1,0 +1,78 @@
+import ArgumentParser
+import CommandLine
+import JSON
+
+/// `carillon settings`: every setting with its value, where that came from, its default and its meaning.
+struct SettingsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
+        discussion: HelpText.of(
+            "A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names.",
+            examples: [
+                "carillon settings",
+                "CARILLON_SETTINGS_FILE=carillon.json carillon settings",
+                #"carillon settings --json | jq -r '.items[] | select(.source != "default")'"#,
+            ]))
+
+    @Flag(help: "Prints them as JSON, for scripts.") var json = false
+    @Flag(help: ArgumentHelp("Prints the lists of docs/operations.md.", visibility: .hidden)) var markdown = false
+
+    func run() async throws {
+        if markdown { return Console.write(SettingsListing.markdown) }
+        try await orComplain(ofThisMachine: json) {
+            let reader = try SettingsReader()
+            if json {
+                writeJSON(SettingsListing.json(reader))
+            } else {
+                for line in SettingsListing.lines(reader) { Console.write(line) }
+            }
+            // Listed first, so that the one at fault can be looked up above its complaint.
+            _ = try reader.read()
+        }
+    }
+}
+
+package enum SettingsListing {
+    package static func json(_ reader: SettingsReader) -> JSONValue {
+        let rows = SettingsCatalogue.all.map { setting -> JSONValue in
+            let given = reader.value(of: setting)
+            return [
+                "name": .string(SettingsReader.prefix + setting.name),
+                "value": .string(given.map { setting.shown($0.text) } ?? setting.defaultText),
+                "source": .string((given?.source ?? .builtIn).description),
+                "default": .string(setting.defaultText), "meaning": .string(setting.meaning),
+            ]
+        }
+        let list = ItemList(rows).json.object?.members ?? []
+        let unknown = JSONValue.array(reader.unknownVariables.map { .string($0) })
+        return .object(JSONObject(list + [JSONMember("unknown", unknown)]))
+    }
+
+    /// The lists of docs/operations.md.
+    package static let markdown = SettingsCatalogue.chapters.map { chapter in
+        let rows = chapter.settings.map { setting in
+            let standard = setting.defaultText.hasPrefix("(") ? setting.defaultText : "`\(setting.defaultText)`"
+            return
+                "| `\(SettingsReader.prefix)\(setting.name)` | \(standard) | \(setting.range ?? "") | \(setting.meaning) |"
+        }
+        let head = [
+            "### \(chapter.heading)", "", "| setting | default | values | meaning |", "| --- | --- | --- | --- |",
+        ]
+        return (head + rows).joined(separator: "\n")
+    }.joined(separator: "\n\n")
+
+    package static func lines(_ reader: SettingsReader) -> [String] {
+        var lines: [String] = []
+        for setting in SettingsCatalogue.all {
+            let given = reader.value(of: setting)
+            lines.append(SettingsReader.prefix + setting.name)
+            lines.append("    \(setting.meaning)")
+            let value = given.map { setting.shown($0.text) } ?? setting.defaultText
+            lines.append("    \(value)  [\((given?.source ?? .builtIn).description)]")
+            if given != nil { lines.append("    default: \(setting.defaultText)") }
+        }
+        lines += reader.unknownVariables.map { "\($0) is set, and is no setting of this program." }
+        lines.append("\(SettingsReader.fileVariable) names a JSON file that holds them too, as \"listen\": \"...\".")
+        return lines
+    }
+}

@@ -1,0 +1,227 @@
+import ArgumentParser
+import CommandLine
+import Foundation
+import Reactor
+import ServiceLifecycle
+import Signing
+import Simulator
+import Synchronization
+import TLS
+
+/// `carillon simulate`: an APNs and an FCM of one's own, for trying things out, for tests and for measuring.
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Runs stand-ins of APNs and FCM on this machine.",
+        discussion: HelpText.of(
+            """
+            They speak TLS, judge requests as Apple and Google do, and keep what each token received. Clients trust \
+            them by <identity-dir>/ca.pem; beside it lie a provider token key and a certificate for APNs, a service \
+            account for FCM, and, once all of them listen, ready.json, which says all addresses and files.
+
+            A gateway uses them by CARILLON_PROVIDER_CA_FILE and CARILLON_APNS_PRODUCTION_URL. Tokens choose their \
+            fate: APNs tokens that begin with dead0100 are answered 410, FCM tokens that begin with UNREGISTERED- \
+            404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
+            """,
+            examples: [
+                "carillon simulate --identity-dir stand-in",
+                "carillon simulate --identity-dir stand-in --port 9443 --fcm-port 9444 --record pushes.ndjson",
+            ]))
+
+    @Option(
+        help: ArgumentHelp(
+            "The name that clients call them by. Any but localhost lets them be reached from other machines, such as "
+                + "neighbouring containers.", valueName: "name"))
+    var host = SimulatorIdentities.hostDefault
+
+    @Option(help: "The port of APNs; 0 takes a free one.")
+    var port: UInt16 = 0
+
+    @Option(help: "A second port, for APNs' sandbox; --port is production then. Without it, --port is both.")
+    var sandboxPort: UInt16?
+
+    @Option(help: "The port of FCM and of its OAuth; 0 takes a free one.")
+    var fcmPort: UInt16 = 0
+
+    @Option(help: "The Firebase project that the service account belongs to.")
+    var fcmProject = "carillon-demo"
+
+    @Option(help: "How long access tokens of FCM hold, in seconds.")
+    var accessTokenSeconds = 3_599
+
+    @Option(help: "A bundle id that pushes may go to, repeatable; without any, all.")
+    var topic: [String] = []
+
+    @Flag(help: "Believes only provider tokens that were signed with the key in <identity-dir>.")
+    var checkKeys = false
+
+    @Flag(help: "Allows all streams at once, where APNs allows one until a provider token has proven good.")
+    var openStreams = false
+
+    @Option(help: "After so many refusals in a row APNs allows one stream only, until the next success.")
+    var refusalsUntilLimitDrops: Int?
+
+    @Option(help: "After so many BadDeviceToken APNs sends a connection away.")
+    var badDeviceTokensMax: Int?
+
+    @Option(help: "Two provider tokens of one key are issued at least so far apart, in seconds; 0 allows any.")
+    var tokenChangeSeconds = 1_200
+
+    @Flag(help: "An expired provider token spoils its request only, not its connection.")
+    var forgiving = false
+
+    @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.")
+    var sink = false
+
+    @Option(
+        help: ArgumentHelp("Appends a line of JSON for every push to this file.", valueName: "path"),
+        completion: .file())
+    var record: String?
+
+    @Option(
+        help: ArgumentHelp("Where the files are put that clients need, and ready.json.", valueName: "path"),
+        completion: .directory)
+    var identityDir = "stand-in"
+
+    @Flag(
+        help: ArgumentHelp(
+            "Goes on with the certificates and keys that an earlier run left in <identity-dir>, and leaves its own there: "
+                + "who trusts one of them trusts all."))
+    var keepIdentity = false
+
+    @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.")
+    var json = false
+
+    func validate() throws {
+        guard !sink || record == nil else {
+            throw ValidationError(
+                "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
+        }
+        guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy({ Self.isOfName($0) }) else {
+            throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
+        }
+        guard (1...86_400).contains(accessTokenSeconds) else {
+            throw ValidationError("--access-token-seconds takes 1 to 86400.")
+        }
+        guard (0...3_600).contains(tokenChangeSeconds) else {
+            throw ValidationError("--token-change-seconds takes 0 to 3600.")
+        }
+        guard (refusalsUntilLimitDrops ?? 1) > 0, (badDeviceTokensMax ?? 1) > 0 else {
+            throw ValidationError("--refusals-until-limit-drops and --bad-device-tokens-max take 1 and more.")
+        }
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private var reach: SimulatorReach { host == SimulatorIdentities.hostDefault ? .loopback : .everyone }
+
+    func run() async throws {
+        try await orComplain(ofThisMachine: json) { try await simulate() }
+    }
+
+    private func simulate() async throws {
+        let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())
+        let files = SimulatorFiles(folder: identityDir)
+        try files.prepare()
+        let kept = keepIdentity ? try files.kept(host: host, project: fcmProject, topics: topic) : nil
+        let identities = try kept ?? SimulatorIdentities(host: host, project: fcmProject, topics: topic)
+        if keepIdentity { try files.keep(identities, host: host) }
+        let record = try self.record.map(recorder)
+        let production = try apns(identities, port, sandboxPort == nil ? .both : .production, record)
+        let sandbox = try sandboxPort.map { try apns(identities, $0, .sandbox, record) }
+        let google = try fcm(identities, record)
+
+        var ready = SimulatorReady(files, identities, host: host)
+        ready.apnsPort = try await StandInPort.open(port, chosenWith: "--port") { () async throws(ReactorError) in
+            try await production.start()
+        }
+        if let sandbox, let sandboxPort {
+            ready.sandboxPort = try await StandInPort.open(sandboxPort, chosenWith: "--sandbox-port") {
+                () async throws(ReactorError) in try await sandbox.start()
+            }
+        }
+        ready.fcmPort = try await StandInPort.open(fcmPort, chosenWith: "--fcm-port") { () async throws(ReactorError) in
+            try await google.start()
+        }
+        try files.write(identities, ready)
+        announce(ready, files)
+        try await ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [.init(service: IdleService(), successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: log)
+        ).run()
+        files.removeReady()
+        await production.stop()
+        await sandbox?.stop()
+        await google.stop()
+    }
+
+    private func announce(_ ready: SimulatorReady, _ files: SimulatorFiles) {
+        if json { return Console.write(String(decoding: ready.json, as: UTF8.self)) }
+        Console.write("carillon simulates APNs on \(ready.apnsURL), trusted by \(identityDir)/ca.pem")
+        if ready.sandboxPort != nil { Console.write("carillon simulates APNs' sandbox on \(ready.sandboxURL)") }
+        Console.write("carillon simulates FCM on \(ready.fcmURL), for the service account in \(files.account)")
+    }
+
+    private func apns(
+        _ identities: SimulatorIdentities, _ port: UInt16, _ environment: APNsSimulatorSettings.Environment,
+        _ record: (@Sendable ([UInt8]) -> Void)?
+    ) throws -> APNsSimulator {
+        var settings = APNsSimulatorSettings(identity: identities.server)
+        settings.port = port
+        settings.reach = reach
+        settings.environment = environment
+        settings.mode = sink ? .sink : .validating
+        settings.topics = topic.isEmpty ? nil : topic
+        settings.startsWithOneStream = !openStreams
+        settings.providerTokenChangeInterval = .seconds(tokenChangeSeconds)
+        settings.expiredTokenSpoilsConnection = !forgiving
+        settings.refusalsUntilLimitDrops = refusalsUntilLimitDrops
+        settings.badDeviceTokensMax = badDeviceTokensMax
+        if checkKeys { settings.keys = .registered([try identities.registeredKey()]) }
+        settings.record = record
+        return try APNsSimulator(settings)
+    }
+
+    private func fcm(
+        _ identities: SimulatorIdentities, _ record: (@Sendable ([UInt8]) -> Void)?
+    ) throws -> FCMSimulator {
+        var settings = FCMSimulatorSettings(identity: identities.server, accounts: [identities.account])
+        settings.port = fcmPort
+        settings.reach = reach
+        settings.mode = sink ? .sink : .validating
+        settings.accessTokenSeconds = accessTokenSeconds
+        settings.record = record
+        return try FCMSimulator(settings)
+    }
+
+    private func recorder(_ path: String) throws -> @Sendable ([UInt8]) -> Void {
+        if !FileManager.default.fileExists(atPath: path) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil)
+        }
+        guard let handle = FileHandle(forWritingAtPath: path) else { throw StartFault("\(path) can't be written") }
+        _ = try handle.seekToEnd()
+        let file = RecordFile(handle)
+        return { lines in file.append(lines) }
+    }
+}
+
+/// One file for several stand-ins, each on its own thread: lines stay whole.
+private final class RecordFile: Sendable {
+    private let handle: Mutex<FileHandle>
+    init(_ handle: sending FileHandle) { self.handle = Mutex(handle) }
+    func append(_ lines: [UInt8]) { handle.withLock { $0.write(Data(lines)) } }
+}
+
+/// Does nothing, until the program is asked to stop.
+private struct IdleService: Service {
+    func run() async throws { try? await gracefulShutdown() }
+}

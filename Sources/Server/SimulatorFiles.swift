@@ -1,0 +1,180 @@
+import Basis
+import Foundation
+import JSON
+import Reactor
+import Signing
+import Simulator
+import TLS
+
+/// Where `carillon simulate` puts what its clients need.
+struct SimulatorFiles {
+    let folder: String
+
+    var authority: String { folder + "/ca.pem" }
+    var key: String { folder + "/AuthKey_\(SimulatorIdentities.keyID).p8" }
+    var certificate: String { folder + "/apns-certificate.pem" }
+    var account: String { folder + "/fcm-service-account.json" }
+    var ready: String { folder + "/ready.json" }
+    /// Certificate and key of the stand-ins themselves, where a later run is to go on with them.
+    func server(_ host: String) -> String { folder + "/server-\(host).pem" }
+
+    /// Whoever waits for `ready.json` shall not find an earlier run's.
+    func prepare() throws {
+        do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+            throw StartFault("\(folder) can't be made")
+        }
+        removeReady()
+    }
+
+    func removeReady() { try? FileManager.default.removeItem(atPath: ready) }
+
+    /// What an earlier run left that was to be kept; nil: there was none. Throws where it can't be used again.
+    func kept(host: String, project: String, topics: [String]) throws -> SimulatorIdentities? {
+        guard let server = bytes(of: server(host)) else { return nil }
+        let found = SimulatorIdentities(
+            authorityPEM: bytes(of: authority), server: server, certificate: bytes(of: certificate),
+            key: bytes(of: key),
+            account: bytes(of: account))
+        guard let found, found.serves(project: project, topics: topics), found.isValid(at: Clocks.wallNow()) else {
+            throw StartFault(
+                "what an earlier run left in \(folder) can't be used again: it is not whole, has expired, or is for another "
+                    + "project or topic; take another folder, or remove this one")
+        }
+        return found
+    }
+
+    private func bytes(of file: String) -> [UInt8]? { FileManager.default.contents(atPath: file).map(Array.init) }
+
+    /// For a later run of this host's.
+    func keep(_ identities: SimulatorIdentities, host: String) throws {
+        try write(try identities.server.pem(), to: server(host))
+        // A key lies in it.
+        try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: server(host))
+    }
+
+    /// `ready.json` last.
+    func write(_ identities: SimulatorIdentities, _ ready: SimulatorReady) throws {
+        try write(identities.authorityPEM, to: authority)
+        try write(try identities.key.privatePEM(), to: key)
+        try write(try identities.certificate.pem(), to: certificate)
+        try write(identities.account.file(tokenURI: ready.tokenURL), to: account)
+        try write(ready.json + [UInt8(ascii: "\n")], to: self.ready)
+    }
+
+    private func write(_ bytes: [UInt8], to file: String) throws {
+        do { try Data(bytes).write(to: URL(filePath: file), options: .atomic) } catch {
+            throw StartFault("\(file) can't be written")
+        }
+    }
+}
+
+/// A new authority, and new keys and certificates, at every start, unless an earlier run's are kept: nobody should trust a
+/// stand-in for longer than it stands.
+struct SimulatorIdentities {
+    /// The authority's certificate.
+    let authorityPEM: [UInt8]
+    let server: TLSIdentity
+    /// A provider's.
+    let certificate: TLSIdentity
+    let key: ES256Key
+    let account: ServiceAccount
+
+    static let keyID = "SIMULATED1"
+    static let hostDefault = "localhost"
+    static let teamID = "SIMULATED2"
+    static let topicDefault = "com.example.carillon"
+    private static let lifetimeDays = 30
+    /// The providers' own too: for clients that can't be told another name, with an entry in the hosts file.
+    private static let names = [
+        hostDefault, "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
+        "api.development.push.apple.com", "fcm.googleapis.com", "iid.googleapis.com", "oauth2.googleapis.com",
+    ]
+
+    init(host: String, project: String, topics: [String]) throws {
+        let validity = CertificateValidity.days(SimulatorIdentities.lifetimeDays, from: Clocks.wallNow())
+        let authority = try CertificateAuthority(name: "Carillon stand-in", validity: validity)
+        authorityPEM = authority.pem
+        let names = SimulatorIdentities.names
+        server = try authority.issue(
+            CertificateSubject(commonName: Self.hostDefault), names: names.contains(host) ? names : [host] + names,
+            validity: validity)
+        let bundleID = topics.first ?? SimulatorIdentities.topicDefault
+        certificate = try authority.issue(
+            CertificateSubject(
+                commonName: "Apple Push Services: \(bundleID)", userID: bundleID,
+                organizationalUnit: SimulatorIdentities.teamID),
+            validity: validity,
+            apple: AppleExtensions(topics: [bundleID, bundleID + ".voip", bundleID + ".complication"]))
+        key = try ES256Key.generate()
+        account = try ServiceAccount(projectID: project)
+    }
+
+    /// Those of files; nil where one is missing, or is none.
+    init?(authorityPEM: [UInt8]?, server: [UInt8]?, certificate: [UInt8]?, key: [UInt8]?, account: [UInt8]?) {
+        guard let authorityPEM, let server = server.flatMap({ try? TLSIdentity(pem: $0) }),
+            let certificate = certificate.flatMap({ try? TLSIdentity(pem: $0) }),
+            let key = key.flatMap({ try? ES256Key(pem: $0) }),
+            let account = account.flatMap({ ServiceAccount(file: $0) })
+        else { return nil }
+        self.authorityPEM = authorityPEM
+        self.server = server
+        self.certificate = certificate
+        self.key = key
+        self.account = account
+    }
+
+    func serves(project: String, topics: [String]) -> Bool {
+        account.projectID == project && certificate.certificate.userID == topics.first ?? Self.topicDefault
+    }
+
+    func isValid(at now: WallInstant) -> Bool {
+        server.certificate.notAfter > now && certificate.certificate.notAfter > now
+    }
+
+    func registeredKey() throws -> RegisteredKey {
+        RegisteredKey(
+            keyID: SimulatorIdentities.keyID, teamID: SimulatorIdentities.teamID, publicKeyPEM: try key.publicPEM())
+    }
+}
+
+/// What a client has to know of stand-ins that listen: the content of `ready.json`.
+struct SimulatorReady {
+    private let files: SimulatorFiles
+    private let projectID: String
+    private let host: String
+    var apnsPort: UInt16 = 0
+    var sandboxPort: UInt16?
+    var fcmPort: UInt16 = 0
+
+    init(_ files: SimulatorFiles, _ identities: SimulatorIdentities, host: String) {
+        self.files = files
+        self.host = host
+        projectID = identities.account.projectID
+    }
+
+    var apnsURL: String { "https://\(host):\(apnsPort)" }
+    var sandboxURL: String { "https://\(host):\(sandboxPort ?? apnsPort)" }
+    var fcmURL: String { "https://\(host):\(fcmPort)" }
+    var tokenURL: String { fcmURL + "/token" }
+
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("apns_production_url", apnsURL)
+        writer.member("apns_sandbox_url", sandboxURL)
+        writer.member("fcm_url", fcmURL)
+        writer.member("oauth_token_url", tokenURL)
+        writer.member("ca_file", whole(files.authority))
+        writer.member("apns_key_file", whole(files.key))
+        writer.member("apns_key_id", SimulatorIdentities.keyID)
+        writer.member("apns_team_id", SimulatorIdentities.teamID)
+        writer.member("apns_certificate_file", whole(files.certificate))
+        writer.member("fcm_service_account_file", whole(files.account))
+        writer.member("fcm_project_id", projectID)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// From the root, so that it can be used from any folder.
+    private func whole(_ file: String) -> String { URL(filePath: file).standardizedFileURL.path }
+}

@@ -1,0 +1,166 @@
+import Basis
+import Expressions
+import JSON
+import Postgres
+
+/// A filter as a condition on the registration `r`: never null, and every value a parameter.
+///
+/// Its text holds words of ours alone, so that nothing in a filter can become SQL. What `FilterExpression` means is what
+/// this has to say, to the byte: StoreTests hold the two against each other. A residual condition: it is asked of the rows
+/// that a walk passes, and chooses none; a bounded walk bounds what it costs.
+struct FilterSQL {
+    /// In parentheses.
+    private(set) var condition = ""
+    /// What the condition reads beside `r`, to stand behind it.
+    var joins: String {
+        [readsActivity ? Self.activity : "", readsRoute ? Self.route : ""].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    private var readsActivity = false
+    private var readsRoute = false
+    private let now: WallInstant
+
+    private static let activity = """
+        LEFT JOIN LATERAL (
+            SELECT registered_at FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS pulse ON true
+        """
+    private static let route = """
+        LEFT JOIN LATERAL (
+            SELECT environment, topic FROM routes WHERE id = r.route_id LIMIT 1) AS route ON true
+        """
+
+    /// - Parameter parameters: of the whole statement so far; the filter's come behind them.
+    init(_ expression: FilterExpression, now: WallInstant, adding parameters: inout Parameters) {
+        self.now = now
+        condition = "(\(sql(expression, &parameters)))"
+    }
+
+    private mutating func sql(_ expression: FilterExpression, _ parameters: inout Parameters) -> String {
+        switch expression {
+        case .all(let members): joined(members, " AND ", &parameters)
+        case .any(let members): joined(members, " OR ", &parameters)
+        case .not(let inner): "NOT (\(sql(inner, &parameters)))"
+        // A comparison with what is missing is false, and not null, whose contrary would be null too.
+        case .condition(let condition): "(\(sql(condition, &parameters))) IS TRUE"
+        }
+    }
+
+    private mutating func joined(
+        _ members: [FilterExpression], _ joiner: String, _ parameters: inout Parameters
+    ) -> String {
+        var parts: [String] = []
+        for member in members { parts.append("(\(sql(member, &parameters)))") }
+        return parts.joined(separator: joiner)
+    }
+
+    private mutating func sql(_ condition: FilterCondition, _ parameters: inout Parameters) -> String {
+        switch condition {
+        case .text(let field, let test): return sql(column(field), test, &parameters)
+        case .provider(let isAmong, let providers):
+            return among("r.provider", isAmong, parameters.place { $0.int16Array(providers.map(\.rawValue)) })
+        case .environment(let isAmong, let environments):
+            readsRoute = true
+            return among("route.environment", isAmong, parameters.place { $0.int16Array(environments.map(\.rawValue)) })
+        case .version(let order, let version):
+            return "\(Self.version) \(order.rawValue) \(parameters.place { $0.textArray(version.parts) })::numeric[]"
+        case .instant(let field, let order, let instant):
+            let asked = instant.instant(now: now)
+            return "\(column(field)) \(order.rawValue) \(parameters.place { $0.instant(asked) })"
+        case .tag(let tag): return "\(parameters.place { $0.text(tag) }) = ANY (r.tags)"
+        case .attribute(let path, let test): return sql(Self.value(at: path, &parameters), test, &parameters)
+        }
+    }
+
+    private mutating func column(_ field: TextField) -> String {
+        switch field {
+        case .installation: return "r.installation"
+        case .user: return "r.user_id"
+        case .locale: return "r.locale"
+        case .timeZone: return "r.time_zone"
+        case .appVersion: return "r.app_version"
+        case .topic:
+            readsRoute = true
+            return "nullif(route.topic, '')"
+        }
+    }
+
+    private mutating func column(_ field: InstantField) -> String {
+        switch field {
+        case .createdAt: return "r.created_at"
+        case .registeredAt:
+            readsActivity = true
+            return "pulse.registered_at"
+        }
+    }
+
+    /// The numbers that it begins with, without zeros at the end; any number of digits. Arrays are compared number by
+    /// number, and the shorter of two that begin alike comes first.
+    private static let version = """
+        string_to_array(
+            regexp_replace(substring(r.app_version FROM '^[0-9]+(?:[.][0-9]+)*'), '(?:[.]0+)+$', ''), '.')::numeric[]
+        """
+
+    private func sql(_ column: String, _ test: TextTest, _ parameters: inout Parameters) -> String {
+        switch test {
+        case .among(let texts): among(column, true, parameters.place { $0.textArray(texts) })
+        case .notAmong(let texts): among(column, false, parameters.place { $0.textArray(texts) })
+        case .startsWith(let start): "starts_with(\(column), \(parameters.place { $0.text(start) }))"
+        case .exists: "\(column) IS NOT NULL"
+        case .missing: "\(column) IS NULL"
+        }
+    }
+
+    private func among(_ value: String, _ isAmong: Bool, _ list: String) -> String {
+        "\(value) \(isAmong ? "= ANY" : "<> ALL") (\(list))"
+    }
+}
+
+// Attributes.
+extension FilterSQL {
+    /// By names alone: a path of PostgreSQL would take "0" for a place in an array.
+    private static func value(at path: AttributePath, _ parameters: inout Parameters) -> String {
+        var value = "r.attributes"
+        for name in path.names { value += " -> \(parameters.place { $0.text(name) })" }
+        return "nullif(\(value), 'null')"
+    }
+
+    private func sql(_ value: String, _ test: AttributeTest, _ parameters: inout Parameters) -> String {
+        switch test {
+        case .among(let scalars): return among(value, true, parameters.place { $0.jsonArray(scalars.map(\.json)) })
+        case .notAmong(let scalars): return among(value, false, parameters.place { $0.jsonArray(scalars.map(\.json)) })
+        case .number(let order, let number):
+            let asked = parameters.place { $0.json(Array(number.text.utf8)) }
+            return "\(isOf("number", value)) AND \(value) \(order.rawValue) \(asked)"
+        case .text(let order, let text):
+            let asked = parameters.place { $0.text(text) }
+            return "\(isOf("string", value)) AND (\(value) #>> '{}') COLLATE \"C\" \(order.rawValue) \(asked)"
+        case .startsWith(let start):
+            return "\(isOf("string", value)) AND starts_with(\(value) #>> '{}', \(parameters.place { $0.text(start) }))"
+        // A text alone would contain itself.
+        case .has(let scalar):
+            return "\(isOf("array", value)) AND \(value) @> \(parameters.place { $0.json(scalar.json) })"
+        case .exists: return "\(value) IS NOT NULL"
+        case .missing: return "\(value) IS NULL"
+        }
+    }
+
+    private func isOf(_ type: String, _ value: String) -> String { "jsonb_typeof(\(value)) = '\(type)'" }
+}
+
+extension FilterScalar {
+    fileprivate var json: [UInt8] {
+        switch self {
+        case .text(let text): JSONValue.string(text).bytes
+        case .number(let number): Array(number.text.utf8)
+        case .bool(let claim): JSONValue.bool(claim).bytes
+        }
+    }
+}
+
+extension Parameters {
+    /// Adds one, and says where it stands.
+    mutating func place(_ add: (inout Parameters) -> Void) -> String {
+        add(&self)
+        return "$\(count)"
+    }
+}

@@ -1,0 +1,119 @@
+import Model
+import Postgres
+
+/// A request that names itself, so that its repetition has no second effect (P10).
+package struct IdempotencyClaim: Equatable, Sendable {
+    /// Method and route, without values.
+    package let operation: String
+    /// The caller's key, 1 to 255 bytes.
+    package let key: String
+    package let bodySHA256: [UInt8]
+
+    package init(operation: String, key: String, bodySHA256: [UInt8]) {
+        precondition(bodySHA256.count == 32, "a SHA-256 has 32 bytes")
+        self.operation = operation
+        self.key = key
+        self.bodySHA256 = bodySHA256
+    }
+}
+
+/// A claim whose answer is known before its effect.
+package struct IdempotentAnswer: Equatable, Sendable {
+    package let claim: IdempotencyClaim
+    package let answer: [UInt8]
+    package init(claim: IdempotencyClaim, answer: [UInt8]) {
+        self.claim = claim
+        self.answer = answer
+    }
+}
+
+/// What came of a request that names itself.
+package enum IdempotentReply: Equatable, Sendable {
+    case done(answer: [UInt8])
+    /// The first one's answer; nothing was done now.
+    case replayed(answer: [UInt8])
+    /// The key was used for another body; nothing was done.
+    case mismatch
+}
+
+enum IdempotencySQL {
+    static let claim = Statement(
+        "idempotency_claim",
+        """
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($1, $2, $3, $4, '')
+        ON CONFLICT DO NOTHING
+        """)
+
+    static let find = Statement(
+        "idempotency_look",
+        "SELECT body_sha256, answer FROM idempotency_keys WHERE app_id = $1 AND operation = $2 AND key = $3")
+
+    static let answer = Statement(
+        "idempotency_answer",
+        "UPDATE idempotency_keys SET answer = $4 WHERE app_id = $1 AND operation = $2 AND key = $3")
+}
+
+extension IdempotencyClaim {
+    func lookUp(app: AppID?) -> Query { Query(IdempotencySQL.find, name(in: app)) }
+
+    private func name(in app: AppID?) -> Parameters {
+        var parameters = Parameters()
+        // 0: a request that belongs to no app.
+        parameters.int64(app?.value ?? 0)
+        parameters.text(operation)
+        parameters.text(key)
+        return parameters
+    }
+
+    /// What the stored key says about this request.
+    func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
+        try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
+    }
+
+    /// What an earlier request of this name was answered; nil: there was none, and the name is still free. Waits for a
+    /// twin that is being carried out.
+    func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
+        let opening = opening(app)
+        return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
+            let answers = try await transaction.run(opening)
+            guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
+            await transaction.abandon()
+            return nil
+        }
+    }
+
+    private func opening(_ app: AppID?) -> [Query] {
+        var parameters = name(in: app)
+        parameters.bytes(bodySHA256)
+        return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
+    }
+
+    /// Runs `effect` in one transaction with its key: once, however often it is asked. A simultaneous twin waits.
+    func once(
+        app: AppID?, in pool: PostgresPool,
+        _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
+    ) async throws(PostgresError) -> IdempotentReply {
+        let opening = opening(app)
+        return try await pool.transaction { transaction throws(PostgresError) in
+            let answers = try await transaction.run(opening)
+            guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
+            let answer = try await effect(transaction)
+            var closing = name(in: app)
+            closing.bytes(answer)
+            _ = try await transaction.runAndCommit([Query(IdempotencySQL.answer, closing)])
+            return .done(answer: answer)
+        }
+    }
+}
+
+extension PostgresPool {
+    /// Runs `effect` in one transaction: with a claim once, however often it is asked; without one each time.
+    func once(
+        _ claim: IdempotencyClaim?, of app: AppID?,
+        _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
+    ) async throws(PostgresError) -> IdempotentReply {
+        if let claim { return try await claim.once(app: app, in: self, effect) }
+        return .done(
+            answer: try await transaction { transaction throws(PostgresError) in try await effect(transaction) })
+    }
+}

@@ -1,0 +1,121 @@
+import Basis
+import Model
+import Postgres
+
+/// What a credential is made of.
+package enum CredentialKind: String, Sendable, CaseIterable {
+    case token
+    case certificate
+    case serviceAccount = "service_account"
+    case client
+}
+
+/// The numbers stand in the database.
+package enum CredentialState: Int16, Sendable {
+    /// Kept, and not in use. → active
+    case staged = 1
+    /// Its slot's one credential. → retired
+    case active = 2
+    /// Was in use. → active, when a rotation is rolled back
+    case retired = 3
+
+    package var name: String {
+        switch self {
+        case .staged: "staged"
+        case .active: "active"
+        case .retired: "retired"
+        }
+    }
+}
+
+/// A credential as it is handed in.
+package struct NewCredential: Equatable, Sendable {
+    /// Of `CredentialStore.nextIDs`: known before the secret is sealed.
+    package var id: CredentialID
+    package var app: AppID
+    package var provider: Provider
+    package var environment: PushEnvironment
+    package var kind: CredentialKind
+    /// In any order; empty: good for every topic.
+    package var topics: [String]
+    /// A JSON object without anything secret.
+    package var facts: [UInt8]
+    /// Sealed under the master key before it came here.
+    package var sealed: [UInt8]
+
+    package init(
+        id: CredentialID, app: AppID, provider: Provider, environment: PushEnvironment, kind: CredentialKind,
+        topics: [String], facts: [UInt8], sealed: [UInt8]
+    ) {
+        self.id = id
+        self.app = app
+        self.provider = provider
+        self.environment = environment
+        self.kind = kind
+        self.topics = topics
+        self.facts = facts
+        self.sealed = sealed
+    }
+
+    /// The slot's form: by bytes, each once, so that one set of topics is one slot.
+    var slotTopics: [String] {
+        var kept: [String] = []
+        for topic in topics.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            if let last = kept.last, last.utf8.elementsEqual(topic.utf8) { continue }
+            kept.append(topic)
+        }
+        return kept
+    }
+}
+
+package struct CredentialRecord: Equatable, Sendable {
+    package let id: CredentialID
+    package let app: AppID
+    package let provider: Provider
+    package let environment: PushEnvironment
+    package let kind: CredentialKind
+    package let topics: [String]
+    package let facts: [UInt8]
+    package let sealed: [UInt8]
+    package let state: CredentialState
+    package let createdAt: WallInstant
+    package let activatedAt: WallInstant?
+    package let retiredAt: WallInstant?
+
+    init(reading rows: ResultSet, row: Int) throws(PostgresError) {
+        guard let provider = Provider(rawValue: try rows.int16(row, 2)),
+            let environment = PushEnvironment(rawValue: try rows.int16(row, 3)),
+            let kind = CredentialKind(rawValue: try rows.text(row, 4)),
+            let state = CredentialState(rawValue: try rows.int16(row, 8))
+        else { throw .unexpectedShape(statement: "credential", column: 2) }
+        id = CredentialID(try rows.int64(row, 0))
+        app = AppID(try rows.int64(row, 1))
+        self.provider = provider
+        self.environment = environment
+        self.kind = kind
+        topics = try rows.textArray(row, 5)
+        facts = try rows.json(row, 6)
+        sealed = try rows.bytes(row, 7)
+        self.state = state
+        createdAt = try rows.instant(row, 9)
+        activatedAt = try rows.instantOrNil(row, 10)
+        retiredAt = try rows.instantOrNil(row, 11)
+    }
+}
+
+/// A credential that no process leases for until then.
+package struct LaneBlock: Equatable, Sendable {
+    package let credential: CredentialID
+    package let reason: String
+    package let until: WallInstant
+}
+
+/// A signed provider token as it is shared: sealed under the master key.
+package struct SealedProviderToken: Equatable, Sendable {
+    package let sealed: [UInt8]
+    package let issuedAt: WallInstant
+    package init(sealed: [UInt8], issuedAt: WallInstant) {
+        self.sealed = sealed
+        self.issuedAt = issuedAt
+    }
+}

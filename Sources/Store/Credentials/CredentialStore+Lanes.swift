@@ -1,0 +1,163 @@
+import Basis
+import Model
+import Postgres
+
+// What the processes tell each other about a credential's use.
+extension CredentialStore {
+    /// No process leases for the credential until then.
+    package func block(
+        _ credential: CredentialID, reason: String, for length: Duration, now: WallInstant? = nil
+    ) async throws(StoreFault) {
+        let query = Query(CredentialSQL.block) {
+            $0.int64(credential.value)
+            $0.text(reason)
+            $0.int64(length.wholeMicroseconds)
+            $0.instant(now)
+        }
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+        notifier.notify(.credentials)
+    }
+
+    package func unblock(_ credential: CredentialID) async throws(StoreFault) {
+        let query = Query(CredentialSQL.unblock) { $0.int64(credential.value) }
+        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        if count > 0 { notifier.notify(.credentials) }
+    }
+
+    /// Those that are neither active nor there any more: their lanes have no reason to stay open. In the order asked.
+    package func inactive(among ids: [CredentialID]) async throws(StoreFault) -> [CredentialID] {
+        let query = Query(CredentialSQL.activeAmong) { $0.int64Array(ids.map(\.value)) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            var active: Set<CredentialID> = []
+            for row in 0..<rows.rowCount { active.insert(CredentialID(try rows.int64(row, 0))) }
+            return ids.filter { !active.contains($0) }
+        }
+    }
+
+    /// What people call the app whose pushes a credential sends, for the log; nil: it is gone.
+    package func slug(of app: AppID) async throws(StoreFault) -> String? {
+        let query = Query(AppSQL.slug) { $0.int64(app.value) }
+        return try await translating { () throws(PostgresError) -> String? in
+            let rows = try await pool.read(query)
+            return rows.rowCount == 1 ? try rows.text(0, 0) : nil
+        }
+    }
+
+    /// Those that still hold.
+    package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
+        let query = Query(CredentialSQL.blocks) { $0.instant(now) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            var blocks: [LaneBlock] = []
+            for row in 0..<rows.rowCount {
+                blocks.append(
+                    LaneBlock(
+                        credential: CredentialID(try rows.int64(row, 0)), reason: try rows.text(row, 1),
+                        until: try rows.instant(row, 2)))
+            }
+            return blocks
+        }
+    }
+
+    package func providerToken(fingerprint: [UInt8]) async throws(StoreFault) -> SealedProviderToken? {
+        let query = Query(CredentialSQL.providerToken) { $0.bytes(fingerprint) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            guard rows.rowCount == 1 else { return nil }
+            return SealedProviderToken(sealed: try rows.bytes(0, 0), issuedAt: try rows.instant(0, 1))
+        }
+    }
+
+    /// One process signs, the others wait for it at the row and use what it signed.
+    ///
+    /// - Parameters:
+    ///   - staleBefore: a stored token issued later than this is handed back as it is.
+    ///   - sign: makes the next one while the row is locked; nil: it can't. The later of two stays.
+    package func renewProviderToken(
+        fingerprint: [UInt8], staleBefore: WallInstant, sign: @Sendable () async -> SealedProviderToken?
+    ) async throws(StoreFault) -> SealedProviderToken? {
+        let opening = [CredentialSQL.addProviderToken, CredentialSQL.lockProviderToken].map {
+            Query($0) { $0.bytes(fingerprint) }
+        }
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            try await pool.transaction { transaction throws(PostgresError) -> SealedProviderToken? in
+                let stored = try await transaction.run(opening)[1]
+                if let issuedAt = try stored.instantOrNil(0, 1), issuedAt > staleBefore {
+                    return SealedProviderToken(sealed: try stored.bytes(0, 0), issuedAt: issuedAt)
+                }
+                guard let next = await sign() else {
+                    await transaction.abandon()
+                    return nil
+                }
+                let write = Query(CredentialSQL.writeProviderToken) {
+                    $0.bytes(fingerprint)
+                    $0.bytes(next.sealed)
+                    $0.instant(next.issuedAt)
+                }
+                _ = try await transaction.runAndCommit([write])
+                return next
+            }
+        }
+    }
+
+    /// What an earlier start sealed to tell whether this is the same master key; nil on a fresh database.
+    package func masterKeyProof() async throws(StoreFault) -> [UInt8]? {
+        try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(Query(CredentialSQL.readProof))
+            return rows.rowCount == 1 ? try rows.bytes(0, 0) : nil
+        }
+    }
+
+    /// Keeps the first proof that any process offers, and hands back the one that is kept.
+    package func keepMasterKeyProof(_ sealed: [UInt8]) async throws(StoreFault) -> [UInt8] {
+        let queries = [Query(CredentialSQL.keepProof) { $0.bytes(sealed) }, Query(CredentialSQL.readProof)]
+        return try await translating { () throws(PostgresError) in try await pool.run(queries)[1].bytes(0, 0) }
+    }
+}
+
+/// A lane that nobody sends on, as one process finds it.
+package struct LaneOutage: Equatable, Sendable {
+    package enum Cause: Equatable, Sendable {
+        /// No connection to its provider is made.
+        case unreachable
+        /// Its provider asks for less: for so long from now nothing is sent.
+        case open(Duration)
+    }
+
+    package let credential: CredentialID
+    package let cause: Cause
+    /// For people.
+    package let reason: String
+    /// How long it has lasted.
+    package let age: Duration
+
+    package init(credential: CredentialID, cause: Cause, reason: String, age: Duration) {
+        self.credential = credential
+        self.cause = cause
+        self.reason = reason
+        self.age = age
+    }
+}
+
+extension CredentialStore {
+    /// All that hold for the process: an earlier one that is not named is over. Told again while it lasts, since what was
+    /// not told for a minute is of a process that has ended.
+    package func report(
+        outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
+    ) async throws(StoreFault) {
+        let openFor = outages.map { outage in
+            if case .open(let remaining) = outage.cause { remaining.wholeMicroseconds } else { Int64(-1) }
+        }
+        let query = Query(ProgressSQL.reportOutages) {
+            $0.uuid(process.value)
+            $0.int64Array(outages.map(\.credential.value))
+            $0.textArray(outages.map(\.reason))
+            $0.int64Array(outages.map(\.age.wholeMicroseconds))
+            $0.int64Array(openFor)
+            $0.instant(now)
+        }
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
+    }
+}

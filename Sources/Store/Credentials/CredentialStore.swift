@@ -1,0 +1,142 @@
+import Model
+import Postgres
+
+/// Credentials in their slots: app × provider × environment × set of topics, at most one active each.
+package struct CredentialStore: Sendable {
+    let pool: PostgresPool
+    let notifier: WorkNotifier
+
+    package init(pool: PostgresPool, notifier: WorkNotifier) {
+        self.pool = pool
+        self.notifier = notifier
+    }
+
+    /// Ids for as many new credentials. One that is not used is lost, which harms nothing.
+    package func nextIDs(_ count: Int) async throws(StoreFault) -> [CredentialID] {
+        let query = Query(CredentialSQL.nextIDs) { $0.int64(Int64(count)) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.run(query)
+            var ids: [CredentialID] = []
+            for row in 0..<rows.rowCount { ids.append(CredentialID(try rows.int64(row, 0))) }
+            return ids
+        }
+    }
+
+    /// Writes an app's credentials, and takes them into use where that is asked: all of it or nothing.
+    ///
+    /// - Parameters:
+    ///   - claim: of a request that names itself; its repetition has no second effect.
+    ///   - answer: makes the request's answer; it is kept beside the key.
+    package func insert(
+        _ credentials: [NewCredential], app: AppID, activate: Bool, once claim: IdempotencyClaim?,
+        answer: @Sendable ([CredentialRecord]) -> [UInt8]
+    ) async throws(StoreFault) -> IdempotentReply {
+        precondition(credentials.allSatisfy { $0.app == app }, "one request speaks of one app")
+        let lock = activate ? [Self.lock(app)] : []
+        let changes = credentials.map { [Self.insertion($0)] + (activate ? Self.activation($0.id, app) : []) }
+        let pool = pool
+        let reply = try await translating { () throws(PostgresError) in
+            try await pool.once(claim, of: app) { transaction throws(PostgresError) in
+                var answers = try await transaction.run(lock + changes.flatMap(\.self))[lock.count...]
+                var records: [CredentialRecord] = []
+                for change in changes {
+                    // The last statement of each tells how its row stands.
+                    let own = answers.prefix(change.count)
+                    answers = answers.dropFirst(change.count)
+                    records.append(try CredentialRecord(reading: own[own.endIndex - 1], row: 0))
+                }
+                return answer(records)
+            }
+        }
+        if activate, case .done = reply { notifier.notify(.credentials) }
+        return reply
+    }
+
+    /// What an earlier request of this name was answered; nil: there was none.
+    package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> IdempotentReply? {
+        try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
+    }
+
+    private static func insertion(_ credential: NewCredential) -> Query {
+        Query(CredentialSQL.insert) {
+            $0.int64(credential.app.value)
+            $0.int16(credential.provider.rawValue)
+            $0.int16(credential.environment.rawValue)
+            $0.text(credential.kind.rawValue)
+            $0.textArray(credential.slotTopics)
+            $0.json(credential.facts)
+            $0.bytes(credential.sealed)
+            $0.int64(credential.id.value)
+        }
+    }
+
+    private static func lock(_ app: AppID) -> Query { Query(CredentialSQL.lockApp) { $0.int64(app.value) } }
+
+    private static func activation(_ id: CredentialID, _ app: AppID) -> [Query] {
+        [CredentialSQL.makeRoom, CredentialSQL.activate].map {
+            Query($0) {
+                $0.int64(id.value)
+                $0.int64(app.value)
+            }
+        }
+    }
+
+    /// Takes a credential into use, for the first time or again; the slot's former one retires in the same transaction.
+    /// nil: no such credential.
+    package func activate(_ id: CredentialID, app: AppID) async throws(StoreFault) -> CredentialRecord? {
+        let queries = [Self.lock(app)] + Self.activation(id, app)
+        let pool = pool
+        let activated = try await translating { () throws(PostgresError) -> CredentialRecord? in
+            let answers = try await pool.run(queries, transaction: TransactionOptions())
+            return answers[2].rowCount == 1 ? try CredentialRecord(reading: answers[2], row: 0) : nil
+        }
+        if activated != nil { notifier.notify(.credentials) }
+        return activated
+    }
+
+    package func list(app: AppID) async throws(StoreFault) -> [CredentialRecord] {
+        let query = Query(CredentialSQL.list) { $0.int64(app.value) }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            var records: [CredentialRecord] = []
+            for row in 0..<rows.rowCount { records.append(try CredentialRecord(reading: rows, row: row)) }
+            return records
+        }
+    }
+
+    /// Whether it is there. Once it is retired, again changes nothing.
+    package func retire(_ id: CredentialID, app: AppID) async throws(StoreFault) -> Bool {
+        try await change(CredentialSQL.retire, id, app)
+    }
+
+    package func delete(_ id: CredentialID, app: AppID) async throws(StoreFault) -> Bool {
+        try await change(CredentialSQL.delete, id, app)
+    }
+
+    /// The credential that a route sends a service's pushes with; nil: none is active for it.
+    package func active(
+        app: AppID, provider: Provider, environment: PushEnvironment, topic: String, service: TopicService = .app
+    ) async throws(StoreFault) -> CredentialRecord? {
+        let query = Query(CredentialSQL.active) {
+            $0.int64(app.value)
+            $0.int16(provider.rawValue)
+            $0.int16(environment.rawValue)
+            $0.text(topic)
+            $0.text(service.suffix)
+        }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            return rows.rowCount == 1 ? try CredentialRecord(reading: rows, row: 0) : nil
+        }
+    }
+
+    private func change(_ statement: Statement, _ id: CredentialID, _ app: AppID) async throws(StoreFault) -> Bool {
+        let query = Query(statement) {
+            $0.int64(id.value)
+            $0.int64(app.value)
+        }
+        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        if count > 0 { notifier.notify(.credentials) }
+        return count > 0
+    }
+}

@@ -1,0 +1,254 @@
+import Postgres
+import QueueRules
+
+/// Messages that have a rate, and their parcels that wait for it: state 4. `MessagePace` says what the numbers mean.
+enum RateSQL {
+    /// `p` waits for the rate of its message `m`, wherever it is found: not what travels alone, nor what is away from home,
+    /// since both have their own order. These are leased as ever, and what they send counts (`charge`).
+    static func isRateLimited(_ message: String, lapses: String, origin: String) -> String {
+        "\(message).rate_per_second IS NOT NULL AND \(lapses) < \(PoisonRule.quarantineFrom) AND \(origin) IS NULL"
+    }
+
+    private static func micros(_ duration: Duration) -> Int64 { duration.wholeMicroseconds }
+
+    // The furthest away that a share may be.
+    private static func bound(_ now: String) -> String {
+        "\(now) + \(micros(MessagePace.waitMax)) * interval '1 microsecond'"
+    }
+
+    // How many pushes one lease may take: `MessagePace.quantum`.
+    private static func quantum(perSecond: String) -> String {
+        """
+        greatest(1, least(\(perSecond) / \(MessagePace.quantaPerSecond),
+            greatest(\(MessagePace.coarseQuantumMax), \(perSecond) / \(MessagePace.fineQuantaPerSecond))))
+        """
+    }
+
+    // When the next share may leave: `MessagePace.instant`.
+    private static func instant(_ next: String, now: String) -> String {
+        "CASE WHEN \(next) > \(bound(now)) THEN \(now) ELSE \(next) END"
+    }
+
+    // When the next share may leave after one of so many pushes: `MessagePace.next`.
+    private static func next(after pushes: String, perSecond: String, now: String) -> String {
+        """
+        least(greatest(\(instant("b.next_at", now: now)), \(now) - \(micros(MessagePace.slack)) * interval '1 microsecond')
+            + (\(pushes))::bigint * 1000000 / \(perSecond) * interval '1 microsecond', \(bound(now)))
+        """
+    }
+
+    // The messages of a route's app that may go on when it is their turn. $1 route.
+    private static func mayGoOn(passing: String) -> String {
+        """
+        b.app_id = (SELECT app_id FROM routes WHERE id = $1) AND NOT (\(ControlSQL.isStopped("m")))
+            AND m.rate_per_second IS NOT NULL AND b.message_id <> ALL (\(passing))
+        """
+    }
+
+    private static let now = "coalesce($5, now())"
+
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service,
+    /// $7 messages that are not asked for.
+    ///
+    /// Answers as `ParcelSQL.claimOrdinary` does, and how many of its members are leased: where these are not all, the
+    /// parcel stays where it is, and `split` follows. Who has expired takes nothing of the rate.
+    static func claim(returning columns: String) -> Statement {
+        Statement(
+            "parcel_claim_paced",
+            """
+            WITH next AS MATERIALIZED (
+                SELECT due.id, due.badge_marked, due.pending, due.is_sent, b.message_id, m.rate_per_second AS rate,
+                    CASE WHEN due.is_sent
+                        THEN least(due.pending, \(quantum(perSecond: "m.rate_per_second")))
+                        ELSE due.pending END AS share
+                FROM message_rates b JOIN messages m ON m.id = b.message_id
+                CROSS JOIN LATERAL (
+                    SELECT p.id, p.badge_marked, p.pending, p.due_at, p.expires_at > \(now) AS is_sent FROM parcels p
+                    WHERE p.message_id = b.message_id AND p.route_id = $1 AND p.state = 4 AND p.due_at <= \(now)
+                        AND p.service = $6 AND p.format = ANY ($4)
+                    ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+                ) AS due
+                WHERE \(mayGoOn(passing: "$7")) AND \(instant("b.next_at", now: now)) <= \(now)
+                ORDER BY m.priority, due.due_at, due.id LIMIT 1 FOR UPDATE OF b SKIP LOCKED
+            ), taken AS (
+                UPDATE message_rates b SET next_at = \(next(after: "next.share", perSecond: "next.rate", now: now))
+                FROM next WHERE b.message_id = next.message_id AND next.is_sent
+            )
+            UPDATE parcels p SET state = CASE WHEN next.share = next.pending THEN 2 ELSE 4 END,
+                epoch = p.epoch + CASE WHEN next.share = next.pending THEN 1 ELSE 0 END,
+                owner = CASE WHEN next.share = next.pending THEN $2 END,
+                lease_until = CASE WHEN next.share = next.pending THEN \(now) + $3 * interval '1 microsecond' END,
+                badge_marked = p.badge_marked OR next.is_sent AND next.share = next.pending
+            FROM next, messages m
+            WHERE p.id = next.id AND m.id = p.message_id
+            RETURNING \(columns), next.share
+            """)
+    }
+
+    /// $1 parcel, $2 its bitmap without the share, $3 how many, $4 who, $5 owner, $6 lease in microseconds, $7 now,
+    /// $8 whom of these the badge mark does not speak of.
+    ///
+    /// The share becomes a parcel of its own, leased from the start: handed over, as a settle hands over what is left.
+    static let split = Statement(
+        "parcel_carve",
+        """
+        WITH rest AS (
+            UPDATE parcels SET settled = $2, pending = pending - $3, handed_over = handed_over + $3
+            WHERE id = $1 RETURNING *
+        )
+        INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, attempt, lapses,
+            retry_spent, badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count,
+            pending, waits_for, uncounted)
+        SELECT message_id, app_id, route_id, format, service, priority, 2, 1, attempt, lapses, retry_spent, true, answer_lost,
+            due_at, expires_at, $5, coalesce($7, now()) + $6 * interval '1 microsecond', $4, $3, $3, waits_for, $8
+        FROM rest
+        RETURNING id
+        """)
+
+    /// $1 parcel, leased, $2 its message, $3 its route, $4 the badge mark spoke of it before; $5 now, $6 parcels that are
+    /// looked at, $7 members at most. Takes away what waits next and is like it, as long as all of it fits.
+    static let gather = Statement(
+        "parcel_gather",
+        """
+        WITH alike AS MATERIALIZED (
+            SELECT w.id, sum(w.member_count) OVER (ORDER BY w.due_at, w.id) AS total
+            FROM (
+                SELECT * FROM parcels p
+                WHERE p.message_id = $2 AND p.route_id = $3 AND p.state = 4 AND p.due_at <= coalesce($5, now())
+                ORDER BY p.due_at, p.id LIMIT $6
+            ) AS w JOIN parcels own ON own.id = $1 AND w.format = own.format AND w.attempt = own.attempt
+                AND w.lapses = own.lapses AND w.retry_spent = own.retry_spent AND w.answer_lost = own.answer_lost
+                AND w.waits_for IS NOT DISTINCT FROM own.waits_for AND w.expires_at = own.expires_at
+            WHERE w.badge_marked = $4 AND w.epoch = 0 AND w.settled IS NULL AND w.uncounted IS NULL
+        )
+        DELETE FROM parcels WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE id = ANY (ARRAY(SELECT id FROM alike WHERE total <= $7)) AND state = 4
+            ORDER BY id FOR UPDATE SKIP LOCKED))
+        RETURNING id, members, member_count
+        """)
+
+    /// $1 parcel, $2 members, $3 how many.
+    static let grow = Statement(
+        "parcel_grow", "UPDATE parcels SET members = $2, member_count = $3, pending = $3 WHERE id = $1")
+
+    /// $1 route, $2 now, $3 known formats, $4 messages that are not asked for, $5 service. In microseconds; not above
+    /// zero: at once; null: nothing waits.
+    static let next = Statement(
+        "message_rates_next",
+        """
+        SELECT (extract(epoch FROM min(\(instant("b.next_at", now: "coalesce($2, now())"))) - coalesce($2, now()))
+            * 1000000)::bigint
+        FROM message_rates b JOIN messages m ON m.id = b.message_id
+        WHERE \(mayGoOn(passing: "$4")) AND EXISTS (
+            SELECT FROM parcels p WHERE p.message_id = b.message_id AND p.route_id = $1 AND p.state = 4
+                AND p.service = $5 AND p.due_at <= coalesce($2, now()) AND p.format = ANY ($3))
+        """)
+
+    /// $1 now, $2 known formats, $3 how many. Where something waits for a rate, and how long still, in microseconds.
+    ///
+    /// Hops from route to route of each message: its cost follows these, not the parcels.
+    static let routes = Statement(
+        "message_rates_routes",
+        """
+        WITH RECURSIVE hop AS (
+            SELECT b.message_id, b.next_at, (
+                SELECT p.route_id FROM parcels p WHERE p.message_id = b.message_id AND p.state = 4
+                ORDER BY p.message_id, p.route_id LIMIT 1) AS route_id
+            FROM message_rates b JOIN messages m ON m.id = b.message_id WHERE NOT (\(ControlSQL.isStopped("m")))
+            UNION ALL
+            SELECT hop.message_id, hop.next_at, (
+                SELECT p.route_id FROM parcels p
+                WHERE p.message_id = hop.message_id AND p.state = 4 AND p.route_id > hop.route_id
+                ORDER BY p.message_id, p.route_id LIMIT 1)
+            FROM hop WHERE hop.route_id IS NOT NULL
+        ), due AS (
+            SELECT hop.route_id, waiting.service,
+                min(\(instant("hop.next_at", now: "coalesce($1, now())"))) AS next_at
+            FROM hop CROSS JOIN LATERAL (
+                SELECT p.service FROM parcels p
+                WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id AND p.state = 4
+                    AND p.due_at <= coalesce($1, now()) AND p.format = ANY ($2)
+                LIMIT 1
+            ) AS waiting
+            WHERE hop.route_id IS NOT NULL GROUP BY 1, 2
+        )
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.service,
+            greatest(0, extract(epoch FROM due.next_at - coalesce($1, now())) * 1000000)::bigint
+        FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id, due.service LIMIT $3
+        """)
+
+    /// $1 message, $2 pushes, $3 now. Leased without having waited; below nought: of a share, and held back.
+    static let charge = Statement(
+        "message_rates_charge",
+        """
+        UPDATE message_rates b SET
+            next_at = \(next(after: "$2", perSecond: "m.rate_per_second", now: "coalesce($3, now())"))
+        FROM messages m WHERE b.message_id = $1 AND m.id = b.message_id AND m.rate_per_second IS NOT NULL
+        """)
+
+    /// $1 message, $2 how many, $3 now. From among the ready ones, whoever left them there.
+    static let wait = Statement(
+        "message_rates_wait",
+        """
+        UPDATE parcels p SET state = 4 FROM messages m
+        WHERE p.id = ANY (ARRAY(
+            SELECT w.id FROM parcels w WHERE w.message_id = $1 AND w.state = 1 AND w.lapses < \(PoisonRule.quarantineFrom)
+                AND w.origin_route_id IS NULL AND w.expires_at > coalesce($3, now())
+            ORDER BY w.id LIMIT $2 FOR UPDATE SKIP LOCKED))
+            AND m.id = $1 AND m.rate_per_second IS NOT NULL
+        """)
+
+    /// $1 message, $2 how many, $3 now. What waits for a rate no more: its message has none, or it has expired.
+    static let release = Statement(
+        "message_rates_release",
+        """
+        UPDATE parcels SET state = 1 WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE message_id = $1 AND state = 4 AND (expires_at <= coalesce($3, now())
+                OR EXISTS (SELECT FROM messages WHERE id = $1 AND rate_per_second IS NULL))
+            ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(ControlSQL.isStopped("m"))))
+        """)
+
+    /// $1 app, $2 message, $3 pushes a second; null: as fast as may be.
+    static let change = Statement(
+        "message_rate_change",
+        """
+        WITH changed AS (
+            UPDATE messages SET rate_per_second = $3
+            WHERE app_id = $1 AND id = $2 AND state < 6 AND rate_per_second IS DISTINCT FROM $3
+            RETURNING id
+        ) \(PaceSQL.forgotten)
+        """)
+
+    /// $1 app, $2 message, $3 now.
+    static let open = Statement(
+        "message_rates_open",
+        """
+        INSERT INTO message_rates AS b (message_id, app_id, next_at)
+        SELECT id, app_id, coalesce($3, clock_timestamp()) FROM messages
+        WHERE app_id = $1 AND id = $2 AND rate_per_second IS NOT NULL AND state < 6
+        ON CONFLICT (message_id) DO UPDATE
+        SET next_at = least(b.next_at, excluded.next_at + \(micros(MessagePace.debtMax)) * interval '1 microsecond')
+        """)
+
+    /// $1 app, $2 message.
+    static let close = Statement(
+        "message_rates_close",
+        """
+        DELETE FROM message_rates WHERE message_id = $2 AND EXISTS (
+            SELECT FROM messages WHERE app_id = $1 AND id = $2 AND rate_per_second IS NULL)
+        """)
+
+    /// Of messages that are over.
+    static let forget = Statement(
+        "message_rates_forget",
+        """
+        DELETE FROM message_rates b USING messages m
+        WHERE m.id = b.message_id AND (m.state = 6 OR m.state = 7 AND m.audience = m.members)
+        """)
+
+    /// $1 ids. Of messages that somebody is sending.
+    static let among = Statement(
+        "message_rates_among",
+        "SELECT id, rate_per_second FROM messages WHERE id = ANY ($1) AND rate_per_second IS NOT NULL ORDER BY id")
+}

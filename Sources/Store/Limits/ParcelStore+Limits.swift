@@ -1,0 +1,205 @@
+import Basis
+import Encodings
+import Model
+import Postgres
+import QueueRules
+
+/// What the limits of its app leave of a claimed parcel.
+struct LimitedMembers: Sendable {
+    /// One a member that is owed something.
+    fileprivate(set) var deferrals: [MemberDeferral]
+    /// Ids of those whose badges this lease raises.
+    fileprivate(set) var raised: [Int64] = []
+    /// Ids of those that nobody has any more: sent nothing by this lease, and counted for nobody, for they may be registered
+    /// again before the next one.
+    fileprivate(set) var gone: Set<Int64> = []
+    /// Over all members of the parcel; nil: the mark speaks of all.
+    fileprivate(set) var uncounted: MemberBitmap?
+
+    var deferredCount: Int { deferrals.count { $0 != .none } }
+}
+
+/// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before, or
+/// its message's audience excludes some of them.
+///
+/// Whoever is held back was never sent to, unless an earlier lease was free to: so its badge and its user's cap are left
+/// alone until a lease is. The mark of the parcel speaks of the others, and a bitmap beside it says of whom it does not.
+/// All of it is one transaction with the lease: what is decided stays so, whatever becomes of the process.
+struct LimitedParcel: Sendable {
+    let parcel: ParcelID
+    let message: MessageID
+    let app: AppID
+    let leasedAt: WallInstant
+    let limits: AppLimits
+    /// Nobody was free to send before.
+    let isFirst: Bool
+    /// Whom the mark did not speak of.
+    let uncounted: MemberBitmap?
+    let memberCount: Int
+    let indices: [Int32]
+    /// Rising.
+    let ids: [Int64]
+    /// The members that its message's audience no longer includes. They end with this lease: neither their badges nor their
+    /// new owner's cap may count them.
+    let excluded: Set<Int64>
+
+    /// Judges the members of parcels of one route and claim in this order, as one lease after the other would: counts those
+    /// that are free. `writes` is to follow in the same transaction.
+    static func judge(
+        _ parcels: [LimitedParcel], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [LimitedMembers] {
+        var members = parcels.map { LimitedMembers(deferrals: [MemberDeferral](repeating: .none, count: $0.ids.count)) }
+        let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
+        if let first = limited.first {
+            let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
+            let counting = capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64(parcels[first].app.value) }]
+            let ids = rising(limited.flatMap { parcels[$0].ids })
+            let answers = try await transaction.run(
+                counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
+            let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
+            for place in limited {
+                parcels[place].deferForQuietHours(&members[place], users)
+                members[place].gone = Set(parcels[place].ids.filter(users.isRetired))
+            }
+            if let cap = users.cap, !capped.isEmpty {
+                try await hold(&members, of: parcels, capped, users, cap: cap, in: transaction)
+            }
+        }
+        for place in parcels.indices { parcels[place].finish(&members[place]) }
+        return members
+    }
+
+    /// Writes down who is not free, before the members' badges are read.
+    ///
+    /// - Parameters:
+    ///   - members: as `judge` found them, one for each parcel.
+    ///   - badge: raised for those that are free, of a single parcel; nil: the caller sees to badges.
+    static func writes(
+        _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising badge: (change: Int16, value: Int32)?
+    ) -> [Query] {
+        var writes: [Query] = []
+        if let badge, badge.change != BadgeChange.none.column, let raised = members.first?.raised, !raised.isEmpty {
+            var parameters = Parameters()
+            parameters.int16(badge.change)
+            parameters.int32(badge.value)
+            writes.append(MemberSQL.raiseBadges.query(MemberKeys(raised), parameters))
+        }
+        let changed = parcels.indices.filter { members[$0].uncounted != parcels[$0].uncounted }
+        if !changed.isEmpty {
+            writes.append(
+                Query(LimitSQL.mark) {
+                    $0.int64Array(changed.map { parcels[$0].parcel.value })
+                    $0.bytesArray(changed.map { members[$0].uncounted?.bytes })
+                })
+        }
+        return writes
+    }
+
+    private static func rising(_ ids: [Int64]) -> [Int64] {
+        var distinct: [Int64] = []
+        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
+        return distinct
+    }
+
+    private func isFresh(_ place: Int) -> Bool { isFirst || uncounted?[Int(indices[place])] ?? false }
+
+    private var ofApp: Query {
+        Query(LimitSQL.ofApp) {
+            $0.int64(app.value)
+            $0.instant(leasedAt)
+        }
+    }
+
+    private func limits(of ids: [Int64]) -> Query {
+        var parameters = Parameters()
+        parameters.int64(app.value)
+        parameters.instant(leasedAt)
+        return LimitSQL.ofMembers.query(MemberKeys(ids), parameters)
+    }
+
+    private func deferForQuietHours(_ members: inout LimitedMembers, _ users: LimitedUsers) {
+        guard limits.contains(.quietHours) else { return }
+        for (place, id) in ids.enumerated() {
+            guard let until = users.quietUntil(id) else { continue }
+            members.deferrals[place] = .quietHours(until: until, isCounted: !isFresh(place))
+        }
+    }
+
+    /// Of those that are free otherwise. Who was counted before is not asked again: the day may be another one by now.
+    ///
+    /// Each parcel's people are counted before the next one's are: who has as many as the cap allows by then is held back.
+    private static func hold(
+        _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ users: LimitedUsers,
+        cap: Int32, in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        var asked: [(parcel: Int, members: [(place: Int, owner: String)])] = []
+        for parcel in capped {
+            let own = parcels[parcel].asked(members[parcel], users)
+            if !own.isEmpty { asked.append((parcel, own)) }
+        }
+        guard let first = asked.first else { return }
+        let count = DailyCapCounter(day: users.day, app: parcels[first.parcel].app, cap: cap)
+        let free = try await count.free(
+            asked.map { (parcels[$0.parcel].message.value, $0.members.map(\.owner)) }, in: transaction)
+        for (turn, (parcel, own)) in asked.enumerated() {
+            for (place, owner) in own where !free[turn].contains(Array(owner.utf8)) {
+                members[parcel].deferrals[place] = .dailyCap
+            }
+        }
+    }
+
+    private func asked(_ members: LimitedMembers, _ users: LimitedUsers) -> [(place: Int, owner: String)] {
+        var asked: [(place: Int, owner: String)] = []
+        for place in ids.indices
+        where members.deferrals[place] == .none && isFresh(place) && !excluded.contains(ids[place]) {
+            if let owner = users.owner(ids[place]) { asked.append((place, owner)) }
+        }
+        return asked
+    }
+
+    private func finish(_ members: inout LimitedMembers) {
+        var left = MemberBitmap(count: memberCount)
+        var isAnyLeft = false
+        for place in ids.indices where isFresh(place) {
+            if members.deferrals[place] == .none, !members.gone.contains(ids[place]), !excluded.contains(ids[place]) {
+                members.raised.append(ids[place])
+            } else {
+                left[Int(indices[place])] = true
+                isAnyLeft = true
+            }
+        }
+        members.uncounted = isAnyLeft ? left : nil
+    }
+}
+
+/// What an app's limits say of some of its members at one moment.
+private struct LimitedUsers {
+    let cap: Int32?
+    /// Of the app, since 1970.
+    let day: Int32
+    /// By the app's own clock: of those that are no registrations.
+    private let ownUntil: WallInstant?
+    private var known: [Int64: (until: WallInstant?, owner: String?)] = [:]  // lookup only
+
+    /// - Parameters: answers to `LimitSQL.ofApp` and `LimitSQL.ofMembers`.
+    init(app own: ResultSet, _ rows: ResultSet) throws(PostgresError) {
+        cap = try own.int32OrNil(0, 1)
+        day = try own.int32(0, 2)
+        ownUntil = try own.instantOrNil(0, 0)
+        known.reserveCapacity(rows.rowCount)
+        for row in 0..<rows.rowCount {
+            known[try rows.int64(row, 0)] = (
+                try rows.instantOrNil(row, 1), rows.isNull(row, 2) ? nil : try rows.text(row, 2)
+            )
+        }
+    }
+
+    /// nil: its clock shows no quiet hour.
+    func quietUntil(_ id: Int64) -> WallInstant? { known[id].map { $0.until } ?? ownUntil }
+
+    /// nil: a token that is no registration, of which nothing is kept, or one that nobody has any more.
+    func owner(_ id: Int64) -> String? { known[id]?.owner }
+
+    /// It may come back.
+    func isRetired(_ id: Int64) -> Bool { known[id].map { $0.owner == nil } ?? false }
+}

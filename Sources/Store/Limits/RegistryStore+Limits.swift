@@ -1,0 +1,79 @@
+import JSON
+import Model
+import Postgres
+
+/// What changes of an app's limits; nil leaves one as it is.
+package struct AppLimitChange: Equatable, Sendable {
+    package var quietHours: DeviceRegistration.Change<QuietHours> = .keep
+    package var dailyCap: DeviceRegistration.Change<Int32> = .keep
+
+    package init() {}
+
+    /// As the leases' statements read them (`LimitSQL`).
+    func write(to writer: inout JSONWriter) {
+        switch quietHours {
+        case .keep: break
+        case .clear:
+            writer.name("quiet_hours")
+            writer.null()
+        case .set(let hours):
+            writer.name("quiet_hours")
+            writer.beginObject()
+            writer.member("from", QuietHours.text(of: hours.from))
+            writer.member("to", QuietHours.text(of: hours.to))
+            writer.endObject()
+        }
+        switch dailyCap {
+        case .keep: break
+        case .clear:
+            writer.name("daily_cap")
+            writer.null()
+        case .set(let cap): writer.member("daily_cap", cap)
+        }
+    }
+}
+
+extension AppSettings {
+    /// False: not written by us.
+    mutating func readLimits(_ stored: JSONObject) -> Bool {
+        if let value = stored["quiet_hours"], !value.isNull {
+            let minutes = ["from", "to"].compactMap { value.object?[$0]?.string.flatMap(QuietHours.minute) }
+            guard minutes.count == 2, let hours = QuietHours(from: minutes[0], to: minutes[1]) else { return false }
+            quietHours = hours
+        }
+        if let value = stored["daily_cap"], !value.isNull {
+            guard let cap = value.integer.flatMap(Int32.init(exactly:)), cap > 0 else { return false }
+            dailyCap = cap
+        }
+        return true
+    }
+}
+
+extension RegistryStore {
+    /// What a person got on these days is told by their name. A lease that read it before its registrations went still
+    /// counts by it: whoever calls this behind that leaves nothing.
+    func forgetDays(of user: String, _ app: AppID) async throws(StoreFault) {
+        let queries = [
+            Query(LimitSQL.forgetting) { $0.int64(app.value) },
+            Query(LimitSQL.erase) {
+                $0.int64(app.value)
+                $0.text(user)
+            },
+        ]
+        let pool = pool
+        _ = try await translating { () throws(PostgresError) in
+            try await pool.run(queries, transaction: TransactionOptions())
+        }
+    }
+}
+
+extension NewMessage {
+    /// Beside what accepts it: few messages do.
+    var ignoringLimits: Query? {
+        guard !ignoredLimits.isEmpty else { return nil }
+        return Query(LimitSQL.ignore) {
+            $0.uuid(id.value)
+            $0.int16(ignoredLimits.rawValue)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Model
+import Postgres
+
+/// Whether the members of a leased parcel still meet the conditions of their message's audience.
+enum AudienceCheckSQL {
+    /// Whether the audience of a message `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
+    static func hasConditions(_ message: String) -> String {
+        let starts = ["users", "tags", "filter"].map { "'{\"\($0)\"'" }.joined(separator: ", ")
+        return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
+    }
+
+    /// $1 messages. Their audiences, and the time that is `now` in a filter: the same as at planning.
+    static let audiences = Statement(
+        "audience_check_read",
+        """
+        SELECT c.message_id, c.audience, coalesce(m.due_at, m.accepted_at)
+        FROM message_contents c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ANY ($1)
+        """)
+
+    // Retired ones end as retired, whatever else has changed.
+    private static func isLive(_ state: String) -> String { "\(state) <> \(RegistrationState.retired.rawValue)" }
+
+    /// The members with their users.
+    static let users = MemberStatement("audience_check_users", key: "id", after: 0) {
+        "SELECT id, user_id FROM registrations WHERE \($0) AND \(isLive("state"))"
+    }
+
+    /// $1 tags that all must be there, $2 tags of which one must be there (none given: no matter), $3 tags of which none may
+    /// be there. The members that do not fit.
+    static let tags = MemberStatement("audience_check_tags", key: "id", after: 3) {
+        """
+        SELECT id FROM registrations WHERE \($0) AND \(isLive("state"))
+            AND NOT (tags @> $1 AND (cardinality($2) = 0 OR tags && $2) AND NOT tags && $3)
+        """
+    }
+
+    /// The members that do not fit a filter. Not prepared: there are as many statements as there are filters.
+    static func filter(_ filter: FilterSQL, members: String) -> Statement {
+        Statement(
+            unprepared: """
+                SELECT r.id FROM registrations r \(filter.joins)
+                WHERE \(members) AND \(isLive("r.state")) AND NOT \(filter.condition)
+                """)
+    }
+}

@@ -1,0 +1,104 @@
+import Basis
+import Expressions
+import Model
+import Postgres
+import QueueRules
+
+/// Checks the members of parcels that are being leased against the conditions of their messages' audiences (DESIGN, rule 2).
+///
+/// A parcel's members are frozen when the audience is cut. A push may leave much later: its message was paused, its device
+/// was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see it.
+/// Under `PlannerSQL.inKeyOrder`, before the lease raises any badge.
+struct AudienceCheck: Sendable {
+    /// The conditions of one message.
+    private struct Conditions {
+        let audience: Audience
+        /// The time that is `now` in a filter.
+        let sentFrom: WallInstant
+    }
+
+    /// For each parcel, the registrations that its message's audience no longer includes. Deleted ones are in none.
+    static func excluded(
+        from parcels: [ClaimedParcel], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
+        var excluded = [[Int64: AudienceChange]](repeating: [:], count: parcels.count)  // lookup only
+        var places: [UniversalID: [Int]] = [:]  // lookup only
+        var messages: [UniversalID] = []
+        for (place, parcel) in parcels.enumerated() where try parcel.hasConditions {
+            let message = try parcel.message
+            if places[message, default: []].isEmpty { messages.append(message) }
+            places[message, default: []].append(place)
+        }
+        guard !messages.isEmpty else { return excluded }
+        let conditions = try await conditions(of: messages, in: transaction)
+        var queries: [Query] = []
+        var asked: [(place: Int, named: Set<[UInt8]>?)] = []
+        for message in messages {
+            // A message without its content can't be sent at all.
+            guard let conditions = conditions[message] else { continue }
+            for place in places[message] ?? [] {
+                let keys = MemberKeys(parcels[place].ids)
+                switch conditions.audience.selection {
+                case .users(let names):
+                    queries.append(AudienceCheckSQL.users.query(keys))
+                    asked.append((place, Set(names.map { Array($0.utf8) })))
+                case .tags(let expression):
+                    queries.append(query(keys, expression))
+                    asked.append((place, nil))
+                case .filter(let text):
+                    queries.append(try query(keys, text, conditions.sentFrom))
+                    asked.append((place, nil))
+                case .all, .installations, .tokens, .stale: continue
+                }
+            }
+        }
+        let answers = try await transaction.run(queries)
+        for ((place, named), rows) in zip(asked, answers) {
+            for row in 0..<rows.rowCount {
+                let id = try rows.int64(row, 0)
+                guard let named else {
+                    excluded[place][id] = .condition
+                    continue
+                }
+                // Compared by bytes, as the database does.
+                let user = try rows.textBytesOrNil(row, 1)
+                if user.map({ !named.contains($0) }) ?? true { excluded[place][id] = .user }
+            }
+        }
+        return excluded
+    }
+
+    private static func conditions(
+        of messages: [UniversalID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [UniversalID: Conditions] {
+        let rows = try await transaction.run([Query(AudienceCheckSQL.audiences) { $0.uuidArray(messages) }])[0]
+        var conditions: [UniversalID: Conditions] = [:]  // lookup only
+        for row in 0..<rows.rowCount {
+            guard let audience = AudienceText.decode(try rows.bytes(row, 1)) else {
+                throw .unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
+            }
+            conditions[try rows.uuid(row, 0)] = Conditions(audience: audience, sentFrom: try rows.instant(row, 2))
+        }
+        return conditions
+    }
+
+    private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {
+        var parameters = Parameters()
+        parameters.textArray(expression.all)
+        parameters.textArray(expression.any)
+        parameters.textArray(expression.none)
+        return AudienceCheckSQL.tags.query(keys, parameters)
+    }
+
+    private static func query(
+        _ keys: MemberKeys, _ text: String, _ sentFrom: WallInstant
+    ) throws(PostgresError) -> Query {
+        guard let expression = try? FilterExpression(parsing: text) else {
+            throw .unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
+        }
+        var parameters = Parameters()
+        let members = keys.condition(on: "r.id", adding: &parameters)
+        let filter = FilterSQL(expression, now: sentFrom, adding: &parameters)
+        return Query(AudienceCheckSQL.filter(filter, members: members), parameters)
+    }
+}

@@ -1,0 +1,265 @@
+import Basis
+import Model
+import Postgres
+import QueueRules
+
+extension ParcelStore {
+    /// Leases the route's next parcels, in their order: those that one `lease` after the other would bring at this moment,
+    /// each with its own epoch, its members and its badges as these would have been.
+    ///
+    /// Several only of small ones of transactional messages (`LeaseGroup`), else one at most. Empty where none is due, or
+    /// others are leasing each. Where one can't be leased as it is stored, or others have locked what it needs, fewer are
+    /// leased at once, until it alone is put aside.
+    ///
+    /// - Parameter unreadable: told of each parcel of several whose members turned out to make no sense once it was
+    ///   leased. It is not handed out, and its lease alone lapses. Where nothing is left to hand out, a fault is thrown.
+    package func leaseGroup(
+        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
+        unreadable: @Sendable (StoreFault) -> Void = { _ in }
+    ) async throws(StoreFault) -> Lease {
+        precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
+        var size = size
+        var lockTimeout = ClaimedBatch.lockTimeout
+        var lease = Lease()
+        for _ in 1...Self.stoppedMax {
+            let atWork = ClaimedBatch()
+            let leased: LeasedGroup
+            do throws(GroupFault) {
+                leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
+            } catch {
+                guard error.isOverARow else { throw error.fault }
+                if error.fault == .contended { lockTimeout = ClaimedBatch.lockTimeoutThen }
+                guard let fewer = atWork.fewer else {
+                    let lockTimeout = atWork.lockTimeout.map { min($0, lockTimeout) }
+                    let single = try await self.lease(order, now: now, lockTimeout: lockTimeout)
+                    lease.parcels = single.parcels
+                    lease.again = single.again ?? lease.again
+                    return lease
+                }
+                size.parcelsMax = fewer
+                continue
+            }
+            if leased.isForRate { lease.again = .zero }
+            if leased.isKept { continue }
+            lease.parcels = leased.parcels
+            guard let fault = leased.unreadable.first else { return lease }
+            for other in leased.unreadable.dropFirst() { unreadable(other) }
+            guard !leased.parcels.isEmpty else { throw fault }
+            unreadable(fault)
+            return lease
+        }
+        return lease
+    }
+
+    private func leaseNextGroup(
+        _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
+        noting atWork: ClaimedBatch
+    ) async throws(GroupFault) -> LeasedGroup {
+        let (pool, steps) = (pool, steps)
+        return try await translatingGroup { () throws(PostgresError) in
+            // 40P01: a registration took the same badges in another order after all.
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
+                    transaction throws(PostgresError) -> LeasedGroup in
+                    let answer = try await transaction.run([
+                        Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),
+                    ])[1]
+                    guard answer.rowCount > 0 else { return LeasedGroup() }
+                    var group = try ClaimedGroup(reading: answer, order, now: now, noting: atWork)
+                    guard !group.parcels.isEmpty else {
+                        _ = try await transaction.runAndCommit(group.keepings)
+                        return LeasedGroup(isForRate: group.isForRate, isKept: true)
+                    }
+                    try await group.check(in: transaction)
+                    try await group.judge(in: transaction)
+                    try await group.readPlans(in: transaction)
+                    let (writes, readings) = (group.writes, try group.readings)
+                    let others = try group.charges(order.scope, now: now) + group.keepings
+                    let rows = try await transaction.conclude(
+                        writes + readings + others, announcing: .leaseWritten, to: steps)
+                    return try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
+                }
+            }
+        }
+    }
+}
+
+/// What is leased, whatever of it could be read.
+private struct LeasedGroup: Sendable {
+    var parcels: [LeasedParcel] = []
+    var unreadable: [StoreFault] = []
+    /// Some that were found wait for their messages' rates from now on.
+    var isForRate = false
+    /// All that were found are kept now, since their messages are stopped or have a rate.
+    var isKept = false
+}
+
+/// What one claim took, in the order of single ones.
+private struct ClaimedGroup: Sendable {
+    private(set) var parcels: [ClaimedParcel] = []
+    /// Moves what waits of messages that are stopped or have a rate out of the way of leases.
+    private(set) var keepings: [Query] = []
+    /// Some of it waits for a rate.
+    private(set) var isForRate = false
+    /// What the apps' limits made of it, to be written before `readings`.
+    private(set) var writes: [Query] = []
+    /// Of each parcel: the badges of its members as its lease leaves them.
+    private var badges: [[Int64: Int32]] = []
+    /// What the leases make of the badges that they raise.
+    private var raised: [Int64: Int32] = [:]  // lookup only
+
+    init(
+        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedBatch
+    ) throws(PostgresError) {
+        var places: [(ordinal: Int64, row: Int)] = []
+        var isUrgent = true
+        for row in 0..<answer.rowCount {
+            places.append((try answer.int64(row, 31), row))
+            if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
+        }
+        atWork.note(answer.rowCount, isUrgent: isUrgent)
+        places.sort { $0.ordinal < $1.ordinal }
+        var kept: Set<UniversalID> = []
+        for (place, (_, row)) in places.enumerated() {
+            let message = try answer.uuid(row, 1)
+            let state = try answer.int16(row, 25)
+            if let keeping = order.keeping(message, state, now: now) {
+                if order.isForRate(state) { isForRate = true }
+                if kept.insert(message).inserted { keepings.append(keeping) }
+            } else {
+                do {
+                    parcels.append(try ClaimedParcel(reading: answer, at: row, order))
+                } catch {
+                    atWork.noteUnreadable(at: place)
+                    throw error
+                }
+            }
+        }
+    }
+
+    private var isSingle: Bool { parcels.count == 1 }
+
+    /// Finds the members that the messages' audiences no longer include.
+    mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
+        let excluded = try await AudienceCheck.excluded(from: parcels, in: transaction)
+        for place in parcels.indices { parcels[place].excluded = excluded[place] }
+    }
+
+    /// What the app's limits leave of each.
+    mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
+        var limited: [(place: Int, parcel: LimitedParcel)] = []
+        for place in parcels.indices {
+            if let parcel = try parcels[place].limited { limited.append((place, parcel)) }
+        }
+        guard !limited.isEmpty else { return }
+        let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
+        for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
+        // The badges of several are seen to together.
+        writes = LimitedParcel.writes(
+            limited.map(\.parcel), judged, raising: isSingle ? try parcels[0].badge : nil)
+    }
+
+    /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,
+    /// and then written once.
+    mutating func readPlans(in transaction: PostgresTransaction) async throws(PostgresError) {
+        guard !isSingle else { return }
+        var counted: [Int64] = []
+        for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
+        guard !counted.isEmpty else { return badges = parcels.map { _ in [:] } }
+        let rows = try await transaction.run([
+            Query(MemberSQL.lockBadges) { $0.int64Array(Self.rising(counted)) }
+        ])[0]
+        var status: [Int64: Int32] = [:]  // lookup only
+        for row in 0..<rows.rowCount { status[try rows.int64(row, 0)] = try rows.int32(row, 1) }
+        for parcel in parcels {
+            var own: [Int64: Int32] = [:]  // lookup only
+            let (change, value) = try parcel.badge
+            if change != BadgeChange.none.column {
+                let raises = try parcel.raisesBadges
+                // Of one with limits, whoever is free to be sent to.
+                let free = Set(parcel.judged?.raised ?? [])
+                for id in parcel.ids {
+                    guard var badge = status[id] else { continue }
+                    if raises || free.contains(id) {
+                        let isSet = change != BadgeChange.increment.column
+                        badge = isSet ? value : badge + (badge < .max ? 1 : 0)
+                        status[id] = badge
+                        raised[id] = badge
+                    }
+                    own[id] = badge
+                }
+            }
+            badges.append(own)
+        }
+    }
+
+    private static func rising(_ ids: [Int64]) -> [Int64] {
+        var distinct: [Int64] = []
+        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
+        return distinct
+    }
+
+    /// A constant number, however many parcels there are.
+    var readings: [Query] {
+        get throws(PostgresError) {
+            if isSingle { return try parcels[0].readings }
+            var queries: [Query] = []
+            if !raised.isEmpty {
+                let ids = raised.keys.sorted()
+                queries.append(
+                    Query(MemberSQL.writeBadges) {
+                        $0.int64Array(ids)
+                        $0.int32Array(ids.map { raised[$0] ?? 0 })
+                    })
+            }
+            return queries
+                + MemberReadings.queries(
+                    of: Self.rising(parcels.flatMap(\.ids)), on: parcels[0].route, try asked)
+        }
+    }
+
+    /// What any of the parcels asks for.
+    private var asked: MemberReadings.Asked {
+        get throws(PostgresError) {
+            var asked = MemberReadings.Asked()
+            for parcel in parcels {
+                if try parcel.asksLocale { asked.locales = true }
+                if try parcel.asksCompared { asked.compared = true }
+                if try parcel.hasInline { asked.inline += parcel.ids }
+            }
+            asked.inline = Self.rising(asked.inline)
+            return asked
+        }
+    }
+
+    func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
+        var queries: [Query] = []
+        for parcel in parcels { queries += try parcel.charges(scope, now: now) }
+        return queries
+    }
+
+    /// It is committed by now: what one of them can't be made of is no reason to leave the others behind.
+    ///
+    /// - Parameter answers: to `readings`.
+    func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
+        let readings = try isSingle ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
+        var leased = LeasedGroup(isForRate: isForRate)
+        for (place, parcel) in parcels.enumerated() {
+            do throws(PostgresError) {
+                if let readings {
+                    leased.parcels.append(try self.leased(parcel, badges[place], readings))
+                } else {
+                    leased.parcels.append(try parcel.leased(with: answers))
+                }
+            } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
+        }
+        return leased
+    }
+
+    private func leased(
+        _ parcel: ClaimedParcel, _ badges: [Int64: Int32], _ readings: MemberReadings
+    ) throws(PostgresError) -> LeasedParcel {
+        let hasBadges = try parcel.badgeChange != BadgeChange.none.column
+        return try parcel.leased(readings, hasBadges ? MemberBadges(badges) : MemberBadges(nil))
+    }
+}

@@ -1,0 +1,234 @@
+import Model
+import Postgres
+import QueueRules
+
+/// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.inKeyOrder`.
+///
+/// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
+/// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
+enum ParcelSQL {
+    // The predicate of an index needs the number itself.
+    private static let isOrdinary = "p.lapses < \(PoisonRule.quarantineFrom)"
+    private static let isLapsed = "p.lapses >= \(PoisonRule.quarantineFrom)"
+
+    private static let all: [MessageUrgency] = [.transactional, .bulk]
+
+    private static func isDue(_ which: String, priority: Int16) -> String {
+        """
+        EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
+            AND p.service = services.service AND p.format = services.format AND p.due_at <= coalesce($3, now()) AND \(which))
+        """
+    }
+
+    // The services that have such a parcel on the route at hand.
+    // A filter, and no condition of the rows: that might be answered by a join, which looks at all the parcels.
+    private static func services(_ which: String, of urgencies: [MessageUrgency]) -> String {
+        let due = urgencies.map { isDue(which, priority: $0.rawValue) }.joined(separator: " OR ")
+        return "(SELECT coalesce(array_agg(DISTINCT services.service) FILTER (WHERE \(due)), '{}') FROM services)"
+    }
+
+    /// $1 after which route, $2 how many, $3 now, $4 known formats. What waits there for another program doesn't count.
+    ///
+    /// Hops from route to route through the claim index: its cost follows the routes with ready parcels, not the
+    /// parcels.
+    static let readyRoutes = Statement(
+        "parcel_ready_routes",
+        """
+        WITH RECURSIVE services AS MATERIALIZED (
+            SELECT service, format
+            FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service) CROSS JOIN unnest($4) AS format
+        ), hop AS (
+            (SELECT route_id FROM parcels WHERE state = 1 AND route_id > $1 ORDER BY route_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT p.route_id FROM parcels p
+                WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
+            FROM hop WHERE hop.route_id IS NOT NULL
+        ), asked AS MATERIALIZED (
+            SELECT hop.route_id, \(services(isOrdinary, of: [.transactional])) AS urgent,
+                \(services(isOrdinary, of: [.bulk])) AS bulk, \(services(isLapsed, of: all)) AS lapsed
+            FROM hop WHERE hop.route_id IS NOT NULL
+        ), due AS (
+            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE cardinality(urgent || bulk || lapsed) > 0 LIMIT $2
+        )
+        SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.urgent || due.bulk, due.lapsed, due.urgent
+        FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
+        """)
+
+    /// $1 now, $2 how many.
+    static let rescue = Statement(
+        "parcel_rescue",
+        """
+        UPDATE parcels SET state = 1, owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
+        WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE state = 2 AND lease_until < coalesce($1, now())
+            ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
+        """)
+
+    // The route of the same topic in the other environment, where a credential would speak for the service there: the one
+    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 service.
+    private static func otherEnvironment(of route: String) -> String {
+        """
+        SELECT sibling.id FROM routes own
+        JOIN routes sibling ON sibling.app_id = own.app_id AND sibling.provider = own.provider
+            AND sibling.environment = sibling_environment(own.environment) AND sibling.topic = own.topic
+        CROSS JOIN LATERAL (
+            SELECT id FROM credentials
+            WHERE app_id = sibling.app_id AND provider = sibling.provider AND environment = sibling.environment
+                AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: "$6")))
+            ORDER BY \(CredentialSQL.closest("sibling.topic")) LIMIT 1
+        ) AS speaker
+        WHERE own.id = \(route) AND own.provider = \(Provider.apns.rawValue) AND NOT EXISTS (
+            SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
+        """
+    }
+
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service.
+    ///
+    /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
+    /// badges: nothing will be sent.
+    /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones; and one that is to
+    /// wait for its message's rate goes to those that wait.
+    private static func claim(
+        _ name: String, where which: String, of urgencies: [MessageUrgency] = all,
+        unless isRateLimited: String = "false"
+    ) -> Statement {
+        let urgencyRows = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
+        return Statement(
+            name,
+            """
+            WITH next AS MATERIALIZED (
+                SELECT due.id, due.badge_marked
+                FROM (VALUES \(urgencyRows)) AS urgency (priority)
+                CROSS JOIN LATERAL (
+                    SELECT p.id, p.badge_marked FROM parcels p
+                    WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = urgency.priority
+                        AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
+                    ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+                ) AS due
+                LIMIT 1
+            )
+            \(taking(unless: isRateLimited))
+            RETURNING \(columns(route: "p.route_id"))
+            """)
+    }
+
+    // Those of `next`.
+    private static func taking(unless isRateLimited: String) -> String {
+        let isKept = "(\(isStopped) OR \(isRateLimited))"
+        return """
+            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isRateLimited) THEN 4 ELSE 2 END,
+                epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
+                owner = CASE WHEN NOT \(isKept) THEN $2 END,
+                lease_until = CASE WHEN NOT \(isKept) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isKept)
+            FROM next, messages m
+            WHERE p.id = next.id AND m.id = p.message_id
+            """
+    }
+
+    // What `ParcelStore` reads of a claimed parcel.
+    private static func columns(route: String) -> String {
+        """
+        p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
+            p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
+            m.badge_value, NOT next.badge_marked,
+            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
+            p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
+            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
+            \(AudienceCheckSQL.hasConditions("m"))
+        """
+    }
+
+    private static let isStopped = "(\(ControlSQL.isStopped("m")))"
+    private static let isRateLimited =
+        "(\(RateSQL.isRateLimited("m", lapses: "p.lapses", origin: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
+
+    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isRateLimited)
+    static let claimUrgent = claim(
+        "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
+    static let claimRateLimited = RateSQL.claim(returning: columns(route: "p.route_id"))
+    /// The parameters of `claimOrdinary`, $7 parcels at most, $8 members at most; its answer with one more column: the place
+    /// among those that one claim after the other would bring, of which these are the first. Rows come in no order.
+    ///
+    /// Several only where all of them are transactional, and small together; alone goes what is away from home.
+    static let claimGroup = claimGroup("parcel_claim_group", of: all)
+    static let claimUrgentGroup = claimGroup("parcel_claim_urgent_group", of: [.transactional])
+
+    private static func claimGroup(_ name: String, of urgencies: [MessageUrgency]) -> Statement {
+        let bulk = """
+            , bulk AS MATERIALIZED (
+                SELECT p.id, p.badge_marked \(ready(.bulk)) AND NOT EXISTS (SELECT FROM urgent)
+                ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
+            )
+            """
+        let takesBulk = urgencies.contains(.bulk)
+        return Statement(
+            name,
+            """
+            WITH urgent AS MATERIALIZED (
+                SELECT p.id, p.badge_marked, p.member_count, p.due_at,
+                    p.origin_route_id IS NOT NULL AS is_apart
+                \(ready(.transactional))
+                ORDER BY p.due_at, p.id LIMIT $7 FOR UPDATE SKIP LOCKED
+            )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
+                SELECT id, badge_marked, place FROM (
+                    SELECT id, badge_marked, row_number() OVER in_order AS place,
+                        sum(member_count) OVER in_order AS members, bool_or(is_apart) OVER in_order AS is_apart
+                    FROM urgent WINDOW in_order AS (ORDER BY due_at, id)
+                ) AS placed WHERE place = 1 OR members <= $8 AND NOT is_apart
+                \(takesBulk ? "UNION ALL SELECT id, badge_marked, 1 FROM bulk" : "")
+            )
+            \(taking(unless: isRateLimited))
+            RETURNING \(columns(route: "$1")), next.place
+            """)
+    }
+
+    private static func ready(_ urgency: MessageUrgency) -> String {
+        """
+        FROM parcels p
+            WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = \(urgency.rawValue)
+                AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(isOrdinary)
+        """
+    }
+
+    static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
+    /// Away from home a parcel waits no longer than for the other environment's answer.
+    static let claimExpired = claim(
+        "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= coalesce($5, now())")
+
+    /// $1 parcel, $2 now, $3 microseconds.
+    static let putAside = Statement(
+        "parcel_put_aside",
+        """
+        UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state IN (1, 4)
+        """)
+
+    /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
+    static let renew = Statement(
+        "parcel_renew",
+        """
+        UPDATE parcels SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
+        WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 2
+        """)
+
+    // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all that is leased.
+    private static let onHold = """
+        SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
+            JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
+        """
+
+    /// The same of several, under `PlannerSQL.throughKeys`: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now. The
+    /// places of those that were renewed; those that others have locked are not.
+    static let renewGroup = Statement(
+        "parcel_renew_group",
+        """
+        WITH held AS MATERIALIZED (\(onHold) FOR NO KEY UPDATE OF p SKIP LOCKED)
+        UPDATE parcels p
+        SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
+        FROM held WHERE p.id = held.id
+        RETURNING held.place
+        """)
+
+    /// $1 parcels, $2 epochs, $3 owner. The places of those that are the owner's, renewed or not.
+    static let onHoldGroup = Statement("parcel_held_group", onHold)
+}

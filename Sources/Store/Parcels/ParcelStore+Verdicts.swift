@@ -1,0 +1,187 @@
+import Basis
+import Model
+import Postgres
+import QueueRules
+import RegistryRules
+
+/// How many registrations really changed.
+package struct VerdictReport: Equatable, Sendable {
+    package let retired: Int
+    package let suspected: Int
+    package let cleared: Int
+    /// Routes whose tokens were found in the other environment, and too many of them to move there.
+    package let suspectRoutes: [SuspectRoute]
+    package init(retired: Int, suspected: Int, cleared: Int, suspectRoutes: [SuspectRoute] = []) {
+        self.retired = retired
+        self.suspected = suspected
+        self.cleared = cleared
+        self.suspectRoutes = suspectRoutes
+    }
+}
+
+/// What became of the doubts whose turn it was.
+package struct SuspicionReport: Equatable, Sendable {
+    /// Looked at: retired, dropped, or left to wait for more answers.
+    package let judged: Int
+    package let retired: Int
+    package init(judged: Int, retired: Int) {
+        self.judged = judged
+        self.retired = retired
+    }
+}
+
+extension ParcelStore {
+    /// Doubts that one call looks at: it never holds many locks.
+    package static let judgedMax = 5_000
+
+    /// Applies what answers said about tokens, in a transaction of its own before the settle: a verdict stays true when
+    /// the parcel was lost meanwhile.
+    ///
+    /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
+    /// written for those that really changed.
+    ///
+    /// - Parameters:
+    ///   - rule: how many of a route's tokens may move to the other environment.
+    ///   - waitsBriefly: `.contended` where others hold a row of it for long: for what others stand behind.
+    package func applyVerdicts(
+        _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, waitsBriefly: Bool = false,
+        now: WallInstant? = nil
+    ) async throws(StoreFault) -> VerdictReport {
+        let verdicts = Self.eachOnce(verdicts)
+        guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
+        let options = waitsBriefly ? ClaimedBatch.options : TransactionOptions()
+        if verdicts.contains(where: { $0.verdict.foundOn != nil }) {
+            return try await applyFindings(verdicts, under: rule, options, now: now)
+        }
+        let statements = [
+            Query(PlannerSQL.throughKeys),
+            Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
+            Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) },
+        ]
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(statements, transaction: options)
+            }
+            return try VerdictReport(reading: answers[2], suspectRoutes: [])
+        }
+    }
+
+    /// Judges the doubts whose turn it is. Any process may call it at any time; worth repeating while `judgedMax` were.
+    package func confirmSuspicions(
+        _ rule: SuspicionRule, now: WallInstant? = nil
+    ) async throws(StoreFault) -> SuspicionReport {
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction { transaction throws(PostgresError) in
+                    let due = Query(VerdictSQL.lockDue) {
+                        $0.instant(now)
+                        $0.int64(Int64(Self.judgedMax))
+                    }
+                    let ids = try await transaction.run([due])[0].int64Column(0)
+                    if ids.isEmpty { return SuspicionReport(judged: 0, retired: 0) }
+                    let confirm = Query(VerdictSQL.confirm) {
+                        $0.rule(rule, now: now)
+                        $0.int64Array(ids)
+                    }
+                    let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
+                    return SuspicionReport(judged: ids.count, retired: Int(try answers[1].int64(0, 0)))
+                }
+            }
+        }
+    }
+
+    /// One verdict a registration, by rising id: the gravest, and of equals the last.
+    private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
+        let sorted = verdicts.enumerated().sorted {
+            $0.element.registration == $1.element.registration
+                ? $0.offset < $1.offset : $0.element.registration < $1.element.registration
+        }
+        var kept: [GuardedVerdict] = []
+        for (_, verdict) in sorted {
+            guard let last = kept.last, last.registration == verdict.registration else {
+                kept.append(verdict)
+                continue
+            }
+            if !last.verdict.isDeath || verdict.verdict.isDeath { kept[kept.count - 1] = verdict }
+        }
+        return kept
+    }
+}
+
+extension VerdictReport {
+    init(reading rows: ResultSet, suspectRoutes: [SuspectRoute]) throws(PostgresError) {
+        self.init(
+            retired: Int(try rows.int64(0, 0)), suspected: Int(try rows.int64(0, 1)),
+            cleared: Int(try rows.int64(0, 2)),
+            suspectRoutes: suspectRoutes)
+    }
+}
+
+extension TokenVerdict {
+    fileprivate var isDeath: Bool {
+        switch self {
+        case .unregistered: true
+        case .suspected, .suspectedInBoth, .cleared, .found: false
+        }
+    }
+
+    /// The state that it leads to, where it counts.
+    fileprivate var target: RegistrationState {
+        switch self {
+        case .unregistered: .retired
+        case .suspected, .suspectedInBoth: .suspected
+        case .cleared, .found: .active
+        }
+    }
+
+    fileprivate var reason: String {
+        switch self {
+        case .unregistered(_, let reason), .suspected(let reason), .suspectedInBoth(let reason): reason
+        case .cleared, .found: "accepted"
+        }
+    }
+
+    /// Where its registration lives from here on.
+    var foundOn: RouteID? {
+        if case .found(let route) = self { route } else { nil }
+    }
+
+    /// The environments need not be compared again.
+    fileprivate var isCompared: Bool {
+        switch self {
+        case .suspectedInBoth, .found: true
+        case .unregistered, .suspected, .cleared: false
+        }
+    }
+}
+
+extension GuardedVerdict {
+    /// A registration later than this wins.
+    fileprivate var bound: WallInstant {
+        if case .unregistered(let since?, _) = verdict { since } else { asOf }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func rule(_ rule: SuspicionRule, now: WallInstant?) {
+        instant(now)
+        int64(rule.window.wholeMicroseconds)
+        double(Double(rule.sampleMin))
+        double(rule.shareMax)
+        int64(SuspicionRule.windowMax.wholeMicroseconds)
+        int64(SuspicionRule.checkAgainAfter.wholeMicroseconds)
+    }
+
+    mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
+        instant(now)
+        int64Array(verdicts.map(\.registration.value))
+        int32Array(verdicts.map(\.generation.value))
+        int16Array(verdicts.map(\.verdict.target.rawValue))
+        instantArray(verdicts.map(\.bound))
+        textArray(verdicts.map(\.verdict.reason))
+        int64Array(verdicts.map { $0.verdict.foundOn?.value })
+        boolArray(verdicts.map(\.verdict.isCompared))
+    }
+}

@@ -1,0 +1,167 @@
+import Model
+import Postgres
+import QueueRules
+
+/// What one look at an audience found.
+struct FoundMembers: Sendable {
+    /// Rising, with the route of each beside it.
+    private(set) var ids: [Int64] = []
+    private(set) var routes: [Int64] = []
+    /// Those that end before anything is sent, ordered by state, reason and route.
+    private(set) var early: [EarlyTermination] = []
+    let plannedThrough: Int64
+    let isLast: Bool
+
+    /// An id range of which everything fits.
+    init(live rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
+        ids = try rows.int64Column(0)
+        routes = try rows.int64Column(1)
+        isLast = ids.count < idsMax
+        plannedThrough = ids.last ?? horizon
+    }
+
+    /// An id range of which some fit.
+    init(examined rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
+        isLast = rows.rowCount < idsMax
+        plannedThrough = try rows.int64Column(0).max() ?? horizon
+        var members: [(id: Int64, route: Int64)] = []
+        for row in 0..<rows.rowCount where try rows.bool(row, 2) {
+            members.append((try rows.int64(row, 0), try rows.int64(row, 1)))
+        }
+        take(members)
+    }
+
+    /// What users own.
+    init(_ slice: UserScan.Slice, horizon: Int64) {
+        isLast = slice.isLast
+        plannedThrough = slice.through ?? horizon
+        ids = slice.ids
+        routes = slice.routes
+    }
+
+    /// One row for each named installation.
+    ///
+    /// - Parameters:
+    ///   - part: those of the message; nil: all of them.
+    ///   - before: how many of the message's names come before these.
+    init(
+        named rows: ResultSet, _ part: Range<Int>? = nil, before: Int, plannedThrough: Int64, isLast: Bool
+    ) throws(PostgresError) {
+        self.plannedThrough = plannedThrough
+        self.isLast = isLast
+        var live: [(id: Int64, route: Int64)] = []
+        for row in part ?? 0..<rows.rowCount {
+            guard let id = try rows.int64OrNil(row, 1) else {
+                let reason =
+                    rows.isNull(row, 5) ? TerminalReason.unknownDevice : TerminalReason.noRegistrationOfKind
+                end(nameAt: Int64(before) + (try rows.int64(row, 0)), TerminalStatus(.rejected, reason))
+                continue
+            }
+            guard try rows.bool(row, 4) else { continue }
+            let route = try rows.int64(row, 2)
+            if try rows.int16(row, 3) == RegistrationState.retired.rawValue {
+                end(id, on: route, TerminalStatus(.unregistered, TerminalReason.retired))
+            } else {
+                live.append((id, route))
+            }
+        }
+        take(live)
+    }
+
+    /// One row for each named user without a live registration.
+    mutating func end(users rows: ResultSet) throws(PostgresError) {
+        for row in 0..<rows.rowCount {
+            if let id = try rows.int64OrNil(row, 1) {
+                end(id, on: try rows.int64(row, 2), TerminalStatus(.unregistered, TerminalReason.retired))
+            } else {
+                let reason = rows.isNull(row, 3) ? TerminalReason.unknownUser : TerminalReason.noRegistrationOfKind
+                end(nameAt: try rows.int64(row, 0), TerminalStatus(.rejected, reason))
+            }
+        }
+    }
+
+    /// One row for each token, in no order.
+    init(inline rows: ResultSet) throws(PostgresError) {
+        plannedThrough = Int64(rows.rowCount)
+        isLast = true
+        var members: [(id: Int64, route: Int64)] = []
+        for row in 0..<rows.rowCount { members.append((try rows.int64(row, 0), try rows.int64(row, 1))) }
+        take(members)
+    }
+
+    private mutating func take(_ members: [(id: Int64, route: Int64)]) {
+        let rising = members.sorted { $0.id < $1.id }
+        ids = rising.map(\.id)
+        routes = rising.map(\.route)
+    }
+
+    /// Those who fit leave the members, and end so; after whom ended before. In groups of one route and a bounded size.
+    mutating func end(_ terminalStatus: TerminalStatus, groupsOf membersMax: Int, where fits: (Int64) -> Bool) {
+        let all = zip(ids, routes)
+        let gone = all.filter { fits($0.0) }
+        let left = all.filter { !fits($0.0) }
+        ids = left.map(\.0)
+        routes = left.map(\.1)
+        for (route, members) in Dictionary(grouping: gone, by: \.1).sorted(by: { $0.key < $1.key }) {
+            for start in stride(from: 0, to: members.count, by: membersMax) {
+                let group = members[start..<min(start + membersMax, members.count)]
+                early.append(EarlyTermination(terminalStatus: terminalStatus, route: route, members: group.map(\.0)))
+            }
+        }
+    }
+
+    private mutating func end(nameAt place: Int64, _ terminalStatus: TerminalStatus) {
+        add(place, to: EarlyTermination(terminalStatus: terminalStatus, route: nil, members: []))
+    }
+
+    private mutating func end(_ registration: Int64, on route: Int64, _ terminalStatus: TerminalStatus) {
+        add(registration, to: EarlyTermination(terminalStatus: terminalStatus, route: route, members: []))
+    }
+
+    /// A handful of groups: an app has few routes, and there are few reasons.
+    private mutating func add(_ member: Int64, to group: EarlyTermination) {
+        let known = early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
+        if known == nil {
+            early.append(group)
+            early.sort { $0.isBefore($1) }
+        }
+        let place = known ?? early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
+        if let place { early[place].members.append(member) }
+    }
+
+    /// By state and reason, each once.
+    var terminalCounts: [TerminalCount] {
+        var counts: [TerminalCount] = []
+        for group in early {
+            if let last = counts.indices.last, counts[last].terminalStatus == group.terminalStatus {
+                counts[last].count += group.members.count
+            } else {
+                counts.append(TerminalCount(terminalStatus: group.terminalStatus, count: group.members.count))
+            }
+        }
+        return counts
+    }
+
+    func ended(_ state: TerminalState) -> Int64 {
+        early.reduce(0) { $0 + ($1.terminalStatus.state == state ? Int64($1.members.count) : 0) }
+    }
+}
+
+/// Members that end while the audience is cut.
+struct EarlyTermination: Equatable, Sendable {
+    let terminalStatus: TerminalStatus
+    /// nil: nobody is registered.
+    let route: Int64?
+    /// Registrations; where nobody is registered, places among the names in the message's audience, from 1.
+    var members: [Int64]
+
+    func isBefore(_ other: EarlyTermination) -> Bool {
+        if terminalStatus.state != other.terminalStatus.state {
+            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
+        }
+        if terminalStatus.reason != other.terminalStatus.reason {
+            return terminalStatus.reason < other.terminalStatus.reason
+        }
+        return (route ?? 0) < (other.route ?? 0)
+    }
+}

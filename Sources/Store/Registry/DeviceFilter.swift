@@ -1,0 +1,116 @@
+import Basis
+import Encodings
+import Expressions
+import Model
+
+/// Which registrations of an app are asked for. nil: any.
+package struct DeviceFilter: Equatable, Sendable {
+    package var user: String?
+    package var tag: String?
+    package var provider: Provider?
+    package var state: RegistrationState?
+    package var kind: TokenKind?
+    /// Live ones alone that registered last before these times, by provider.
+    package var staleCutoffs: [StaleCutoffs]?
+    /// What has to be true of them besides.
+    package var condition: DeviceCondition?
+
+    package init() {}
+
+    /// The walk that passes the fewest others.
+    var scan: DeviceScan {
+        if tag != nil { return .tagged }
+        if user != nil { return .ofUser }
+        switch state {
+        case .suspected?, .retired?: return .notActive
+        case .active?: return .live
+        case nil: return staleCutoffs == nil ? .named : .live
+        }
+    }
+
+    /// Whether the walk passes rows that are not asked for.
+    var isPassingOthers: Bool {
+        var remaining = self
+        switch scan {
+        case .tagged: remaining.tag = nil
+        case .ofUser: remaining.user = nil
+        case .notActive: remaining.state = nil
+        case .live: remaining.kind = nil
+        case .named: break
+        }
+        return remaining != DeviceFilter()
+    }
+}
+
+/// A filter, and what is now in it.
+package struct DeviceCondition: Equatable, Sendable {
+    package let expression: FilterExpression
+    package let now: WallInstant
+
+    package init(_ expression: FilterExpression, now: WallInstant) {
+        self.expression = expression
+        self.now = now
+    }
+}
+
+/// Along which index a list goes. The numbers stand in cursors.
+enum DeviceScan: UInt8, CaseIterable {
+    case named = 1
+    case live = 2
+    case notActive = 3
+    case ofUser = 4
+    case tagged = 5
+
+    var name: String {
+        switch self {
+        case .named: "named"
+        case .live: "live"
+        case .notActive: "not_active"
+        case .ofUser: "of_user"
+        case .tagged: "tagged"
+        }
+    }
+}
+
+/// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.
+package struct DeviceCursor: Equatable, Sendable {
+    let scan: DeviceScan
+    let id: Int64
+    let kind: Int16
+    let installation: String
+
+    init(scan: DeviceScan, id: Int64, kind: Int16, installation: String) {
+        self.scan = scan
+        self.id = id
+        self.kind = kind
+        self.installation = installation
+    }
+
+    private static let fixedBytes = 11
+
+    /// nil: not one of ours.
+    package init?(text: String) {
+        guard text.utf8.count <= 2 * 1_024, let bytes = Hexadecimal.decode(text), bytes.count >= Self.fixedBytes,
+            let scan = DeviceScan(rawValue: bytes[0]), let name = String(validating: bytes[11...], as: UTF8.self),
+            !bytes[11...].contains(0)
+        else { return nil }
+        self.scan = scan
+        id = Int64(bitPattern: bytes[1..<9].reduce(0) { $0 << 8 | UInt64($1) })
+        kind = Int16(bitPattern: UInt16(bytes[9]) << 8 | UInt16(bytes[10]))
+        installation = name
+    }
+
+    package var text: String {
+        var bytes = [scan.rawValue]
+        for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: id >> shift)) }
+        bytes += [UInt8(truncatingIfNeeded: kind >> 8), UInt8(truncatingIfNeeded: kind)]
+        return Hexadecimal.text(bytes + Array(installation.utf8))
+    }
+}
+
+/// Some of a list. There may be more behind a page that is not full, even behind an empty one.
+package struct DevicePage: Equatable, Sendable {
+    package let devices: [DeviceRecord]
+    /// nil: nothing follows.
+    package let next: DeviceCursor?
+}

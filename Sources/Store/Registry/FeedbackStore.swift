@@ -1,0 +1,187 @@
+import Encodings
+import Model
+import Postgres
+
+/// The feed of token verdicts.
+package struct FeedbackStore: Sendable {
+    private let pool: PostgresPool
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// Rows that one call numbers. Who has more to read asks again anyway.
+    static let numberedMax: Int64 = 5_000
+
+    /// What follows a cursor, oldest first.
+    ///
+    /// Ordered by numbers that are given to committed rows, one reader of the app at a time: whoever commits late gets a
+    /// later number, behind every cursor handed out so far, and none skips it. A reader numbers what it finds unnumbered.
+    ///
+    /// What retention takes is looked at after the page is read: it can't go in between unnoticed.
+    package func page(
+        app: AppID, after cursor: FeedbackCursor? = nil, limit: Int
+    ) async throws(StoreFault) -> FeedbackPage {
+        let page = Query(FeedbackSQL.page) {
+            $0.int64(app.value)
+            $0.int64(cursor?.number ?? 0)
+            $0.int64(Int64(limit))
+        }
+        let unnumbered = Query(FeedbackSQL.unnumbered) { $0.int64(app.value) }
+        return try await translating { () throws(PostgresError) in
+            if try await pool.read(unnumbered).bool(0, 0) { try await number(app) }
+            let answers = try await pool.read([page, Query(FeedbackSQL.sweptThrough) { $0.int64(app.value) }])
+            let rows = answers[0]
+            var items: [FeedbackItem] = []
+            var next = cursor
+            for row in 0..<rows.rowCount {
+                items.append(try FeedbackItem(reading: rows, row: row))
+                next = FeedbackCursor(number: try rows.int64(row, 1))
+            }
+            let swept = answers[1].rowCount == 1 ? try answers[1].int64(0, 0) : 0
+            return FeedbackPage(items: items, next: next, hasGap: cursor.map { $0.number < swept } ?? false)
+        }
+    }
+
+    func number(_ app: AppID) async throws(PostgresError) {
+        let statements = [
+            Query(FeedbackSQL.lock) { $0.int64(app.value) },
+            Query(FeedbackSQL.number) {
+                $0.int64(app.value)
+                $0.int64(Self.numberedMax)
+            },
+        ]
+        let pool = pool
+        _ = try await pool.retryingConflicts { () throws(PostgresError) in
+            try await pool.run(statements, transaction: TransactionOptions())
+        }
+    }
+}
+
+package struct FeedbackPage: Equatable, Sendable {
+    package let items: [FeedbackItem]
+    /// Behind the last item; the cursor that was given where nothing follows it yet.
+    package let next: FeedbackCursor?
+    /// Retention took entries that followed the cursor: whoever holds it has missed something.
+    package let hasGap: Bool
+}
+
+/// A place in an app's feed. Opaque to whoever holds it.
+package struct FeedbackCursor: Equatable, Sendable {
+    let number: Int64
+
+    init(number: Int64) { self.number = number }
+
+    /// nil: not one of ours.
+    package init?(text: String) {
+        guard text.utf8.count == 16, let bytes = Hexadecimal.decode(text) else { return nil }
+        number = Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    package var text: String {
+        var bytes: [UInt8] = []
+        Hexadecimal.append(UInt64(bitPattern: number), to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension FeedbackItem {
+    fileprivate static let shape = PostgresError.unexpectedShape(statement: "feedback_page", column: 1)
+
+    fileprivate init(reading rows: ResultSet, row: Int) throws(PostgresError) {
+        guard let kind = TokenKind(rawValue: try rows.int16(row, 3)),
+            let provider = Provider(rawValue: try rows.int16(row, 4)),
+            let verdict = FeedbackVerdict(rawValue: try rows.int16(row, 5))
+        else { throw Self.shape }
+        let environments = try EnvironmentChange(reading: rows, row: row)
+        self.init(
+            id: try rows.int64(row, 0), installation: try rows.text(row, 2), kind: kind, provider: provider,
+            verdict: verdict, reason: try rows.text(row, 6),
+            at: try rows.instant(row, 7), environments: environments)
+    }
+}
+
+extension EnvironmentChange {
+    /// nil: the entry speaks of none.
+    fileprivate init?(reading rows: ResultSet, row: Int) throws(PostgresError) {
+        guard let from = try rows.int16OrNil(row, 8), let to = try rows.int16OrNil(row, 9) else { return nil }
+        guard let from = PushEnvironment(rawValue: from), let to = PushEnvironment(rawValue: to) else {
+            throw FeedbackItem.shape
+        }
+        self.init(from: from, to: to)
+    }
+}
+
+enum FeedbackSQL {
+    /// $1 app.
+    static let unnumbered = Statement(
+        "feedback_unnumbered", "SELECT EXISTS (SELECT FROM feedback WHERE app_id = $1 AND number IS NULL)")
+
+    /// $1 app. Held to the end of the transaction; the first number is "feed" in ASCII. In a statement of its own: the
+    /// next one sees what was committed while this one waited.
+    static let lock = Statement(
+        "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8($1))")
+
+    /// $1 app, $2 how many.
+    ///
+    /// By id: what one transaction did because of another has a higher one. Numbers rise with the clock, so that those
+    /// given after a restore from a backup lie above all that were read before it; where the clock goes back they rise by
+    /// one, also above those that retention took.
+    static let number = Statement(
+        "feedback_number",
+        """
+        WITH base AS MATERIALIZED (
+            SELECT greatest(
+                coalesce((SELECT max(number) FROM feedback WHERE app_id = $1 AND number IS NOT NULL), 0),
+                coalesce((SELECT through FROM feedback_swept WHERE app_id = $1), 0),
+                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS last
+        ), found AS MATERIALIZED (
+            SELECT id FROM feedback WHERE app_id = $1 AND number IS NULL ORDER BY app_id, id LIMIT $2
+        )
+        UPDATE feedback SET number = base.last + found.place
+        FROM base, (SELECT id, row_number() OVER (ORDER BY id) AS place FROM found) AS found
+        WHERE feedback.id = found.id
+        """)
+
+    /// $1 app, $2 number of the cursor, $3 how many.
+    static let page = Statement(
+        "feedback_page",
+        """
+        SELECT id, number, installation, kind, provider, verdict, reason, at, from_environment, to_environment
+        FROM feedback
+        WHERE app_id = $1 AND number > $2 ORDER BY number LIMIT $3
+        """)
+
+    /// $1 app.
+    static let sweptThrough = Statement(
+        "feedback_swept_through", "SELECT through FROM feedback_swept WHERE app_id = $1")
+
+    // Ids rise with time, but for transactions that run beside each other: the lowest ones are the oldest. $3 how many.
+    private static let oldest = "SELECT id, app_id, at, number FROM feedback ORDER BY id LIMIT $3"
+    // $1 now, $2 age in microseconds.
+    private static let isOutlived = "at < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'"
+
+    /// $1 now, $2 age in microseconds, $3 rows at most. How many have outlived it, and the apps of those without a number.
+    static let outlived = Statement(
+        "feedback_outlived",
+        """
+        SELECT count(*), coalesce(array_agg(DISTINCT app_id) FILTER (WHERE number IS NULL), '{}')
+        FROM (\(oldest)) AS oldest WHERE \(isOutlived)
+        """)
+
+    /// $1 now, $2 age in microseconds, $3 rows at most. How many went.
+    static let sweep = Statement(
+        "feedback_sweep",
+        """
+        WITH gone AS (
+            DELETE FROM feedback WHERE id = ANY (ARRAY(
+                SELECT f.id FROM feedback f
+                WHERE f.id = ANY (ARRAY(SELECT id FROM (\(oldest)) AS oldest WHERE \(isOutlived)))
+                    AND f.number IS NOT NULL
+                ORDER BY f.id FOR UPDATE SKIP LOCKED))
+            RETURNING app_id, number
+        ), told AS (
+            INSERT INTO feedback_swept AS swept (app_id, through)
+            SELECT app_id, max(number) FROM gone GROUP BY app_id ORDER BY app_id
+            ON CONFLICT (app_id) DO UPDATE SET through = greatest(swept.through, excluded.through)
+        )
+        SELECT count(*) FROM gone
+        """)
+}

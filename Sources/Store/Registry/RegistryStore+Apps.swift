@@ -1,0 +1,220 @@
+import Basis
+import JSON
+import Model
+import Postgres
+import Reactor
+import Synchronization
+
+/// A tenant, as it is stored.
+package struct AppRecord: Equatable, Sendable {
+    package let id: AppID
+    /// Its name in paths.
+    package let slug: String
+    package let name: String
+    package let createdAt: WallInstant
+    package let settings: AppSettings
+}
+
+extension RegistryStore {
+    /// Throws `.conflict(.slugTaken)` where there is one of that slug.
+    package func createApp(slug: String, name: String) async throws(StoreFault) -> AppRecord {
+        let query = Query(AppSQL.create) {
+            $0.text(slug)
+            $0.text(name)
+        }
+        return try await translating { () throws(PostgresError) in
+            try AppRecord(reading: try await pool.run(query), row: 0)
+        }
+    }
+
+    /// By rising id; pass the last one to go on.
+    package func apps(after: AppID? = nil, limit: Int) async throws(StoreFault) -> [AppRecord] {
+        let query = Query(AppSQL.list) {
+            $0.int64(after?.value ?? 0)
+            $0.int64(Int64(limit))
+        }
+        return try await translating { () throws(PostgresError) in
+            let rows = try await pool.read(query)
+            var apps: [AppRecord] = []
+            for row in 0..<rows.rowCount { apps.append(try AppRecord(reading: rows, row: row)) }
+            return apps
+        }
+    }
+
+    /// As it stood at most a second ago: every request asks.
+    package func app(slug: String) async throws(StoreFault) -> AppRecord? {
+        if let known = slugs[slug] { return known }
+        let query = Query(AppSQL.bySlug) { $0.text(slug) }
+        let found = try await translating { () throws(PostgresError) -> AppRecord? in
+            let rows = try await pool.read(query)
+            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
+        }
+        if let found { slugs.cache(found) }
+        return found
+    }
+
+    /// The same where it takes no question to the database; nil: it does.
+    package func cachedApp(slug: String) -> AppRecord? { slugs[slug] }
+
+    /// Where it moves the quiet hours, whoever waits for their end is looked at again: so many parcels with the change itself,
+    /// and then, as many at a time, the others and who came to wait by the old hours before the change was there for all.
+    /// Whoever gets a fault then asks again: what was woken is woken, and the others are then. nil: the app is gone.
+    package func changeApp(
+        _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
+    ) async throws(StoreFault) -> AppRecord? {
+        let query = Query(AppSQL.change) {
+            $0.int64(app.value)
+            $0.text(change.name)
+            $0.json(change.staleMembers)
+            $0.json(change.otherMembers)
+        }
+        let queries = change.movesQuietHours ? [query] + LimitSQL.waking(app, at: now, atOnce: wokenMax) : [query]
+        let pool = pool
+        let changed = try await translating { () throws(PostgresError) -> AppRecord? in
+            let rows = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())[0]
+            }
+            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
+        }
+        guard let changed else { return nil }
+        slugs.cache(changed)
+        if change.movesQuietHours {
+            try await translating { () throws(PostgresError) in try await wake(app, atOnce: wokenMax, now: now) }
+        }
+        return changed
+    }
+
+    private func wake(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
+        let pool = pool
+        // What comes back to wait behind it was judged by the new hours.
+        let end = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
+        var last: Int64 = 0
+        var count = wokenMax
+        while count == wokenMax {
+            let queries = LimitSQL.waking(app, at: now, behind: last, through: end, atOnce: wokenMax)
+            let woken = try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())[1]
+            }
+            count = try woken.int64(0, 0)
+            last = try woken.int64(0, 1)
+        }
+    }
+
+    /// Gone for every caller from the commit on, on other processes within `SlugCache.usuallyFreshFor`; its rows go little by
+    /// little, by `AppRemover`. False: it was gone already.
+    package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
+        let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64(app.value) } }
+        let answers = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())
+            }
+        }
+        slugs.forget(app)
+        routes.forget(app: app)
+        notifier.notify(.credentials)
+        return answers[0].affectedRows == 1
+    }
+}
+
+extension AppRecord {
+    init(reading rows: ResultSet, row: Int) throws(PostgresError) {
+        id = AppID(try rows.int64(row, 0))
+        slug = try rows.text(row, 1)
+        name = try rows.text(row, 2)
+        createdAt = try rows.instant(row, 3)
+        guard let settings = AppSettings(stored: try rows.json(row, 4)) else {
+            throw .unexpectedShape(statement: "app_by_slug", column: 4)
+        }
+        self.settings = settings
+    }
+}
+
+extension AppSettings {
+    /// What the row does not say stands as it does for every app. nil: not written by us.
+    init?(stored bytes: [UInt8]) {
+        self.init()
+        guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
+        if let zone = members["time_zone"] {
+            guard let name = zone.string else { return nil }
+            timeZone = name
+        }
+        guard readLimits(members) else { return nil }
+        guard let days = members["stale_after_days"] else { return }
+        guard let days = days.object else { return nil }
+        for provider in Provider.allCases {
+            guard let value = days[provider.name] else { continue }
+            let number = value.integer.flatMap(Int32.init(exactly:))
+            guard value.isNull || number != nil else { return nil }
+            stale[provider] = number
+        }
+    }
+}
+
+/// What changes of an app: nil, and providers that are not named, leave it as it is.
+package struct AppChange: Equatable, Sendable {
+    package var name: String?
+    /// By provider, in the order of `Provider.allCases`; null: never stale.
+    package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
+    package var timeZone: String?
+    package var limits = AppLimitChange()
+
+    package init() {}
+
+    package static func == (left: AppChange, right: AppChange) -> Bool {
+        left.name == right.name && left.staleAfterDays.elementsEqual(right.staleAfterDays) { $0 == $1 }
+            && left.timeZone == right.timeZone && left.limits == right.limits
+    }
+
+    /// For whose clock the app's counts, they may end at another instant.
+    var movesQuietHours: Bool { timeZone != nil || limits.quietHours != .keep }
+
+    /// Settings that are written whole.
+    var otherMembers: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        if let timeZone { writer.member("time_zone", timeZone) }
+        limits.write(to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    var staleMembers: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        for (provider, days) in staleAfterDays {
+            writer.name(provider.name)
+            if let days { writer.integer(Int64(days)) } else { writer.null() }
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+/// Apps by slug, for a moment. Slugs that nobody has are not kept: anybody could fill it with them.
+package final class SlugCache: Sendable {
+    package static let usuallyFreshFor: Duration = .seconds(1)
+    static let entriesMax = 1_000
+
+    private let freshFor: Duration
+    private let known = Mutex<[String: (app: AppRecord, until: MonotonicInstant)]>([:])
+
+    init(freshFor: Duration) { self.freshFor = freshFor }
+
+    subscript(slug: String) -> AppRecord? {
+        known.withLock { apps in
+            guard let entry = apps[slug], Clocks.monotonicNow() < entry.until else { return nil }
+            return entry.app
+        }
+    }
+
+    func forget(_ app: AppID) {
+        known.withLock { apps in apps = apps.filter { $0.value.app.id != app } }
+    }
+
+    func cache(_ app: AppRecord) {
+        known.withLock { apps in
+            if apps.count >= Self.entriesMax { apps.removeAll(keepingCapacity: true) }
+            apps[app.slug] = (app, Clocks.monotonicNow() + freshFor)
+        }
+    }
+}

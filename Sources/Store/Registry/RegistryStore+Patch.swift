@@ -1,0 +1,181 @@
+import JSON
+import Model
+import Postgres
+
+/// What a patch may make of a registration.
+package struct DevicePatchLimits: Equatable, Sendable {
+    package let tagsMax: Int
+    /// As minimal JSON.
+    package let attributesBytesMax: Int
+    /// At every depth.
+    package let attributesMembersMax: Int
+
+    package init(tagsMax: Int, attributesBytesMax: Int, attributesMembersMax: Int) {
+        self.tagsMax = tagsMax
+        self.attributesBytesMax = attributesBytesMax
+        self.attributesMembersMax = attributesMembersMax
+    }
+}
+
+package enum DevicePatchReply: Equatable, Sendable {
+    /// Every kind of the installation, as it stands now.
+    case patched([DeviceRecord])
+    case unknownDevice
+    /// Nothing was changed: so many would be kept.
+    case tooManyTags(Int)
+    case attributesTooLong(bytes: Int)
+    case tooManyAttributes(members: Int)
+}
+
+extension RegistryStore {
+    /// Changes what an installation's registrations say of it: of one kind, or of all (nil).
+    package func patch(
+        _ patch: DevicePatch, app: AppID, installation: String, kind: TokenKind?, limits: DevicePatchLimits
+    ) async throws(StoreFault) -> DevicePatchReply {
+        let lock = Query(PatchSQL.lock) {
+            $0.int64(app.value)
+            $0.text(installation)
+            $0.int16(kind?.rawValue)
+        }
+        let query = Query(RegistrationSQL.device) {
+            $0.int64(app.value)
+            $0.text(installation)
+        }
+        let pool = pool
+        let options = TransactionOptions(lockTimeout: Self.lockTimeout)
+        return try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.transaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
+                    let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+                    guard found.rowCount > 0 else { return .unknownDevice }
+                    var attributes = try AttributesPatch(patch.attributes)
+                    let rows = try (0..<found.rowCount).map { row throws(PostgresError) in
+                        try PatchedRow(reading: found, row: row, patch, &attributes)
+                    }
+                    for row in rows {
+                        if let refusal = row.refusal(limits) {
+                            await transaction.abandon()
+                            return refusal
+                        }
+                    }
+                    let changed = rows.filter(\.isChanged)
+                    let writing = changed.isEmpty ? [] : [Self.write(changed)]
+                    let answers = try await transaction.runAndCommit(writing + [query])
+                    return .patched(try DeviceRecord.all(in: answers[answers.count - 1]))
+                }
+            }
+        }
+    }
+
+    private static func write(_ rows: [PatchedRow]) -> Query {
+        Query(PatchSQL.write) {
+            $0.int64Array(rows.map(\.id))
+            $0.textArray(rows.map(\.user))
+            $0.textArray(rows.map(\.locale))
+            $0.textArray(rows.map(\.timeZone))
+            $0.textArray(rows.map(\.appVersion))
+            $0.textBytesArray(rows.map { ArrayLiteral.encode($0.tags) })
+            $0.jsonArray(rows.map(\.attributes))
+        }
+    }
+}
+
+/// A row as it is to be.
+private struct PatchedRow {
+    let id: Int64
+    let user: String?
+    let locale: String?
+    let timeZone: String?
+    let appVersion: String?
+    let tags: [String]
+    let attributes: [UInt8]
+    let isChanged: Bool
+    private let attributesSize: AttributesPatch.Size
+    private let tagsBefore: Int
+
+    init(
+        reading rows: ResultSet, row: Int, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
+    ) throws(PostgresError) {
+        id = try rows.int64(row, 0)
+        let texts = try (1...4).map { column throws(PostgresError) in try rows.textOrNil(row, column) }
+        let stored = (tags: try rows.textArray(row, 5), attributes: try rows.json(row, 6))
+        user = patch.user.applied(to: texts[0])
+        locale = patch.locale.applied(to: texts[1])
+        timeZone = patch.timeZone.applied(to: texts[2])
+        appVersion = patch.appVersion.applied(to: texts[3])
+        tags = patch.patched(stored.tags)
+        tagsBefore = stored.tags.count
+        (attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
+        let after = [user, locale, timeZone, appVersion].map { $0.map { Array($0.utf8) } }
+        isChanged =
+            after != texts.map { $0.map { Array($0.utf8) } } || attributes != stored.attributes
+            || tags.map { Array($0.utf8) } != stored.tags.map { Array($0.utf8) }
+    }
+
+    func refusal(_ limits: DevicePatchLimits) -> DevicePatchReply? {
+        if tags.count > limits.tagsMax, tags.count > tagsBefore { return .tooManyTags(tags.count) }
+        if attributesSize.bytes > limits.attributesBytesMax { return .attributesTooLong(bytes: attributesSize.bytes) }
+        if attributesSize.members > limits.attributesMembersMax {
+            return .tooManyAttributes(members: attributesSize.members)
+        }
+        return nil
+    }
+}
+
+/// Applies a patch to stored attributes. The kinds of an installation nearly always store the same: each different
+/// text is merged once.
+private struct AttributesPatch {
+    /// The size of the patched attributes; nothing where the patch leaves them alone.
+    struct Size: Equatable {
+        /// The length as minimal JSON; the database writes more blanks.
+        let bytes: Int
+        let members: Int
+    }
+
+    private enum Change {
+        case keep, clear
+        case merge(JSONValue)
+    }
+
+    private let change: Change
+    /// By what was stored.
+    private var merged: [[UInt8]: (bytes: [UInt8], size: Size)] = [:]  // lookup only
+
+    init(_ attributes: DevicePatch.Change<[UInt8]>) throws(PostgresError) {
+        switch attributes {
+        case .keep: change = .keep
+        case .clear: change = .clear
+        case .set(let bytes): change = .merge(try Self.read(bytes))
+        }
+    }
+
+    mutating func applied(to stored: [UInt8]) throws(PostgresError) -> (bytes: [UInt8], size: Size) {
+        switch change {
+        case .keep: return (stored, Size(bytes: 0, members: 0))
+        case .clear: return (Array("{}".utf8), Size(bytes: 2, members: 0))
+        case .merge(let patch):
+            if let known = merged[stored] { return known }
+            let value = try Self.read(stored).mergePatched(with: patch)
+            let bytes = value.bytes
+            let result = (bytes: bytes, size: Size(bytes: bytes.count, members: value.memberCount))
+            merged[stored] = result
+            return result
+        }
+    }
+
+    private static func read(_ bytes: [UInt8]) throws(PostgresError) -> JSONValue {
+        guard let value = try? JSONReader.read(bytes, limits: .trusted) else {
+            throw .unexpectedShape(statement: "patch_lock", column: 6)
+        }
+        return value
+    }
+}
+
+extension DeviceRecord {
+    static func all(in rows: ResultSet) throws(PostgresError) -> [DeviceRecord] {
+        var records: [DeviceRecord] = []
+        records.reserveCapacity(rows.rowCount)
+        for row in 0..<rows.rowCount { records.append(try DeviceRecord(reading: rows, row: row)) }
+        return records
+    }
+}

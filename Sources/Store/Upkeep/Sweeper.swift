@@ -1,0 +1,101 @@
+import Basis
+import Model
+import Postgres
+import RegistryRules
+
+/// Retention: takes away what has served its time, and what is left of deleted apps, a bounded number of rows a call.
+package struct Sweeper: Sendable {
+    /// A repeated request finds its first answer for this long (P10).
+    package static let idempotencyKept: Duration = .seconds(48 * 3_600)
+    /// Longer than the longest window of a suspicion, by as much as its judge may be away.
+    package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
+    /// Rows of one table a call: a sweep never holds many locks.
+    static let rowsMax: Int64 = 5_000
+
+    private let pool: PostgresPool
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// Sweeps again and again until nothing is left, or so often.
+    ///
+    /// - Returns: whether something may be left. An app of ten million devices goes in thousands of rounds, and whoever
+    ///   calls has other things to look after.
+    package func sweep(_ retention: Retention, rounds: Int, now: WallInstant? = nil) async throws(StoreFault) -> Bool {
+        for _ in 0..<rounds where !Task.isCancelled {
+            if try await sweep(retention, now: now) == 0 { return false }
+        }
+        return true
+    }
+
+    /// How many rows went. Worth repeating at once while it is not zero.
+    package func sweep(
+        _ retention: Retention = Retention(), now: WallInstant? = nil
+    ) async throws(StoreFault) -> Int {
+        precondition(retention.contentDays > 0 && retention.feedbackDays > 0)
+        let queries = [
+            Query(HousekeepingSQL.sweepIdempotencyKeys) {
+                $0.instant(now)
+                $0.int64(Self.idempotencyKept.wholeMicroseconds)
+                $0.int64(Self.rowsMax)
+            },
+            Query(HousekeepingSQL.sweepRouteMinutes) {
+                $0.instant(now)
+                $0.int64(Self.routeMinutesKept.wholeMicroseconds)
+                $0.int64(Self.rowsMax)
+            },
+            Query(HousekeepingSQL.sweepContents) { $0.aged(retention.contentDays, now) },
+            Query(HousekeepingSQL.sweepInlineTargets) { $0.aged(retention.contentDays, now) },
+            Query(LimitSQL.sweep) {
+                $0.instant(now)
+                $0.int64(Self.rowsMax)
+            },
+            Query(HousekeepingSQL.sweepLaneBlocks) {
+                $0.instant(now)
+                $0.int64(Self.rowsMax)
+            },
+            Query(ProgressSQL.sweepOutages) {
+                $0.instant(now)
+                $0.int64(Self.rowsMax)
+            },
+            Query(QuotaSQL.sweep) {
+                $0.instant(now)
+                $0.int64(Self.rowsMax)
+            },
+        ]
+        let pool = pool
+        return try await translating { () throws(PostgresError) in
+            let answers = try await pool.run(queries)
+            let strays = try await HistoryPartitions(pool: pool).maintain(daysKept: retention.historyDays, now: now)
+            let entries = try await sweepFeedback(retention.feedbackDays, now)
+            let removed = try await AppRemover(pool: pool).removeSome()
+            return answers.reduce(strays + entries + removed) { $0 + $1.affectedRows }
+        }
+    }
+}
+
+extension Sweeper {
+    /// An entry that nobody has read has no number yet, and could not be told from one that never was: it gets its number
+    /// before it goes.
+    private func sweepFeedback(_ days: Int64, _ now: WallInstant?) async throws(PostgresError) -> Int {
+        let found = try await pool.read(Query(FeedbackSQL.outlived) { $0.aged(days, now) })
+        guard try found.int64(0, 0) > 0 else { return 0 }
+        let feedback = FeedbackStore(pool: pool)
+        for app in try found.int64Array(0, 1) { try await feedback.number(AppID(app)) }
+        let pool = pool
+        return try await pool.retryingConflicts { () throws(PostgresError) in
+            Int(try await pool.run(Query(FeedbackSQL.sweep) { $0.aged(days, now) }).int64(0, 0))
+        }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func aged(_ days: Int64, _ now: WallInstant?) {
+        instant(now)
+        int64(Duration.seconds(days * 86_400).wholeMicroseconds)
+        int64(Sweeper.rowsMax)
+    }
+}
+
+extension Duration {
+    /// As the statements take durations. Saturates with `wholeNanoseconds`.
+    var wholeMicroseconds: Int64 { wholeNanoseconds / 1_000 }
+}

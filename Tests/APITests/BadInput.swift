@@ -1,0 +1,94 @@
+import API
+import Testing
+
+/// One request that can't be carried out, as bytes, and what is to be said about it.
+struct BadInput: Sendable, CustomTestStringConvertible {
+    let name: String
+    let bytes: [UInt8]
+    let code: ProblemCode
+    let pointer: String?
+    /// What the sentence has to name.
+    let message: String
+
+    /// Whatever stands there, as it is.
+    init(_ name: String, raw: String, _ code: ProblemCode, message: String = "") {
+        self.init(name, bytes: Array(raw.utf8), code, message: message)
+    }
+
+    init(_ name: String, bytes: [UInt8], _ code: ProblemCode, message: String = "") {
+        self.name = name
+        self.bytes = bytes
+        self.code = code
+        self.message = message
+        pointer = nil
+    }
+
+    /// A request whose framing is right.
+    init(
+        _ name: String, _ method: String, _ path: String, _ body: String, key: String? = GatewayWorld.key,
+        headers: [String] = [], _ code: ProblemCode, at pointer: String? = nil, message: String = ""
+    ) {
+        self.name = name
+        bytes = Array(GatewayWorld.request(method, path, body, key: key, headers: headers).utf8)
+        self.code = code
+        self.pointer = pointer
+        self.message = message
+    }
+
+    /// The same without a body.
+    init(
+        _ name: String, _ method: String, _ path: String, key: String? = GatewayWorld.key, headers: [String] = [],
+        _ code: ProblemCode, message: String = ""
+    ) {
+        self.name = name
+        bytes = Array(GatewayWorld.request(method, path, key: key, headers: headers).utf8)
+        self.code = code
+        self.message = message
+        pointer = nil
+    }
+
+    /// GET, for each path.
+    static func reading(_ paths: [String], _ code: ProblemCode) -> [BadInput] {
+        paths.map { BadInput("GET \($0.prefix(60))", "GET", $0, code) }
+    }
+
+    /// The same with a body that is no text.
+    static func bytes(_ name: String, _ method: String, _ path: String, _ body: [UInt8], _ code: ProblemCode) -> Self {
+        let head = GatewayWorld.request(method, path, headers: ["Content-Length: \(body.count)"])
+        return BadInput(name, bytes: Array(head.utf8) + body, code)
+    }
+
+    var testDescription: String { name }
+
+    /// Sends it on a connection of its own, says that nothing more comes, and looks at the one answer.
+    func check(port: Int) async throws {
+        let wire = try Wire(port: port)
+        // Whoever is answered before they have ended may be hung up on.
+        try? await wire.send(bytes)
+        await wire.endSending()
+        let hasBody = !bytes.starts(with: Array("HEAD ".utf8))
+        let reply: WireReply
+        do { reply = try await wire.reply(hasBody: hasBody) } catch {
+            Issue.record("\(name): no answer")
+            return
+        }
+        #expect(reply.status == code.status, "\(name): \(reply.text)")
+        #expect(reply.header("content-type") == "application/problem+json", "\(name): \(reply.text)")
+        if hasBody { try checkProblem(reply) }
+        #expect(await wire.remaining() == [], "\(name): one request, one answer")
+    }
+
+    private func checkProblem(_ reply: WireReply) throws {
+        let problem = try reply.json()
+        #expect(problem["code"]?.string == code.rawValue, "\(name): \(reply.text)")
+        #expect(problem["type"]?.string == "/errors#\(code.rawValue)", "\(name)")
+        #expect(problem["status"]?.integer == Int64(code.status), "\(name)")
+        #expect(problem["pointer"]?.string == pointer, "\(name): \(reply.text)")
+        let detail = problem["detail"]?.string ?? ""
+        #expect(detail.hasSuffix(".") && detail.split(separator: " ").count >= 4, "\(name): \(detail)")
+        #expect(message.isEmpty || detail.contains(message), "\(name): \(detail)")
+        // A refusal repeats no secret, and nothing at length.
+        #expect(detail.utf8.count < 600 && !reply.text.contains(GatewayWorld.key), "\(name): \(detail)")
+        #expect(!reply.text.contains("0000000000"), "\(name): a token of the tests has a long row of zeros")
+    }
+}

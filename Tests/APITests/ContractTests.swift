@@ -1,0 +1,97 @@
+import API
+import Testing
+
+@Suite("The contract")
+struct ContractTests {
+    /// Methods and paths of the document, which is written one line a path and one a method.
+    private static var described: [String] {
+        var described: [String] = []
+        var path = ""
+        var isInPaths = false
+        for line in String(decoding: EmbeddedDocuments.contract, as: UTF8.self).split(separator: "\n") {
+            if !line.hasPrefix(" ") { isInPaths = line == "paths:" }
+            guard isInPaths else { continue }
+            if line.hasPrefix("  /") { path = String(line.dropFirst(2).dropLast()) }
+            for method in ["get", "put", "post", "delete", "patch"] where line == "    \(method):" {
+                described.append("\(method.uppercased()) \(path)")
+            }
+        }
+        return described.sorted()
+    }
+
+    @Test("describes every route, and no other")
+    func everyEndpoint() {
+        #expect(Self.described == Endpoint.all.map(\.testDescription).sorted())
+    }
+
+    @Test("names every route as the program does")
+    func operationNames() {
+        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        for endpoint in Endpoint.all {
+            #expect(text.contains("operationId: \(endpoint.name)\n"), "\(endpoint.name)")
+        }
+    }
+
+    @Test("refers only to what it defines")
+    func references() {
+        let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
+        for match in text.matches(of: /#\/components\/[a-zA-Z]+\/([a-zA-Z]+)/) {
+            #expect(text.contains("\n    \(match.1):"), "\(match.1)")
+        }
+    }
+
+    @Test("has every refusal of an operation under its status, each once")
+    func codes() {
+        let listed = Contract.current.codes.flatMap(\.value)
+        // Those that no operation hears: nothing fits, a line of an import, or what HTTP itself is about.
+        let apart: Set<ProblemCode> = [
+            .notFound, .methodNotAllowed, .routeNotSupported, .lineTooLong, .expectationFailed,
+        ]
+        #expect(listed.sorted() == ProblemCode.allCases.filter { !apart.contains($0) }.map(\.rawValue).sorted())
+        for endpoint in Endpoint.all {
+            for (status, refusal) in Contract.current.answers(of: endpoint) {
+                for word in Contract.current.codes[refusal] ?? [] {
+                    #expect(ProblemCode(rawValue: word)?.status == status, "\(endpoint.name), \(word)")
+                }
+            }
+        }
+    }
+
+    @Test("holds for what any request may hear")
+    func anyRequest() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        try await withGateway(limits: limits) { world in
+            try await world.makeApp()
+            for endpoint in Endpoint.all { try await Self.askOddly(endpoint, world) }
+        }
+    }
+
+    private static func askOddly(_ endpoint: Endpoint, _ world: GatewayWorld) async throws {
+        func path(_ app: String, installation: String = "phone") -> String {
+            endpoint.template.replacing("{app}", with: app).replacing("{installation}", with: installation)
+                .replacing("{message}", with: "0192f0c1-7b3a-7c4d-8e5f-a1b2c3d4e5f6")
+                .replacing("{credential}", with: "1").replacing("{feedback}", with: "1")
+                .replacing("{user}", with: "ann")
+        }
+        let method = endpoint.method.rawValue
+        try await world.refuse(.invalidQuery, method, path("tower") + "?nonsense=1")
+        try await world.refuse(.invalidIdempotencyKey, method, path("tower"), headers: ["Idempotency-Key: a b"])
+        if endpoint.access != .open { #expect(try await world.call(method, path("tower"), key: nil).status == 401) }
+        // The world compares each answer with the contract; this is only to hear many.
+        let long = String(repeating: "x", count: 300)
+        for path in [path("tower"), path("nobody"), path("No Slug"), path("tower", installation: long)] {
+            for body in ["", "{}", "[", String(repeating: " ", count: 1_001)] {
+                _ = try await world.call(method, path.replacing(" ", with: "%20"), body)
+            }
+        }
+    }
+
+    @Test("holds where the database is away", arguments: Endpoint.all)
+    func noDatabase(endpoint: Endpoint) async throws {
+        try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
+            let path = endpoint.template.replacing("{", with: "").replacing("}", with: "")
+            _ = try await world.call(endpoint.method.rawValue, path, "{}")
+        }
+    }
+}

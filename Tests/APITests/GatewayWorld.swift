@@ -1,0 +1,224 @@
+import API
+import Credentials
+import Delivery
+import Encodings
+import JSON
+import Logging
+import Model
+import Postgres
+import Reactor
+import Registry
+import Signing
+import Store
+import Synchronization
+import TLS
+import TestSupport
+import Testing
+
+/// A gateway's API on a port of its own, over a database of its own, and a client.
+struct GatewayWorld: Sendable {
+    static let key = "kQ7sL1mB9rT4vX2zC6nH8pW3yD5fG0jA"
+
+    let port: Int
+    let pool: PostgresPool
+    let stores: Stores
+    let service: CredentialService
+    let steps: StepRecorder
+    let readiness: Changing<API.Readiness>
+    let services: GatewayServices
+
+    /// One request on a connection of its own. Whatever is answered has to stand in the contract.
+    @discardableResult
+    func call(
+        _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
+        headers: [String] = [], sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> WireReply {
+        let wire = try Wire(port: port)
+        try await wire.send(Self.request(method, path, body, key: key, headers: headers))
+        let reply = try await wire.reply(hasBody: method != "HEAD")
+        if path.hasSuffix("/keys"), let answer = try? JSONReader.read(reply.body),
+            let made = answer.object?["key"]?.string
+        {
+            RunEvidence.secrets([made])
+        }
+        Contract.current.check(method, path, reply, sourceLocation)
+        return reply
+    }
+
+    static func request(
+        _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
+        headers: [String] = []
+    ) -> String {
+        var lines = ["\(method) \(path) HTTP/1.1", "Host: gateway"] + headers
+        if let key { lines.append("Authorization: Bearer \(key)") }
+        if let body { lines.append("Content-Length: \(body.utf8.count)") }
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")
+    }
+
+    /// Calls that must be answered so.
+    @discardableResult
+    func expect(
+        _ status: Int, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> WireReply {
+        let reply = try await call(method, path, body, headers: headers, sourceLocation: sourceLocation)
+        try #require(reply.status == status, "\(reply.text)", sourceLocation: sourceLocation)
+        return reply
+    }
+
+    /// Calls that must be refused so; also that the refusal has its shape.
+    @discardableResult
+    func refuse(
+        _ code: ProblemCode, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
+        pointer: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> WireReply {
+        let reply = try await call(method, path, body, headers: headers, sourceLocation: sourceLocation)
+        #expect(reply.status == code.status, "\(reply.text)", sourceLocation: sourceLocation)
+        #expect(reply.header("content-type") == "application/problem+json", sourceLocation: sourceLocation)
+        let problem = try reply.json()
+        #expect(problem["code"]?.string == code.rawValue, sourceLocation: sourceLocation)
+        #expect(problem["status"]?.integer == Int64(code.status), sourceLocation: sourceLocation)
+        #expect(problem["type"]?.string == "/errors#\(code.rawValue)", sourceLocation: sourceLocation)
+        #expect(problem["pointer"]?.string == pointer, sourceLocation: sourceLocation)
+        return reply
+    }
+
+    @discardableResult
+    func makeApp(_ slug: String = "tower") async throws -> String {
+        try await expect(201, "POST", "/v1/apps", #"{"slug": "\#(slug)", "name": "The \#(slug)"}"#)
+        return "/v1/apps/\(slug)"
+    }
+
+    static func token(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "ab", count: 26) + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    static func registration(_ number: Int, _ members: String = "") -> String {
+        #"{"provider": "apns", "token": "\#(token(number))", "topic": "com.example.app"\#(members)}"#
+    }
+}
+
+/// A value that a test changes under the gateway.
+final class Changing<Value: Sendable>: Sendable {
+    private let held: Mutex<Value>
+    init(_ value: Value) { held = Mutex(value) }
+    var value: Value {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
+    }
+}
+
+/// Nothing is sent here, so that nobody needs an access token.
+struct NoTokenEndpoint: TokenEndpoint {
+    func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+        throw .unreachable("there is none")
+    }
+}
+
+final class StepRecorder: StepListener {
+    private let steps = Mutex<[Step]>([])
+    func reached(_ step: Step) { steps.withLock { $0.append(step) } }
+    var all: [Step] { steps.withLock { $0 } }
+    /// Waits until these were reached, and no others.
+    func reach(_ wanted: [Step]) async throws { try await eventually("the steps \(wanted)") { all == wanted } }
+}
+
+extension GatewayLimits {
+    /// Those of the tests: a body has at most a megabyte.
+    init() { self.init(bodyBytesMax: 1 << 20) }
+}
+
+/// A world of its own for one test.
+///
+/// - Parameter authority: makes the certificate of a gateway that speaks TLS; nil: it speaks plain HTTP.
+func withGateway(
+    limits: GatewayLimits = GatewayLimits(), backlog: (messages: Int, broadcasts: Int) = (1_000, 1_000),
+    database: PostgresSettings? = nil, authority: CertificateAuthority? = nil,
+    pool bounds: PoolSettings = .patient, _ body: (GatewayWorld) async throws -> Void
+) async throws {
+    let settings: PostgresSettings
+    if let database { settings = database } else { settings = try await GatewayDatabase.make() }
+    let loop = try ReactorLoop(name: "gateway-test")
+    let pool = PostgresPool(settings, pool: bounds, loop: loop)
+    let outcome: Result<Void, any Error>
+    do { outcome = .success(try await serve(pool, limits, backlog, authority, body)) } catch {
+        outcome = .failure(error)
+    }
+    await pool.close()
+    loop.stop()
+    try outcome.get()
+    #expect(GatewayDatabase.leakedSecrets() == [], "PostgreSQL's log tells nobody's secrets")
+}
+
+private func serve(
+    _ pool: PostgresPool, _ limits: GatewayLimits, _ backlog: (messages: Int, broadcasts: Int),
+    _ authority: CertificateAuthority?, _ body: (GatewayWorld) async throws -> Void
+) async throws {
+    let steps = StepRecorder()
+    let stores = Stores(pool: pool)
+    let readiness = Changing(API.Readiness.ready)
+    var log = Logger(label: "gateway-test")
+    log.logLevel = .critical
+    let service = CredentialService(
+        store: stores.credentials, vault: try Vault(masterKey: Array(repeating: 7, count: Vault.keyBytes)),
+        tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
+    let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
+    let services = GatewayServices(
+        registry: RegistryService(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
+        messages: MessageIntake(store: stores.messages, backlog: bounds, steps: nil) { _ in },
+        credentials: service, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
+        readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
+        log: log, steps: steps)
+    let identity = try authority.map { authority in
+        let pem = try authority.issue(
+            CertificateSubject(commonName: "localhost"), names: ["127.0.0.1"],
+            validity: .days(2, from: Clocks.wallNow())
+        ).pem()
+        return try ListenerIdentity(certificates: pem, key: pem)
+    }
+    let (ports, ready) = AsyncStream.makeStream(of: Int.self)
+    let serving = Task {
+        defer { ready.finish() }
+        try await GatewayServer(host: "127.0.0.1", port: 0, identity: identity, services: services).run {
+            ready.yield($0)
+        }
+    }
+    let outcome: Result<Void, any Error>
+    do {
+        var iterator = ports.makeAsyncIterator()
+        let port = try #require(await iterator.next(), "the gateway never listened")
+        try await body(
+            GatewayWorld(
+                port: port, pool: pool, stores: stores, service: service, steps: steps, readiness: readiness,
+                services: services))
+        outcome = .success(())
+    } catch {
+        outcome = .failure(error)
+    }
+    serving.cancel()
+    _ = try? await serving.value
+    try outcome.get()
+}
+
+/// The one private server of this test process, with a migrated database that every test's own is copied from.
+enum GatewayDatabase {
+    private static let starting = Task {
+        RunEvidence.secrets([GatewayWorld.key, String(GatewayWorld.token(0).prefix(40))])
+        let server = try await TemplateServer.start { _ = try await Migrator(pool: $0).migrate() }
+        log.withLock { $0 = ServersLog(path: server.folder + "/postgres.log") }
+        return server
+    }
+
+    private static let log = Mutex<ServersLog?>(nil)
+
+    /// Lines of the server's log, since the last time, in which a secret of these tests stands.
+    static func leakedSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
+
+    static func make() async throws -> PostgresSettings { try await starting.value.makeDatabase() }
+
+    /// A database that is not there.
+    static func missing() async throws -> PostgresSettings {
+        try await starting.value.settings.withDatabase("gateway_missing")
+    }
+}

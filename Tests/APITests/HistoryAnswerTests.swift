@@ -1,0 +1,127 @@
+import API
+import Basis
+import JSON
+import Model
+import Testing
+
+private let id = MessageID(UniversalID(high: 0x0192_3456_789a_7bcd, low: 0x8123_4567_89ab_cdef))
+private let leg = RouteDescription(provider: .apns, environment: .sandbox, topic: "com.example.app")
+
+@Suite("An answer about pushes")
+struct HistoryAnswerTests {
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    @Test("lists failures, those of deleted devices without a name")
+    func failures() {
+        let failures = ["phone", nil].map {
+            PushFailure(
+                installation: $0, kind: .voip, provider: .fcm,
+                terminalStatus: TerminalStatus(.gaveUp, "retries_exhausted"), at: noon,
+                attempts: 7)
+        }
+        #expect(
+            Self.text(HistoryAnswer.page(failures, next: "c"))
+                == #"{"items":[{"installation":"phone","kind":"voip","provider":"fcm","state":"gave_up","#
+                + #""reason":"retries_exhausted","at":"2026-12-01T12:00:00.000Z","attempts":7},"#
+                + #"{"installation":null,"kind":"voip","provider":"fcm","state":"gave_up","#
+                + #""reason":"retries_exhausted","at":"2026-12-01T12:00:00.000Z","attempts":7}],"next":"c"}"#)
+    }
+
+    @Test("lists who was named by a user's name or by a token, of which it shows the end")
+    func named() {
+        let token = DeviceToken(bytes: (0..<32).map { UInt8($0) })
+        let terminalStatus = TerminalStatus(.rejected, "unknown_user")
+        let failures = [
+            PushFailure(
+                installation: nil, user: "ann", kind: .alert, provider: nil, terminalStatus: terminalStatus, at: noon,
+                attempts: 0),
+            PushFailure(
+                installation: nil, token: token, kind: .alert, provider: .apns, terminalStatus: terminalStatus,
+                at: noon, attempts: 0),
+        ]
+        let remaining = #""state":"rejected","reason":"unknown_user","at":"2026-12-01T12:00:00.000Z","attempts":0}"#
+        #expect(
+            Self.text(HistoryAnswer.page(failures, next: nil))
+                == #"{"items":[{"installation":null,"user":"ann","kind":"alert","provider":null,\#(remaining),"#
+                + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(remaining)],"next":null}"#)
+    }
+
+    @Test("tells of a name that nobody was registered under without parcel and route")
+    func nobody() {
+        let terminalStatus = TerminalStatus(.rejected, "unknown_device")
+        let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(terminalStatus))
+        #expect(
+            pushHistory(.ended(terminalStatus), [step]).hasSuffix(
+                #"{"at":"2026-12-01T12:00:00.000Z","step":"rejected","reason":"unknown_device","attempts":0}]}"#))
+    }
+
+    private func pushHistory(_ status: PushStatus, _ steps: [PushStep] = []) -> String {
+        Self.text(
+            HistoryAnswer.body(
+                PushHistory(
+                    message: id, acceptedAt: noon, installation: "phone", kind: .alert, registration: nil,
+                    status: status, steps: steps)))
+    }
+
+    @Test("tells the steps of one push, and where it is now")
+    func steps() {
+        let tried = PushStep(at: noon, parcel: ParcelID(7), leg: leg, attempts: 1, event: .goesOn("provider_busy"))
+        let push = PendingPush(
+            parcel: ParcelID(8), leg: leg, attempts: 1, dueAt: noon + .seconds(9), cause: "provider_busy")
+        let route = #""provider":"apns","environment":"sandbox","topic":"com.example.app","attempts":1"#
+        #expect(
+            pushHistory(.waiting(push), [tried])
+                == #"{"message":"01923456-789a-7bcd-8123-456789abcdef","installation":"phone","kind":"alert","#
+                + #""state":"waiting","reason":"provider_busy","parcel":"8",\#(route),"#
+                + #""due_at":"2026-12-01T12:00:09.000Z","steps":["#
+                + #"{"at":"2026-12-01T12:00:00.000Z","step":"message_accepted"},"#
+                + #"{"at":"2026-12-01T12:00:00.000Z","step":"goes_on","reason":"provider_busy","parcel":"7",\#(route)}]}"#
+        )
+    }
+
+    @Test("has a word for each place where a push can be")
+    func text() throws {
+        let push = PendingPush(parcel: ParcelID(8), leg: leg, attempts: 0, dueAt: noon, cause: nil)
+        let text: [(PushStatus, String)] = [
+            (.planning, "planning"), (.notInAudience, "not_in_audience"), (.waiting(push), "waiting"),
+            (.sending(push), "sending"), (.ended(TerminalStatus(.accepted)), "accepted"),
+            (.ended(TerminalStatus(.unregistered, "Unregistered")), "unregistered"), (.notKept, "not_kept"),
+        ]
+        for (status, name) in text {
+            let answer = try #require(try JSONReader.read(Array(pushHistory(status).utf8)).object)
+            #expect(answer["state"]?.string == name)
+            #expect(answer["reason"] == (name == "unregistered" ? "Unregistered" : .null))
+        }
+    }
+}
+
+@Suite("What became of pushes, over HTTP")
+struct ServedHistoryTests {
+    @Test("can be asked for each device of a message, and of the failures among them")
+    func asked() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/messages"
+            let hello = #"{"audience": {"installations": ["phone", "a/b"]}, "notification": {"body": "Noon"}}"#
+            let id = try #require(try await world.expect(202, "POST", path, hello).member("id")?.string)
+            for name in ["phone", "a%2Fb"] {
+                let pushHistory = try await world.expect(200, "GET", "\(path)/\(id)/devices/\(name)").json()
+                #expect(pushHistory["state"] == "planning")
+                #expect(pushHistory["installation"]?.string == name.replacing("%2F", with: "/"))
+            }
+            let stranger = try await world.expect(200, "GET", "\(path)/\(id)/devices/tablet").json()
+            #expect(stranger["state"] == "not_in_audience")
+            let failures = "\(path)/\(id)/failures"
+            #expect(try await world.expect(200, "GET", failures).text == #"{"items":[],"next":null}"#)
+            _ = try await world.expect(200, "GET", failures + "?state=gave_up&reason=poison&limit=1000")
+            try await world.refuse(.invalidQuery, "GET", failures + "?state=accepted")
+            try await world.refuse(.invalidQuery, "GET", failures + "?limit=0")
+            try await world.refuse(.invalidCursor, "GET", failures + "?cursor=1")
+            for end in ["failures", "devices/phone"] {
+                try await world.refuse(.unknownMessage, "GET", "\(path)/01920000-0000-7000-8000-000000000000/\(end)")
+                try await world.refuse(.unknownMessage, "GET", "\(path)/17/\(end)")
+            }
+            let long = String(repeating: "i", count: 257)
+            try await world.refuse(.valueTooLong, "GET", "\(path)/\(id)/devices/\(long)")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import API
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Testing
+
+@Suite("A connection on which nothing is asked")
+struct IdleConnectionTests {
+    private let idle: Duration = .seconds(75)
+
+    @Test("is closed when its time is over, and not before")
+    func idleFromTheStart() throws {
+        let line = try Line(idle)
+        line.pass(.seconds(74))
+        #expect(line.isOpen)
+        line.pass(.seconds(1))
+        #expect(!line.isOpen)
+    }
+
+    @Test("has its whole time again after each answer")
+    func busyMeanwhile() throws {
+        let line = try Line(idle)
+        for _ in 1...3 {
+            line.pass(.seconds(60))
+            try line.ask()
+            try line.answer()
+        }
+        line.pass(.seconds(74))
+        #expect(line.isOpen)
+        line.pass(.seconds(1))
+        #expect(!line.isOpen)
+    }
+
+    @Test("stays as long as an answer takes, and has its time from then on")
+    func slowAnswer() throws {
+        let line = try Line(idle)
+        try line.ask()
+        line.pass(.seconds(1_000))
+        #expect(line.isOpen)
+        try line.answer()
+        line.pass(.seconds(74))
+        #expect(line.isOpen)
+        line.pass(.seconds(100))
+        #expect(!line.isOpen)
+    }
+
+    @Test("is closed also where something came behind its last answer that is no request")
+    func noRequest() throws {
+        let line = try Line(idle)
+        try line.ask()
+        try line.answer()
+        line.comeToNothing()
+        line.pass(.seconds(150))
+        #expect(!line.isOpen)
+    }
+}
+
+/// A connection with a clock of its own.
+private struct Line {
+    private let channel: EmbeddedChannel
+    private let stallHandler: RequestStallHandler
+
+    init(_ idle: Duration) throws {
+        var limits = GatewayLimits()
+        limits.idleTimeout = idle
+        var log = Logger(label: "idle-test")
+        log.logLevel = .critical
+        stallHandler = RequestStallHandler(limits: limits, log: log)
+        channel = EmbeddedChannel(handler: stallHandler)
+        try channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    }
+
+    var isOpen: Bool { channel.isActive }
+
+    func pass(_ time: Duration) { channel.embeddedEventLoop.advanceTime(by: TimeAmount(time)) }
+
+    func ask() throws {
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/healthz", headers: ["Host": "gateway"])
+        try channel.writeInbound(HTTPServerRequestPart.head(head))
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+    }
+
+    func comeToNothing() {
+        stallHandler.bytesCame(1)
+        channel.pipeline.fireErrorCaught(HTTPParserError.closedConnection)
+    }
+
+    func answer() throws {
+        try channel.writeOutbound(HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: .ok)))
+        try channel.writeOutbound(HTTPServerResponsePart.end(nil))
+    }
+}

@@ -1,0 +1,48 @@
+import API
+import Basis
+import Model
+import Testing
+
+// What a message asks of clocks.
+extension MessageRequestTests {
+    @Test("names an hour that is the same everywhere, or one of each device's clock")
+    func hours() throws {
+        func read(_ options: String) throws -> SendHour? {
+            try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#).sendAt
+        }
+        let noon = WallInstant(secondsSince1970: 1_796_126_400)
+        #expect(try read("") == nil)
+        #expect(try read(#""send_at": "2026-12-01T12:00:00Z""#) == .instant(noon))
+        #expect(try read(#""send_at": "2026-12-01T13:00:00+01:00", "device_local_time": false"#) == .instant(noon))
+        let local = #""send_at": "2026-12-01T12:00:00", "device_local_time": true"#
+        let hour = LocalHour(inUTC: noon)
+        #expect(try read(local) == .local(LocalSending(hour: hour)))
+        #expect(try read(local + #", "local_time_passed": "suppress""#) == .local(LocalSending(hour: hour)))
+        #expect(
+            try read(local + #", "local_time_passed": "send""#) == .local(LocalSending(hour: hour, sendsPassed: true)))
+    }
+
+    @Test("says what to write where its hour has a zone too many, or none")
+    func wrongHours() {
+        for (options, input) in [
+            (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
+            (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, and no Z"),
+        ] {
+            let problem = #expect(throws: Problem.self) {
+                try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#)
+            }
+            #expect(problem?.detail.contains(input) == true)
+        }
+    }
+
+    @Test("may ignore what its app spares people")
+    func ignored() throws {
+        func ignored(_ options: String) throws -> AppLimits {
+            try Self.read(#"{"audience": {"all": true}, "options": \#(options)}"#).contents[0].options.ignored
+        }
+        #expect(try ignored(#"{"ignore_quiet_hours": true}"#) == .quietHours)
+        #expect(try ignored(#"{"ignore_daily_cap": true, "ignore_quiet_hours": null}"#) == .dailyCap)
+        #expect(try ignored(#"{"ignore_quiet_hours": true, "ignore_daily_cap": true}"#) == [.quietHours, .dailyCap])
+        #expect(try ignored(#"{"ignore_quiet_hours": false}"#) == [])
+    }
+}

@@ -1,0 +1,99 @@
+import API
+import Testing
+
+@Suite("A request's target")
+struct RequestTargetTests {
+    private static func segments(_ target: String) throws(Problem) -> [String] { try RequestTarget(target).segments }
+
+    @Test("is taken apart before it is decoded, once")
+    func decodedOnce() throws {
+        #expect(try Self.segments("/v1/apps/a%2Fb") == ["v1", "apps", "a/b"])
+        #expect(try Self.segments("/v1/%252F") == ["v1", "%2F"])
+        #expect(try Self.segments("/v1/%2e%2E%2F") == ["v1", "../"])
+        #expect(try Self.segments("/%C3%A9/e%CC%81") == ["é", "e\u{301}"])
+        #expect(try Self.segments("/a+b%20c") == ["a+b c"])
+        #expect(try Self.segments("/%f0%9f%94%94") == ["🔔"])
+        #expect(try Self.segments("/a%3Fb%23c") == ["a?b#c"])
+    }
+
+    @Test("keeps empty segments, which lead nowhere")
+    func emptySegments() throws {
+        #expect(try Self.segments("/") == [""])
+        #expect(try Self.segments("/v1/apps/") == ["v1", "apps", ""])
+        #expect(try Self.segments("//v1//apps") == ["", "v1", "", "apps"])
+    }
+
+    @Test("has its query behind the first question mark")
+    func query() throws {
+        let target = try RequestTarget("/v1/apps?cursor=a?b&limit=2")
+        #expect(target.path == "/v1/apps")
+        #expect(target.query == "cursor=a?b&limit=2")
+        #expect(try RequestTarget("/v1/apps?").query == "")
+    }
+
+    @Test(
+        "is refused where it could be read in two ways",
+        arguments: [
+            "", "v1/apps", "*", "http://host/v1", "/v1/%", "/v1/%4", "/v1/%ZZ", "/v1/%G0", "/v1/%-1", "/v1/%00",
+            "/v1/a%00b", "/v1/%ff", "/v1/%C3", "/v1/%C0%AF", "/v1/%ED%A0%80", "/v1/../x", "/v1/./x", "/v1/..",
+            "/v1/%2e%2e/x", "/v1/.%2E", "/v1/%2E", "/v1#x", "/#",
+        ])
+    func refused(target: String) {
+        let problem = refusal { () throws(Problem) in try RequestTarget(target) }
+        #expect(problem?.code == .malformedPath)
+    }
+}
+
+@Suite("A query")
+struct QueryTests {
+    @Test("gives its parameters, decoded once")
+    func values() throws {
+        let query = try QueryReader("after=%41b%2526&limit=7", known: ["after", "limit"])
+        #expect(query["after"] == "Ab%26")
+        #expect(try query.limit(.feedback) == 7)
+        #expect(query["cursor"] == nil)
+    }
+
+    @Test("may be empty, or have empty values")
+    func empty() throws {
+        #expect(try QueryReader("", known: [])["after"] == nil)
+        let query = try QueryReader("&after=&&", known: ["after", "limit"])
+        #expect(query["after"] == nil)
+        #expect(try query.limit(.messages) == PageLimits.messages.standard)
+    }
+
+    @Test(
+        "is refused where it says something else",
+        arguments: ["page=2", "limit=1&limit=2", "after=%ZZ", "after=%00", "%FF=1", "Limit=1", "limit=1;after=2", "x"])
+    func refused(text: String) {
+        let problem = refusal { () throws(Problem) in
+            try QueryReader(text, known: ["after", "limit"]).limit(.feedback)
+        }
+        #expect(problem?.code == .invalidQuery)
+    }
+
+    @Test(
+        "asks for a page of a size that is offered",
+        arguments: ["0", "-1", "501", "1.5", "1e2", "ten", "99999999999999999999", "%31%30%30%30"])
+    func limit(text: String) throws {
+        let query = try QueryReader("limit=\(text)", known: ["limit"])
+        #expect(refusal { () throws(Problem) in try query.limit(.messages) }?.code == .invalidQuery)
+    }
+}
+
+@Suite("An Idempotency-Key")
+struct IdempotencyKeyTests {
+    @Test("is one word, or absent")
+    func good() throws {
+        #expect(try IdempotencyKey.read([]) == nil)
+        #expect(try IdempotencyKey.read(["order-17/!~"]) == "order-17/!~")
+        #expect(try IdempotencyKey.read([String(repeating: "k", count: 255)])?.utf8.count == 255)
+    }
+
+    @Test(
+        "is refused where it names nothing certain",
+        arguments: [[""], ["a b"], ["a", "a"], [String(repeating: "k", count: 256)], ["é"], ["a\t"]])
+    func bad(values: [String]) {
+        #expect(refusal { () throws(Problem) in try IdempotencyKey.read(values) }?.code == .invalidIdempotencyKey)
+    }
+}

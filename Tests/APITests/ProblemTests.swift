@@ -1,0 +1,162 @@
+import API
+import APNs
+import Credentials
+import JSON
+import Store
+import Testing
+
+@Suite("A problem")
+struct ProblemTests {
+    @Test("is what RFC 9457 asks for")
+    func body() {
+        let problem = Problem(.invalidToken, "Not \"hex\".", at: .root / "token")
+        #expect(
+            String(decoding: problem.body, as: UTF8.self)
+                == #"{"type":"/errors#invalid_token","title":"The device token is malformed","status":422,"#
+                + #""code":"invalid_token","detail":"Not \"hex\".","pointer":"/token"}"#)
+    }
+
+    @Test("keeps its cause for the operator")
+    func cause() {
+        let problem = Problem(StoreFault.damaged("apps_list, column 2"), .reads)
+        #expect(problem.code == .internalError)
+        #expect(problem.cause == "damaged: apps_list, column 2")
+        #expect(!String(decoding: problem.body, as: UTF8.self).contains("apps_list"))
+    }
+
+    @Test("tells when to try again exactly where that is wise")
+    func retryAfter() {
+        let transient: [StoreFault] = [.unavailable, .contended, .cancelled]
+        for fault in transient {
+            #expect(fault == .cancelled || fault.isTransient)
+            #expect(Problem(fault, .mayDouble).retryAfterSeconds != nil)
+            #expect(Problem(fault, .mayDouble).code.status == 503)
+        }
+        #expect(Problem(StoreFault.commitUnknown, .isIdempotent).retryAfterSeconds != nil)
+        #expect(Problem(StoreFault.commitUnknown, .isKeyed).retryAfterSeconds != nil)
+        #expect(Problem(StoreFault.commitUnknown, .mayDouble).retryAfterSeconds == nil)
+        let final: [StoreFault] = [.conflict(.slugTaken), .invalid(constraint: "c"), .unknownApp, .damaged("x")]
+        for fault in final {
+            #expect(!fault.isTransient)
+            #expect(Problem(fault, .isIdempotent).retryAfterSeconds == nil)
+            #expect(Problem(fault, .isIdempotent).code.status < 503)
+        }
+    }
+
+    @Test("about a lost commit says that a repetition may double, where it may")
+    func honest() {
+        #expect(Problem(StoreFault.commitUnknown, .mayDouble).detail.contains("a second time"))
+        #expect(Problem(StoreFault.commitUnknown, .isKeyed).detail.contains("same Idempotency-Key"))
+    }
+
+    @Test("speaks APNs' words where APNs would refuse", arguments: contentFaults)
+    func content(fault: APNsContentFault) {
+        let problem = Problem(fault)
+        #expect(problem.code.rawValue == fault.code)
+        #expect(problem.pointer == fault.pointer)
+        #expect(problem.code.status == 422)
+    }
+
+    private static let contentFaults: [APNsContentFault] = [
+        .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
+        .priorityNotAllowed(.background), .reservedKey(.root / "data" / "aps"),
+        .notForType(.background, .root / "notification"), .notForType(.widgets, .root / "badge"), .nothingToShow,
+        .missing(.liveActivity, .root / "apns" / "aps" / "content-state"), .badgeTwice,
+        .wrongValue(.root / "apns" / "aps", expected: "an object"),
+    ]
+
+    @Test("speaks the vault's words where a credential is refused", arguments: credentialFaults)
+    func credential(fault: CredentialFault, code: ProblemCode) {
+        #expect(Problem(fault, .mayDouble).code == code)
+    }
+
+    private static let credentialFaults: [(CredentialFault, ProblemCode)] = [
+        (.keyIDMalformed, .keyIDMalformed), (.teamIDMalformed, .teamIDMalformed), (.keyUnreadable, .keyUnreadable),
+        (.certificateUnreadable, .certificateUnreadable), (.passwordWrong, .passwordWrong),
+        (.keyDoesNotMatchCertificate, .keyDoesNotMatchCertificate),
+        (.certificateExpired(at: noon), .certificateExpired),
+        (.certificateNotYetValid(from: noon), .certificateNotYetValid),
+        (.environmentNotCovered(.sandbox), .environmentNotCovered), (.topicNotCovered("com.example"), .topicNotCovered),
+        (.certificateNamesNoTopic, .certificateNamesNoTopic), (.unknownCredential, .unknownCredential),
+        (.serviceAccount(.notAnObject), .wrongType), (.serviceAccount(.missing(.projectID)), .missingMember),
+        (.serviceAccount(.malformed(.privateKey)), .keyUnreadable), (.serviceAccount(.keyEncrypted), .keyEncrypted),
+        (.keyEncrypted, .keyEncrypted), (.keyUnsupported(.pem), .keyUnreadable),
+        (.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .derivationTooLong), (.shareUsedUp, .shareUsedUp),
+        (.openingTooSlow(deadline: .seconds(10)), .overloaded), (.tokenURIPrivate, .tokenURIPrivate),
+        (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
+        (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),
+        (.store(.unknownApp), .unknownApp),
+    ]
+
+    @Test("about a costly key file names its member, its rounds and a way out")
+    func costlyKeyFile() {
+        let problem = Problem(CredentialFault.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .mayDouble)
+        #expect(problem.pointer == .root / "pkcs12")
+        for text in ["2147483648 rounds", "at most 1000000", "openssl pkcs12 -export"] {
+            #expect(problem.detail.contains(text))
+        }
+        #expect(Problem(CredentialFault.shareUsedUp, .mayDouble).retryAfterSeconds != nil)
+    }
+
+    @Test("about a lost commit of a credential says nothing of what was changed, and how to repeat it")
+    func credentialCommitUnknown() {
+        let lost = CredentialFault.store(.commitUnknown)
+        for problem in [Problem(lost, .mayDouble), Problem(lost, .isKeyed)] {
+            #expect(!problem.detail.contains("nothing was changed"))
+        }
+        #expect(Problem(lost, .mayDouble).retryAfterSeconds == nil)
+        #expect(Problem(lost, .isKeyed).retryAfterSeconds != nil)
+    }
+
+    @Test("has a code that is one word, of one meaning")
+    func codes() {
+        let codes = ProblemCode.allCases.map(\.rawValue)
+        #expect(Set(codes).count == codes.count)
+        #expect(codes.allSatisfy { $0.wholeMatch(of: /[a-z][a-z0-9_]*/) != nil })
+        #expect(Set(ProblemCode.allCases.map(\.title)).count == codes.count)
+    }
+}
+
+@Suite("The budget for bodies")
+struct BodyBudgetTests {
+    private static let tower = BodyBudget.Account(app: "tower")
+    private static let belfry = BodyBudget.Account(app: "belfry")
+
+    private static func holds(_ budget: BodyBudget, _ bytes: Int, _ account: BodyBudget.Account) -> Int {
+        var held = 0
+        while (try? budget.take(bytes, for: account)) != nil { held += bytes }
+        return held
+    }
+
+    @Test("gives what there is, and takes it back")
+    func budget() throws {
+        let budget = BodyBudget(bytesMax: 10, shareFloor: 10)
+        try budget.take(6, for: Self.tower)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(5, for: Self.belfry) }
+        try budget.take(4, for: Self.belfry)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(1, for: Self.tower) }
+        budget.giveBack(6, of: Self.tower)
+        try budget.take(6, for: Self.belfry)
+    }
+
+    @Test("leaves to others as much as one app holds, and more the more of them hold all that they may")
+    func shares() throws {
+        let budget = BodyBudget(bytesMax: 1_200, shareFloor: 0)
+        #expect(Self.holds(budget, 1, Self.tower) == 600)
+        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        #expect(Self.holds(budget, 1, Self.belfry) == 300)
+        #expect(Self.holds(budget, 1, BodyBudget.Account(app: nil)) == 150)
+        // What was taken before the others came is not taken back; nothing is added to it.
+        #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
+        budget.giveBack(600, of: Self.tower)
+        #expect(Self.holds(budget, 1, Self.tower) == 375)
+    }
+
+    @Test("has room for one whole request of whoever holds nothing, as long as there is any")
+    func floor() throws {
+        let budget = BodyBudget(bytesMax: 1_000, shareFloor: 400)
+        #expect(Self.holds(budget, 100, Self.tower) == 500)
+        #expect(Self.holds(budget, 100, Self.belfry) == 400)
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(200, for: BodyBudget.Account(app: nil)) }
+    }
+}

@@ -1,0 +1,71 @@
+import API
+import Basis
+import JSON
+import Model
+import Testing
+
+@Suite("The estimate in an answer")
+struct ProgressAnswerTests {
+    private func estimate(
+        _ state: MessageState, audience: Int64?, scanned: Double?, lastDue: WallInstant? = nil
+    ) throws -> JSONObject {
+        let part = ProviderAccount(provider: .apns, outcomes: [100], pending: 100)
+        let account = MessageAccount(
+            id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: noon, expiresAt: noon,
+            finishedAt: nil, audience: audience, outcomes: [100], pending: 100, reasons: [], providers: [part])
+        let progress = MessageProgress(
+            account: account, at: noon,
+            providers: [
+                ProviderProgress(
+                    provider: .apns, sending: 0, ready: 100, waiting: 0, reasons: [], otherReasons: 0,
+                    pace: Pace(ended: 100, in: .seconds(10)))
+            ], waits: [], lastDue: lastDue, scanned: scanned)
+        let answer = try JSONReader.read(MessageAnswer.body(progress))
+        return try #require(answer.object?["progress"]?.object?["estimate"]?.object)
+    }
+
+    @Test("has how large the audience will be while it is being found, and an end")
+    func planning() throws {
+        let early = try estimate(.planning, audience: nil, scanned: 0.25)
+        #expect(early.members.map(\.name) == ["audience", "finished_at", "pushes_per_second"])
+        #expect(early["audience"]?.integer == 800)
+        #expect(early["finished_at"] == "2026-12-01T12:01:10.000Z")
+    }
+
+    @Test("has the audience itself once it is known, and an end that is hours away")
+    func known() throws {
+        let known = try estimate(.sending, audience: 200, scanned: nil, lastDue: noon + .seconds(36_000))
+        #expect(known["audience"]?.integer == 200)
+        #expect(known["finished_at"] == "2026-12-01T22:00:00.000Z")
+    }
+
+    @Test("is null where nothing can be said")
+    func unknown() throws {
+        let unknown = try estimate(.planning, audience: nil, scanned: nil)
+        #expect(unknown["audience"] == .null && unknown["finished_at"] == .null)
+    }
+
+    /// What the message as a whole waits for, and until when.
+    private func waits(_ state: MessageState, sendAt: WallInstant?, accepted: Int64 = 0) throws -> [[JSONValue?]] {
+        let account = MessageAccount(
+            id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: noon, expiresAt: noon,
+            finishedAt: nil, audience: nil, outcomes: [accepted], pending: 0, reasons: [], providers: [], sendAt: sendAt
+        )
+        let progress = MessageProgress(account: account, at: noon, providers: [], waits: [])
+        let answer = try JSONReader.read(MessageAnswer.body(progress))
+        let waiting = try #require(answer.object?["progress"]?.object?["waiting"]?.array).compactMap(\.object)
+        #expect(waiting.allSatisfy { $0["pushes"] == .null && $0.members.count == 8 })
+        return waiting.map { [$0["for"], $0["until"]] }
+    }
+
+    @Test("stands beside what a message waits for whose audience nobody looks for: its hour, and who paused it")
+    func whole() throws {
+        let hour: [JSONValue?] = ["hour", "2026-12-01T12:00:01.000Z"]
+        #expect(try waits(.scheduled, sendAt: noon + .seconds(1)) == [hour])
+        #expect(try waits(.paused, sendAt: noon + .seconds(1)) == [hour, ["resume", .null]])
+        #expect(try waits(.paused, sendAt: noon) == [["resume", .null]])
+        #expect(try waits(.paused, sendAt: nil) == [["resume", .null]])
+        #expect(try waits(.paused, sendAt: nil, accepted: 1).isEmpty)
+        #expect(try waits(.planning, sendAt: noon).isEmpty)
+    }
+}

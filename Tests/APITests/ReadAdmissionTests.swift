@@ -1,0 +1,136 @@
+import API
+import Model
+import Synchronization
+import Testing
+
+@Suite("Costly reads", .timeLimit(.minutes(2)))
+struct ReadAdmissionTests {
+    private let ann = AppID(1)
+    private let bob = AppID(2)
+    private let cid = AppID(3)
+
+    private func reads(waiting: Int = 9, timeout: Duration = .seconds(3_600)) -> ReadAdmission {
+        var limits = GatewayLimits()
+        (limits.costlyReadsMax, limits.costlyReadsWaitingPerAppMax) = (4, waiting)
+        limits.readAdmissionTimeout = timeout
+        return ReadAdmission(limits)
+    }
+
+    /// What becomes of somebody who asks: at once, or else once a place is given back.
+    private final class Asking: Sendable {
+        private let answer = Mutex<ReadAdmission.Reply?>(nil)
+
+        init(_ app: AppID, _ reads: ReadAdmission, waitsForever: Bool = false) async {
+            let before = reads.waiting
+            Task {
+                let reply = await reads.begin(app, waitsForever: waitsForever)
+                answer.withLock { $0 = reply }
+            }
+            while reply == nil, reads.waiting == before { await Task.yield() }
+        }
+
+        /// nil: it waits.
+        var reply: ReadAdmission.Reply? { answer.withLock { $0 } }
+
+        /// Of one that is in line no more.
+        var last: ReadAdmission.Reply? {
+            get async {
+                while reply == nil { await Task.yield() }
+                return reply
+            }
+        }
+    }
+
+    private func ask(_ app: AppID, _ reads: ReadAdmission) async -> ReadAdmission.Reply? {
+        await Asking(app, reads).reply
+    }
+
+    @Test("are as many of an app as it leaves free, and one of each in any case, as long as there is room")
+    func shares() async {
+        let reads = reads(waiting: 0)
+        for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }
+        #expect(await ask(ann, reads) == .shareUsedUp)
+        #expect(await ask(bob, reads) == .begun)
+        #expect(await ask(cid, reads) == .begun)
+        #expect(await ask(AppID(4), reads) == .full, "all four are taken")
+        reads.end(ann)
+        #expect(await ask(AppID(4), reads) == .begun)
+        for app in [ann, bob, cid, AppID(4)] { reads.end(app) }
+        for _ in 1...2 { #expect(await ask(bob, reads) == .begun) }
+    }
+
+    @Test("wait in line, where who came first has the first place that their app may have")
+    func line() async throws {
+        let reads = reads()
+        for app in [ann, ann, bob] { #expect(await ask(app, reads) == .begun) }
+        let third = await Asking(ann, reads)
+        let fourth = await Asking(ann, reads)
+        #expect(await ask(cid, reads) == .begun, "whoever may not begin keeps nobody else")
+        let other = await Asking(AppID(4), reads)
+        try #require(reads.waiting == 3)
+        reads.end(ann)
+        try #require(reads.waiting == 2, "the app that has one leaves the others theirs")
+        #expect(await other.last == .begun)
+        for app in [bob, cid] { reads.end(app) }
+        try #require(reads.waiting == 2, "two others would have one place between them")
+        reads.end(AppID(4))
+        try #require(reads.waiting == 1)
+        #expect(await third.last == .begun)
+        #expect(fourth.reply == nil)
+        reads.end(ann)
+        try #require(reads.waiting == 0)
+        #expect(await fourth.last == .begun)
+    }
+
+    @Test("go round the apps: who has a crowd in line keeps no other's single one waiting")
+    func round() async throws {
+        let reads = reads()
+        let apps = (1...4).map { AppID($0) }
+        for app in apps { #expect(await ask(app, reads) == .begun) }
+        var crowd: [Asking] = []
+        for _ in 1...3 { for app in apps { crowd.append(await Asking(app, reads)) } }
+        let single = await Asking(AppID(5), reads)
+        let all = crowd + [single]
+        /// Who has the place that the app gives back.
+        func next(after app: AppID) async -> Int? {
+            let waiting = all.indices.filter { all[$0].reply == nil }
+            reads.end(app)
+            while waiting.allSatisfy({ all[$0].reply == nil }) { await Task.yield() }
+            return waiting.first { all[$0].reply != nil }
+        }
+        try #require(await next(after: apps[0]) == crowd.count)
+        try #require(await next(after: AppID(5)) == 0, "the app that had its last turn before all others")
+        try #require(await next(after: apps[3]) == 3)
+    }
+
+    @Test("know whose turn it was when: who comes back goes before nobody who has waited for longer")
+    func again() async throws {
+        let reads = reads()
+        let others = (2...5).map { AppID($0) }
+        #expect(await ask(ann, reads) == .begun)
+        for app in others.dropLast() { #expect(await ask(app, reads) == .begun) }
+        let last = await Asking(others[3], reads)
+        let waiting = await Asking(ann, reads)
+        reads.end(others[0])
+        #expect(await last.last == .begun)
+        let back = await Asking(others[0], reads)
+        reads.end(ann)
+        while waiting.reply == nil, back.reply == nil { await Task.yield() }
+        #expect(waiting.reply == .begun)
+        #expect(back.reply == nil)
+    }
+
+    @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
+    func refused() async throws {
+        let reads = reads(waiting: 1, timeout: .zero)
+        for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }
+        let patient = await Asking(ann, reads, waitsForever: true)
+        let late = await Asking(ann, reads)
+        #expect(await ask(ann, reads) == .shareUsedUp)
+        try #require(reads.waiting == 2)
+        reads.end(ann)
+        try #require(reads.waiting == 0)
+        #expect(await late.last == .shareUsedUp)
+        #expect(await patient.last == .begun)
+    }
+}

@@ -1,0 +1,38 @@
+import API
+import Basis
+import Testing
+
+/// One bad input, and what is to be said about it.
+struct Refusal: Sendable, CustomTestStringConvertible {
+    let input: String
+    let code: ProblemCode
+    /// nil: none.
+    let pointer: String?
+
+    init(_ input: String, _ code: ProblemCode, _ pointer: String? = nil) {
+        self.input = input
+        self.code = code
+        self.pointer = pointer
+    }
+
+    var testDescription: String { "\(code.rawValue) \(pointer ?? "-"): \(input.prefix(90))" }
+    var bytes: [UInt8] { Array(input.utf8) }
+
+    func check<Value>(_ read: ([UInt8]) throws(Problem) -> Value) {
+        let problem = refusal { () throws(Problem) in try read(bytes) }
+        #expect(problem?.code == code)
+        #expect(problem?.pointer?.description == pointer)
+        #expect(problem?.detail.hasSuffix(".") == true, "a problem speaks in sentences")
+    }
+}
+
+/// The problem that the work ends with.
+func refusal<Value>(_ work: () throws(Problem) -> Value) -> Problem? {
+    do throws(Problem) {
+        _ = try work()
+        return nil
+    } catch { return error }
+}
+
+/// 2026-12-01T12:00:00Z
+let noon = WallInstant(secondsSince1970: 1_796_126_400)

@@ -1,0 +1,118 @@
+import API
+import HTTPTypes
+import Logging
+import Testing
+
+@Suite("The routes")
+struct RouteTests {
+    private static func match(_ method: String, _ path: String) throws(Problem) -> EndpointMatch {
+        try EndpointTable.match(HTTPRequest.Method(method) ?? .trace, try RequestTarget(path).segments)
+    }
+
+    @Test("lead every template to its endpoint, with its names in order", arguments: Endpoint.all)
+    func everyEndpoint(endpoint: Endpoint) throws {
+        let match = try Self.match(endpoint.method.rawValue, endpoint.template)
+        #expect(match.endpoint === endpoint)
+        #expect(match.names == endpoint.template.split(separator: "/").filter { $0.hasPrefix("{") }.map(String.init))
+    }
+
+    @Test("serve HEAD where GET is served")
+    func head() throws {
+        #expect(try Self.match("HEAD", "/v1/apps/a").endpoint.name == "readApp")
+    }
+
+    @Test("tell an installation named import from the import")
+    func importByMethod() throws {
+        #expect(try Self.match("PUT", "/v1/apps/a/devices/import").names == ["a", "import"])
+        #expect(try Self.match("POST", "/v1/apps/a/devices/import").endpoint.name == "importDevices")
+        #expect(try Self.match("POST", "/v1/apps/a/devices/%69mport").endpoint.name == "importDevices")
+    }
+
+    @Test("give a name its slashes back")
+    func slashInName() throws {
+        let match = try Self.match("GET", "/v1/apps/a/devices/b%2Fbadge/badge")
+        #expect(match.endpoint.name == "readBadge")
+        #expect(match.names == ["a", "b/badge"])
+    }
+
+    @Test(
+        "lead nowhere else",
+        arguments: [
+            "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
+            "/v1/apps/a/users", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/",
+            "/v1/apps/a/devices/i/badges",
+            "/healthz/", "/v1%2Fapps", "/v1/apps/a/messages/1/2/3", "/metric",
+        ])
+    func unknown(path: String) {
+        #expect(refusal { () throws(Problem) in try Self.match("GET", path) }?.code == .notFound)
+    }
+
+    @Test(
+        "say of what is to come that it is not served yet, and what to do meanwhile", arguments: PlannedEndpoint.all)
+    func planned(endpoint: PlannedEndpoint) {
+        let path = endpoint.template.replacing("{", with: "").replacing("}", with: "")
+        let problem = refusal { () throws(Problem) in try Self.match(endpoint.method.rawValue, path) }
+        #expect(problem?.code == .routeNotSupported)
+        #expect((problem?.detail.split(separator: " ").count ?? 0) > 10)
+        #expect(!Endpoint.all.contains { $0.method == endpoint.method && $0.template == endpoint.template })
+    }
+
+    @Test(
+        "say which methods a path has",
+        arguments: [
+            ("POST", "/healthz", "GET, HEAD"), ("DELETE", "/v1/apps", "GET, HEAD, POST"),
+            ("POST", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PATCH, PUT"),
+            ("OPTIONS", "/v1/apps/a/devices/import", "DELETE, GET, HEAD, PATCH, POST, PUT"),
+            ("GET", "/v1/apps/a/credentials/1/activate", "POST"),
+            ("PROPFIND", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
+            ("DELETE", "/v1/apps/a/messages/1", "GET, HEAD, PATCH"),
+            ("get", "/v1/apps/a", "DELETE, GET, HEAD, PATCH"),
+        ])
+    func wrongMethod(method: String, path: String, allow: String) {
+        let problem = refusal { () throws(Problem) in try Self.match(method, path) }
+        #expect(problem?.code == .methodNotAllowed)
+        #expect(problem?.allow == allow)
+    }
+
+    @Test("read a body where the contract has one", arguments: Endpoint.all)
+    func bodies(endpoint: Endpoint) {
+        #expect(endpoint.takesBody == Contract.current.takesBody(endpoint))
+    }
+
+    @Test("take the query parameters that the contract has", arguments: Endpoint.all)
+    func queries(endpoint: Endpoint) {
+        #expect(endpoint.query.sorted() == ContractQueries.current.names(of: endpoint).sorted())
+    }
+
+    @Test("have names and paths of their own")
+    func names() {
+        #expect(Set(Endpoint.all.map(\.name)).count == Endpoint.all.count)
+        #expect(Set(Endpoint.all.map(\.testDescription)).count == Endpoint.all.count)
+    }
+
+    @Test("are open where they tell nothing about anyone")
+    func open() {
+        #expect(
+            Endpoint.all.filter { $0.access == .open }.map(\.name) == ["health", "readiness", "contract", "errors"])
+    }
+
+    @Test("are in the log where the gateway is to blame, and readiness not at each question")
+    func logged() {
+        let (broken, unready) = (Problem(.internalError, ""), Problem(.notReady, ""))
+        #expect(Endpoint.all.allSatisfy { broken.logLevel(on: $0) == .error })
+        #expect(Endpoint.all.filter { unready.logLevel(on: $0) != .warning }.map(\.name) == ["readiness"])
+        #expect(unready.logLevel(on: .named("readiness")) == .debug && unready.logLevel(on: nil) == .warning)
+        #expect(Problem(.unknownMessage, "").logLevel(on: nil) == .debug)
+    }
+}
+
+extension Endpoint: CustomTestStringConvertible {
+    public var testDescription: String { "\(method.rawValue) \(template)" }
+
+    var takesBody: Bool { body != .none }
+
+    static func named(_ name: String) -> Endpoint {
+        guard let endpoint = all.first(where: { $0.name == name }) else { preconditionFailure("no endpoint \(name)") }
+        return endpoint
+    }
+}

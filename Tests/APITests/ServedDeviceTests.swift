@@ -1,0 +1,289 @@
+import Basis
+import JSON
+import Model
+import Postgres
+import QueueRules
+import Store
+import TestSupport
+import Testing
+
+@Suite("Apps and devices over HTTP")
+struct ServedDeviceTests {
+    @Test("an app is made once, whoever repeats it")
+    func apps() async throws {
+        try await withGateway { world in
+            let made = try await world.expect(201, "POST", "/v1/apps", #"{"slug": "tower", "name": "Tower ⏰"}"#)
+            #expect(made.header("location") == "/v1/apps/tower")
+            #expect(made.header("content-type") == "application/json")
+            let again = try await world.expect(200, "POST", "/v1/apps", #"{"slug": "tower", "name": "Tower ⏰"}"#)
+            #expect(again.body == made.body)
+            #expect(try await world.expect(200, "GET", "/v1/apps/tower").body == made.body)
+            try await world.refuse(
+                .slugTaken, "POST", "/v1/apps", #"{"slug": "tower", "name": "Other"}"#, pointer: "/slug")
+        }
+    }
+
+    @Test("apps are listed page by page, each once")
+    func appPages() async throws {
+        try await withGateway { world in
+            for slug in ["a", "b", "c", "d", "e"] { try await world.makeApp(slug) }
+            var slugs: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await world.expect(200, "GET", "/v1/apps?limit=2&cursor=\(cursor)").json()
+                slugs += page["items"]?.array?.compactMap { $0.object?["slug"]?.string } ?? []
+                cursor = page["next"]?.string ?? ""
+            } while !cursor.isEmpty
+            #expect(slugs == ["a", "b", "c", "d", "e"])
+        }
+    }
+
+    @Test("a registration is made, kept, changed and removed")
+    func device() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.refuse(.unknownDevice, "GET", path)
+            let body = GatewayWorld.registration(1, #", "user": "ann", "tags": ["news"], "badge": 3"#)
+            let made = try await world.expect(201, "PUT", path, body)
+            #expect(made.header("location") == path)
+            #expect(try made.member("change") == "created")
+            #expect(try made.member("badge") == 3)
+            #expect(try await world.expect(200, "PUT", path, body).member("change") == "unchanged")
+            let replaced = try await world.expect(200, "PUT", path, GatewayWorld.registration(2)).json()
+            #expect(replaced["change"] == "replaced")
+            #expect(replaced["user"] == "ann")
+            #expect(replaced["tags"] == ["news"])
+            #expect(replaced["badge"] == 3)
+            let read = try await world.expect(200, "GET", path)
+            #expect(try read.member("state") == "active")
+            #expect(try read.member("token") == "…0002")
+            #expect(!read.text.contains(GatewayWorld.token(2)))
+            #expect(try await world.expect(204, "DELETE", path).body.isEmpty)
+            try await world.refuse(.unknownDevice, "DELETE", path)
+        }
+    }
+
+    @Test("a new installation is made, also where its token lived elsewhere before")
+    func movedHere() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.expect(201, "PUT", "\(app)/devices/i1", GatewayWorld.registration(1))
+            let made = try await world.expect(201, "PUT", "\(app)/devices/i2", GatewayWorld.registration(1))
+            #expect(try made.member("change") == "moved")
+            #expect(made.header("location") == "\(app)/devices/i2")
+            let back = try await world.expect(200, "PUT", "\(app)/devices/i1", GatewayWorld.registration(1))
+            #expect(try back.member("change") == "moved")
+        }
+    }
+
+    @Test("a device that was found in the other environment shows that one, whatever its app goes on saying")
+    func otherEnvironment() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            let body = GatewayWorld.registration(1)
+            #expect(try await world.expect(201, "PUT", path, body).member("environment") == "production")
+            let rows = try await world.pool.read(
+                Query(Statement(unprepared: "SELECT id, environment FROM routes ORDER BY environment")))
+            let verdict = GuardedVerdict(
+                registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(try rows.int64(0, 0)),
+                verdict: .found(on: RouteID(try rows.int64(1, 0))), asOf: WallInstant(secondsSince1970: 0))
+            _ = try await world.stores.parcels.applyVerdicts([verdict])
+            #expect(try await world.expect(200, "GET", path).member("environment") == "sandbox")
+            let again = try await world.expect(200, "PUT", path, body).json()
+            #expect(again["change"] == "unchanged" && again["environment"] == "sandbox")
+            let replaced = try await world.expect(200, "PUT", path, GatewayWorld.registration(2)).json()
+            #expect(replaced["change"] == "replaced" && replaced["environment"] == "production")
+        }
+    }
+
+    @Test("an installation shows every kind of token, one of them first")
+    func kinds() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(1, #", "kind": "voip""#))
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(2))
+            let read = try await world.expect(200, "GET", path).json()
+            #expect(read["kind"] == "alert")
+            #expect(read["registrations"]?.array?.compactMap { $0.object?["kind"]?.string } == ["alert", "voip"])
+            #expect(try await world.expect(200, "GET", path + "?kind=voip").member("token") == "…0001")
+            try await world.refuse(.unknownDevice, "GET", path + "?kind=widget")
+            try await world.refuse(.invalidQuery, "GET", path + "?kind=banner")
+        }
+    }
+
+    @Test(
+        "an installation's name is decoded once, and may be anything",
+        arguments: [
+            ("a%2Fb", "a/b"), ("%252F", "%2F"), ("a%20b+c", "a b+c"), ("%F0%9F%94%94", "🔔"), ("import", "import"),
+            ("'%22%3B--", "'\";--"), ("%0A", "\n"), ("...", "..."), ("e%CC%81", "e\u{301}"),
+        ])
+    func names(encoded: String, name: String) async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/" + encoded
+            let made = try await world.expect(201, "PUT", path, GatewayWorld.registration(1))
+            #expect(try made.member("installation") == .string(name))
+            #expect(made.header("location") == path)
+            #expect(try await world.expect(200, "GET", path).member("installation") == .string(name))
+            try await world.expect(204, "DELETE", path)
+        }
+    }
+
+    @Test("an installation's name that was not encoded makes no device")
+    func rawName() async throws {
+        try await withGateway { world in
+            let devices = try await world.makeApp() + "/devices/"
+            let refused = try await world.call("PUT", devices + "gl\u{f6}ckchen", GatewayWorld.registration(1))
+            #expect(refused.status == 400)
+            try await world.refuse(.unknownDevice, "GET", devices + "gl%C3%B6ckchen")
+        }
+    }
+
+    @Test("an installation's name has at most 256 bytes")
+    func longName() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/"
+            let longest = String(repeating: "%C3%A9", count: 128)
+            try await world.expect(201, "PUT", path + longest, GatewayWorld.registration(1))
+            try await world.refuse(.valueTooLong, "PUT", path + longest + "a", GatewayWorld.registration(1))
+        }
+    }
+
+    @Test("a registration is refused with its place")
+    func refusedRegistration() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.refuse(
+                .invalidToken, "PUT", path, #"{"provider": "apns", "token": "xyz"}"#, pointer: "/token")
+            try await world.refuse(.malformedJSON, "PUT", path, "")
+            try await world.refuse(.unknownApp, "PUT", "/v1/apps/other/devices/i1", GatewayWorld.registration(1))
+        }
+    }
+
+    @Test("attributes of the largest shape are kept as they are")
+    func attributes() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            let numbers = #"{"big": 1.5e308, "small": 1e-300, "long": 0.1234567890123456789012345678901234567890}"#
+            try await world.expect(
+                201, "PUT", path, GatewayWorld.registration(1, #", "attributes": \#(numbers)"#))
+            let read = try await world.expect(200, "GET", path).member("attributes")?.object
+            #expect(read?.count == 3)
+            #expect(read?["big"]?.number?.double == 1.5e308)
+        }
+    }
+
+    @Test("a badge is set, read and consumed, never below zero")
+    func badge() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.refuse(.unknownDevice, "GET", path + "/badge")
+            try await world.refuse(.unknownDevice, "PUT", path + "/badge", #"{"badge": 1}"#)
+            try await world.refuse(.unknownDevice, "POST", path + "/badge/consume", #"{"count": 1}"#)
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(1))
+            let set = try await world.expect(200, "PUT", path + "/badge", #"{"badge": 5}"#)
+            #expect(set.text == #"{"installation":"i1","kind":"alert","badge":5}"#)
+            #expect(try await world.expect(200, "GET", path + "/badge").body == set.body)
+            let consumed = try await world.expect(200, "POST", path + "/badge/consume", #"{"count": 2}"#)
+            #expect(try consumed.member("badge") == 3)
+            let empty = try await world.expect(200, "POST", path + "/badge/consume", #"{"count": 9}"#)
+            #expect(try empty.member("badge") == 0)
+        }
+    }
+
+    @Test("a badge is consumed once under one key")
+    func consumeOnce() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/i1"
+            try await world.expect(201, "PUT", path, GatewayWorld.registration(1, #", "badge": 10"#))
+            let key = ["Idempotency-Key: read-17"]
+            let consume = path + "/badge/consume"
+            let first = try await world.expect(200, "POST", consume, #"{"count": 3}"#, headers: key)
+            #expect(first.header("idempotency-replayed") == nil)
+            let second = try await world.expect(200, "POST", consume, #"{"count": 3}"#, headers: key)
+            #expect(second.body == first.body)
+            #expect(second.header("idempotency-replayed") == "true")
+            #expect(try await world.expect(200, "GET", path + "/badge").member("badge") == 7)
+            try await world.refuse(.idempotencyMismatch, "POST", consume, #"{"count": 4}"#, headers: key)
+            let other = path.dropLast(2) + "i2/badge/consume"
+            try await world.refuse(.idempotencyMismatch, "POST", String(other), #"{"count": 3}"#, headers: key)
+            try await world.refuse(
+                .invalidIdempotencyKey, "POST", consume, #"{"count": 3}"#, headers: ["Idempotency-Key: a b"])
+        }
+    }
+
+    @Test("an unknown device stays unknown under the same key")
+    func consumeUnknown() async throws {
+        try await withGateway { world in
+            let consume = try await world.makeApp() + "/devices/i1/badge/consume"
+            let key = ["Idempotency-Key: read-17"]
+            try await world.refuse(.unknownDevice, "POST", consume, #"{"count": 3}"#, headers: key)
+            let again = try await world.refuse(.unknownDevice, "POST", consume, #"{"count": 3}"#, headers: key)
+            #expect(again.header("idempotency-replayed") == "true")
+        }
+    }
+
+    @Test("what happened to tokens is read page by page, and asked for again")
+    func feedback() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let nothing = try await world.expect(200, "GET", app + "/feedback")
+            #expect(nothing.text == #"{"items":[],"next":null}"#)
+            for number in 1...3 {
+                let path = "\(app)/devices/i\(number)"
+                try await world.expect(201, "PUT", path, GatewayWorld.registration(number))
+                try await world.expect(200, "PUT", path, GatewayWorld.registration(number + 100))
+            }
+            var items: [JSONValue] = []
+            var cursor: String?
+            try await eventually("the feed to show the three") {
+                let query = "?limit=2" + (cursor.map { "&after=\($0)" } ?? "")
+                let page = try await world.expect(200, "GET", app + "/feedback" + query).json()
+                items += page["items"]?.array ?? []
+                cursor = page["next"]?.string ?? cursor
+                return items.count >= 3
+            }
+            #expect(items.compactMap { $0.object?["installation"]?.string } == ["i1", "i2", "i3"])
+            #expect(items.allSatisfy { $0.object?["verdict"] == "replaced" })
+            let end = try #require(cursor)
+            let later = try await world.expect(200, "GET", app + "/feedback?after=\(end)")
+            #expect(later.text == #"{"items":[],"next":"\#(end)"}"#)
+            try await world.refuse(.invalidCursor, "GET", app + "/feedback?after=nonsense")
+            try await world.pool.script(
+                """
+                INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason,
+                    from_environment, to_environment)
+                SELECT app_id, id, generation, installation, kind, provider, 7, 'accepted', 1, 2 FROM registrations
+                WHERE installation = 'i1'
+                """)
+            let found = try await world.expect(200, "GET", app + "/feedback?after=\(end)").member("items")?.array
+            #expect(found?.first?.object?["verdict"] == "environment_changed")
+            #expect(found?.first?.object?["from"] == "production" && found?.first?.object?["to"] == "sandbox")
+        }
+    }
+
+    @Test("who comes back to the feed after its retention is told so, and begins anew")
+    func sweptFeedback() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            func replace(_ number: Int) async throws {
+                let path = "\(app)/devices/i\(number)"
+                try await world.expect(201, "PUT", path, GatewayWorld.registration(number))
+                try await world.expect(200, "PUT", path, GatewayWorld.registration(number + 100))
+            }
+            try await replace(1)
+            let read = try await world.expect(200, "GET", app + "/feedback").member("next")?.string
+            try await replace(2)
+            try await world.pool.script("UPDATE feedback SET at = at - interval '2 days'")
+            try await replace(3)
+            var retention = Retention()
+            retention.feedbackDays = 1
+            #expect(try await Stores(pool: world.pool).sweeper.sweep(retention) == 2)
+            let cursor = try #require(read)
+            try await world.refuse(.feedbackSwept, "GET", app + "/feedback?after=\(cursor)")
+            let anew = try await world.expect(200, "GET", app + "/feedback")
+            #expect(try anew.member("items")?.array?.compactMap { $0.object?["installation"]?.string } == ["i3"])
+            let next = try #require(try anew.member("next")?.string)
+            try await world.expect(200, "GET", app + "/feedback?after=\(next)")
+        }
+    }
+}

@@ -1,0 +1,338 @@
+import API
+import JSON
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("An import over HTTP")
+struct ServedImportTests {
+    private static func line(_ number: Int, installation: String? = nil) -> String {
+        let name = installation ?? "i\(number)"
+        return #"{"installation": "\#(name)", "provider": "apns", "token": "\#(GatewayWorld.token(number))"}"#
+    }
+
+    private static func answers(_ bytes: [UInt8]) throws -> [JSONObject] {
+        try bytes.split(separator: UInt8(ascii: "\n")).map { line in
+            try #require(try JSONReader.read(Array(line)).object)
+        }
+    }
+
+    private static func count(_ world: GatewayWorld) async throws -> Int64 {
+        try await world.pool.read(Query(Statement(unprepared: "SELECT count(*) FROM registrations"))).int64(0, 0)
+    }
+
+    @Test("registers what it can, and names what it can't by its line")
+    func mixed() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let body = [
+                Self.line(1), "", "not json", Self.line(2) + "\r", #"{"installation": "x", "provider": "apns"}"#,
+                Self.line(3, installation: "i2"), #"{"installation": "", "provider": "apns", "token": "00"}"#,
+                String(repeating: "x", count: 70_000), Self.line(4),
+            ].joined(separator: "\n")
+            let reply = try await world.expect(200, "POST", app + "/devices/import", body)
+            #expect(reply.header("content-type") == "application/x-ndjson")
+            let answers = try Self.answers(reply.body)
+            let refused = answers.filter { $0["line"] != nil }
+            #expect(refused.compactMap { $0["line"]?.integer } == [3, 5, 7, 8])
+            #expect(
+                refused.compactMap { $0["code"]?.string } == [
+                    "malformed_json", "missing_member", "invalid_value", "line_too_long",
+                ])
+            #expect(refused.compactMap { $0["pointer"]?.string } == ["/token", "/installation"])
+            let end = try #require(answers.last)
+            #expect(end["done"] == true)
+            #expect(end["resume_after"] == 9)
+            #expect(end["accepted"] == 4)
+            #expect(end["refused"] == 4)
+            #expect(end["created"] == 3)
+            #expect(end["replaced"] == 1)
+            #expect(try await Self.count(world) == 3)
+            let read = try await world.expect(200, "GET", app + "/devices/i2")
+            #expect(try read.member("token") == "…0003")
+        }
+    }
+
+    @Test("names the lines of an app that names too many topics, and takes the others")
+    func tooManyTopics() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.pool.script(
+                """
+                INSERT INTO routes (app_id, provider, environment, topic, number)
+                SELECT apps.id, 1, 1, 't' || n, n FROM apps, generate_series(1, 1000) AS n
+                """)
+            let lines = ["t1", "t1001", "t1000"].enumerated().map { number, topic in
+                #"{"installation": "i\#(number)", "provider": "apns", "topic": "\#(topic)", "token": "\#(GatewayWorld.token(number))"}"#
+            }
+            let reply = try await world.expect(200, "POST", app + "/devices/import", lines.joined(separator: "\n"))
+            let answers = try Self.answers(reply.body)
+            let refused = answers.filter { $0["line"] != nil }
+            #expect(refused.compactMap { $0["line"]?.integer } == [2])
+            #expect(refused.compactMap { $0["code"]?.string } == ["too_many_topics"])
+            #expect(refused.compactMap { $0["pointer"]?.string } == ["/topic"])
+            #expect(answers.last?["accepted"] == 2)
+            let one = #"{"provider": "apns", "topic": "t1001", "token": "\#(GatewayWorld.token(9))"}"#
+            try await world.refuse(.tooManyTopics, "PUT", app + "/devices/i9", one, pointer: "/topic")
+        }
+    }
+
+    @Test("answers while it is being sent")
+    func streams() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            #expect(try await wire.head().status == 200)
+            for number in 1...3 {
+                let text = Self.line(number) + "\n{}\n"
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+                var answers: [JSONObject] = []
+                while answers.last?["resume_after"] == nil {
+                    answers += try Self.answers(try #require(try await wire.chunk()))
+                }
+                #expect(answers.first?["line"] == .number(.whole(Int64(number * 2))))
+                #expect(answers.last?["resume_after"] == .number(.whole(Int64(number * 2))))
+                #expect(answers.last?["accepted"] == .number(.whole(Int64(number))))
+                #expect(try await Self.count(world) == Int64(number), "answered before it was committed")
+            }
+            try await wire.send("0\r\n\r\n")
+            let end = try Self.answers(try #require(try await wire.chunk()))
+            #expect(end.last?["done"] == true)
+            #expect(try await wire.chunk() == nil)
+        }
+    }
+
+    @Test("takes thousands of lines, and the same again without an effect")
+    func large() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.batchLinesMax = 100
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let body = (1...5_000).map { Self.line($0) }.joined(separator: "\n") + "\n"
+            let first = try Self.answers(try await world.expect(200, "POST", path, body).body)
+            #expect(first.last?["created"] == 5_000)
+            let points = first.compactMap { $0["resume_after"]?.integer }
+            #expect(points == points.sorted())
+            #expect(points.count > 50)
+            let second = try Self.answers(try await world.expect(200, "POST", path, body).body)
+            #expect(second.last?["unchanged"] == 5_000)
+            #expect(try await Self.count(world) == 5_000)
+        }
+    }
+
+    @Test("that is cut off goes on behind the last resume point that arrived, and ends as one import would have")
+    func resumed() async throws {
+        var limits = GatewayLimits()
+        limits.batchLinesMax = 50
+        try await withGateway(limits: limits) { world in
+            // Twins, tokens that move, and lines that are refused, on both sides of the cut.
+            let lines = (1...1_000).map { number in
+                number % 97 == 0 ? "not json" : Self.line(number % 300, installation: "i\(number % 400)")
+            }
+            let cut = try await world.makeApp("cut")
+            let wire = try Wire(port: world.port)
+            try await wire.send(
+                GatewayWorld.request("POST", cut + "/devices/import", headers: ["Transfer-Encoding: chunked"]))
+            _ = try await wire.head()
+            // In the middle of a line, and of a chunk.
+            let first = lines[..<600].joined(separator: "\n") + "\n" + lines[600].prefix(20)
+            try await wire.send(String(first.utf8.count + 1_000, radix: 16) + "\r\n" + first)
+            var resumeAfter = 0
+            while resumeAfter < 500 {
+                let answers = try Self.answers(try #require(try await wire.chunk()))
+                resumeAfter = answers.compactMap { $0["resume_after"]?.integer }.last.map { Int($0) } ?? resumeAfter
+            }
+            await wire.endSending()
+            _ = await wire.isEnded()
+            let remaining = lines[resumeAfter...].joined(separator: "\n")
+            let second = try await world.expect(200, "POST", cut + "/devices/import", remaining)
+            #expect(try Self.answers(second.body).last?["resume_after"] == .number(.whole(Int64(1_000 - resumeAfter))))
+
+            let whole = try await world.makeApp("whole")
+            try await world.expect(200, "POST", whole + "/devices/import", lines.joined(separator: "\n"))
+            let rows = try await world.pool.read(
+                Query(
+                    Statement(
+                        unprepared: """
+                            SELECT count(*), count(DISTINCT (installation, token, state)) FROM registrations
+                            """)))
+            #expect(try rows.int64(0, 0) == 2 * rows.int64(0, 1))
+            #expect(try rows.int64(0, 1) > 350)
+        }
+    }
+
+    @Test("takes its share of what bodies may hold, and leaves the rest to other requests and other apps")
+    func budget() async throws {
+        var limits = GatewayLimits()
+        limits.importBytes = 1_000
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 8_000
+        limits.importsInFlightBytesMax = 4_000
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            var running: [Wire] = []
+            for _ in 0..<2 {
+                let wire = try Wire(port: world.port)
+                try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+                #expect(try await wire.head().status == 200)
+                running.append(wire)
+            }
+            let refused = try await world.refuse(.shareUsedUp, "POST", path, Self.line(1))
+            #expect(refused.header("retry-after") == "1")
+            let other = try await world.makeApp("belfry") + "/devices/import"
+            try await world.expect(200, "POST", other, Self.line(1))
+            let padding = String(repeating: " ", count: 900)
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"# + padding)
+            // One ends well, one breaks off: both give back what they held.
+            try await running[0].send("0\r\n\r\n")
+            while try await running[0].chunk() != nil {}
+            try await Self.runs(2, at: path, world, others: 1)
+            await running[1].endSending()
+            _ = await running[1].isEnded()
+            try await Self.runs(2, at: path, world, others: 0)
+        }
+    }
+
+    @Test("counts among all bodies")
+    func countsAmongBodies() async throws {
+        var limits = GatewayLimits()
+        limits.importBytes = 1_000
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_500
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            #expect(try await wire.head().status == 200)
+            let next = #"{"slug": "next", "name": "Next"}"# + String(repeating: " ", count: 900)
+            try await world.refuse(.overloaded, "POST", "/v1/apps", next)
+            try await world.refuse(.overloaded, "POST", path, Self.line(1))
+        }
+    }
+
+    /// Waits until as many may run at once.
+    private static func runs(_ count: Int, at path: String, _ world: GatewayWorld, others: Int) async throws {
+        try await eventually("a share to be given back") {
+            var running: [Wire] = []
+            for _ in others..<count {
+                let wire = try Wire(port: world.port)
+                try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+                guard try await wire.head().status == 200 else { return false }
+                running.append(wire)
+            }
+            for wire in running {
+                try await wire.send("0\r\n\r\n")
+                while try await wire.chunk() != nil {}
+            }
+            return true
+        }
+    }
+
+    @Test("stops where the app is gone, and says up to where it came", arguments: [false, true])
+    func appGone(byOwner: Bool) async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            func send(_ lines: [String]) async throws {
+                let text = lines.joined(separator: "\n") + "\n"
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+            }
+            _ = try await wire.head()
+            try await send([Self.line(1), Self.line(2)])
+            #expect(try Self.answers(try #require(try await wire.chunk())).last?["resume_after"] == 2)
+            if byOwner {
+                try await world.expect(202, "DELETE", "/v1/apps/tower")
+            } else {
+                _ = try await world.pool.run(Query(Statement(unprepared: "DELETE FROM apps")))
+            }
+            try await send(["{}", Self.line(3)])
+            let answers = try Self.answers(try #require(try await wire.chunk()))
+            #expect(answers.compactMap { $0["line"]?.integer } == [3])
+            #expect(answers.last?["done"] == false)
+            #expect(answers.last?["resume_after"] == 3)
+            #expect(answers.last?["code"] == "unknown_app")
+            #expect(try await wire.chunk() == nil)
+        }
+    }
+
+    @Test("that falls silent is told that what it sent is kept, and where to go on")
+    func fallsSilent() async throws {
+        var limits = GatewayLimits()
+        limits.bodyPauseMax = .milliseconds(500)
+        try await withGateway(limits: limits) { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", path, headers: ["Transfer-Encoding: chunked"]))
+            _ = try await wire.head()
+            let text = Self.line(1) + "\n"
+            try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+            #expect(try Self.answers(try #require(try await wire.chunk())).last?["resume_after"] == 1)
+            let end = try #require(try await wire.chunk())
+            let last = try #require(try Self.answers(end).last)
+            #expect(last["done"] == false)
+            #expect(last["code"] == "request_timeout")
+            #expect(last["resume_after"] == 1)
+            let detail = try #require(last["detail"]?.string)
+            #expect(detail.hasSuffix("What stands up to `resume_after` is kept; go on behind it."))
+            #expect(!detail.lowercased().contains("nothing was changed"))
+            #expect(try await Self.count(world) == 1)
+        }
+    }
+
+    @Test("stops where its key is revoked, and says up to where it came")
+    func keyRevoked() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let made = try await world.expect(201, "POST", app + "/keys", #"{"name": "i", "scopes": ["devices"]}"#)
+            let (id, key) = (try made.member("id")?.string, try made.member("key")?.string)
+            let wire = try Wire(port: world.port)
+            try await wire.send(
+                GatewayWorld.request(
+                    "POST", app + "/devices/import", key: key, headers: ["Transfer-Encoding: chunked"]))
+            func send(_ text: String) async throws -> [JSONObject] {
+                try await wire.send(String(text.utf8.count, radix: 16) + "\r\n" + text + "\r\n")
+                return try Self.answers(try #require(try await wire.chunk()))
+            }
+            _ = try await wire.head()
+            #expect(try await send(Self.line(1) + "\n").last?["resume_after"] == 1)
+            try await world.expect(204, "DELETE", app + "/keys/" + (try #require(id)))
+            let answers = try await send(Self.line(2) + "\n" + Self.line(3) + "\n")
+            #expect(answers.last?["done"] == false)
+            #expect(answers.last?["resume_after"] == 1)
+            #expect(answers.last?["code"] == "unauthorized")
+            #expect(try await wire.chunk() == nil)
+            #expect(try await Self.count(world) == 1)
+        }
+    }
+
+    @Test("is refused as a whole without an app or a key, and takes nothing for everything")
+    func edges() async throws {
+        try await withGateway { world in
+            try await world.refuse(.unknownApp, "POST", "/v1/apps/none/devices/import", Self.line(1))
+            #expect(try await world.call("POST", "/v1/apps/none/devices/import", "{}", key: nil).status == 401)
+            let path = try await world.makeApp() + "/devices/import"
+            let empty = try Self.answers(try await world.expect(200, "POST", path, "").body)
+            #expect(empty.count == 1)
+            #expect(empty.last?["done"] == true)
+            #expect(empty.last?["resume_after"] == 0)
+        }
+    }
+
+    @Test("that breaks off leaves what was whole")
+    func brokenOff() async throws {
+        try await withGateway { world in
+            let path = try await world.makeApp() + "/devices/import"
+            let wire = try Wire(port: world.port)
+            let body = [Self.line(1), Self.line(2), Self.line(3)].joined(separator: "\n")
+            let request = GatewayWorld.request("POST", path, body)
+            try await wire.send(String(request.dropLast(10)))
+            await wire.endSending()
+            _ = await wire.isEnded()
+            try await eventually("the whole lines to be registered") { try await Self.count(world) == 2 }
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+}

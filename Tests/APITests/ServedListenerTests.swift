@@ -1,0 +1,342 @@
+import API
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("The door of a running gateway")
+struct ServedListenerTests {
+    @Test("tells whoever asks that it lives, and whether it is ready")
+    func health() async throws {
+        try await withGateway { world in
+            let alive = try await world.call("GET", "/healthz", key: nil)
+            #expect(alive.status == 200)
+            #expect(alive.text == #"{"status":"alive"}"#)
+            #expect(try await world.call("GET", "/readyz", key: nil).text == #"{"status":"ready"}"#)
+            for state in [Readiness.databaseUnreachable, .migrationsMissing, .stopping] {
+                world.readiness.value = state
+                let reply = try await world.refuse(.notReady, "GET", "/readyz")
+                #expect(reply.header("retry-after") == "5")
+            }
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+
+    @Test("hands out the contract and the page of errors as they are written")
+    func documents() async throws {
+        try await withGateway { world in
+            let contract = try await world.call("GET", "/openapi.yaml", key: nil)
+            #expect(contract.header("content-type") == "application/yaml")
+            #expect(contract.body == EmbeddedDocuments.contract)
+            #expect(try await world.call("GET", "/errors", key: nil).body == ErrorPage.bytes)
+        }
+    }
+
+    @Test("answers HEAD with the head of GET's answer")
+    func head() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("HEAD", "/healthz"))
+            let head = try await wire.reply(hasBody: false)
+            #expect(head.status == 200)
+            #expect(head.header("content-length") == "18")
+            // No byte of a body stood between the two.
+            try await wire.send(GatewayWorld.request("GET", "/healthz"))
+            #expect(try await wire.reply().text == #"{"status":"alive"}"#)
+        }
+    }
+
+    @Test("opens to the key alone")
+    func key() async throws {
+        try await withGateway { world in
+            let paths = ["/v1/apps", "/v1/apps/a", "/v1/apps/a/messages", "/v1/apps/a/credentials"]
+            for path in paths {
+                for key in [nil, "", "wrong", String(GatewayWorld.key.dropLast())] {
+                    let reply = try await world.call("GET", path, key: key)
+                    #expect(reply.status == 401)
+                    #expect(reply.header("www-authenticate") == #"Bearer realm="carillon""#)
+                    #expect(!reply.text.contains("wrong"))
+                }
+            }
+            let twice = try await world.call(
+                "GET", "/v1/apps", headers: ["Authorization: Bearer \(GatewayWorld.key)"])
+            #expect(twice.status == 401)
+        }
+    }
+
+    @Test("asks for the key before it reads a body")
+    func keyBeforeBody() async throws {
+        try await withGateway { world in
+            let reply = try await world.call("POST", "/v1/apps", "not json", key: "wrong")
+            #expect(reply.status == 401)
+        }
+    }
+
+    @Test("knows its paths, their methods and their queries")
+    func paths() async throws {
+        try await withGateway { world in
+            try await world.refuse(.notFound, "GET", "/")
+            try await world.refuse(.notFound, "GET", "/v1/apps/")
+            let wrong = try await world.refuse(.methodNotAllowed, "DELETE", "/v1/apps")
+            #expect(wrong.header("allow") == "GET, HEAD, POST")
+            try await world.refuse(.malformedPath, "GET", "/v1/apps/%ZZ")
+            try await world.refuse(.malformedPath, "GET", "/v1/../v1/apps")
+            try await world.refuse(.malformedPath, "GET", "/v1/apps/a/devices/%00")
+            try await world.refuse(.invalidQuery, "GET", "/v1/apps?page=2")
+            try await world.refuse(.invalidQuery, "GET", "/v1/apps?limit=0")
+            try await world.refuse(.invalidCursor, "GET", "/v1/apps?cursor=x")
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/nowhere")
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/No%20Slug/messages")
+        }
+    }
+
+    @Test("bounds a body, declared or in chunks, and goes on")
+    func bodies() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        try await withGateway(limits: limits) { world in
+            let large = String(repeating: " ", count: 1_001)
+            try await world.refuse(.bodyTooLarge, "POST", "/v1/apps", large)
+            let wire = try Wire(port: world.port)
+            let head = GatewayWorld.request("POST", "/v1/apps", headers: ["Transfer-Encoding: chunked"])
+            let chunk = "200\r\n" + String(repeating: " ", count: 0x200) + "\r\n"
+            try await wire.send(head + chunk + chunk + chunk + "0\r\n\r\n")
+            let reply = try await wire.reply()
+            #expect(reply.status == 413)
+            #expect(reply.header("connection") == "close")
+            try await world.refuse(.malformedJSON, "POST", "/v1/apps", String(repeating: " ", count: 1_000))
+        }
+    }
+
+    @Test("says no while it holds as many bodies as it may")
+    func budget() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_400
+        try await withGateway(limits: limits) { world in
+            let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
+            let request = GatewayWorld.request("POST", "/v1/apps", body)
+            // Where the probe was heard first, the slow one is refused, and comes again.
+            try await eventually("the slow one to take the budget") {
+                let slow = try Wire(port: world.port)
+                try await slow.send(String(request.dropLast(500)))
+                let probe = #"{"slug": "x", "name": 1}"# + String(repeating: " ", count: 976)
+                let reply = try await world.call("POST", "/v1/apps", probe)
+                #expect(reply.status == 422 || reply.status == 503, "\(reply.text)")
+                guard reply.status == 503 else { return false }
+                #expect(reply.header("retry-after") == "1")
+                // What has no body needs no room.
+                for _ in 0..<8 { try await world.expect(200, "GET", "/v1/apps") }
+                do {
+                    try await slow.send(String(request.suffix(500)))
+                    return try await slow.reply().status == 201
+                } catch {
+                    return false
+                }
+            }
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"#)
+        }
+    }
+
+    @Test("lets no app starve the others by bodies that it does not end")
+    func noisyApp() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 4_000
+        try await withGateway(limits: limits) { world in
+            let (noisy, honest) = (try await world.makeApp("noisy"), try await world.makeApp("honest"))
+            let padding = String(repeating: " ", count: 800)
+            func request(_ app: String) -> String {
+                GatewayWorld.request("PUT", app + "/devices/phone", GatewayWorld.registration(1) + padding)
+            }
+            var held: [Wire] = []
+            try await eventually("the noisy app to have its share") {
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request(noisy).dropLast()))
+                held.append(wire)
+                let probe = try await world.call("PUT", noisy + "/devices/probe", "[" + padding)
+                #expect(probe.status == 400 || probe.header("retry-after") == "1", "\(probe.text)")
+                return try probe.member("code")?.string == "share_used_up"
+            }
+            // As large as a body may be, and while the other one still holds what it has.
+            let whole = GatewayWorld.registration(2)
+            for number in 1...4 {
+                let body = whole + String(repeating: " ", count: 1_000 - whole.utf8.count)
+                try await world.expect(number == 1 ? 201 : 200, "PUT", honest + "/devices/phone", body)
+            }
+            try await world.expect(200, "GET", noisy + "/devices")
+        }
+    }
+
+    @Test("lets nobody starve the apps by naming others that don't exist")
+    func inventedApps() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 4_000
+        try await withGateway(limits: limits) { world in
+            let honest = try await world.makeApp("honest")
+            let padding = String(repeating: " ", count: 800)
+            var held: [Wire] = []
+            for number in 0... {
+                let invented = "/v1/apps/invented-\(number)"
+                let body = GatewayWorld.registration(1) + padding
+                let request = GatewayWorld.request("PUT", invented + "/devices/phone", body)
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request.dropLast()))
+                held.append(wire)
+                let probe = try await world.call("PUT", invented + "-too/devices/phone", "[" + padding)
+                let code = try probe.member("code")?.string
+                try #require(code != "overloaded", "\(held.count) names have all the room there is")
+                if code == "share_used_up" { break }
+            }
+            let whole = GatewayWorld.registration(2)
+            let body = whole + String(repeating: " ", count: 1_000 - whole.utf8.count)
+            try await world.expect(201, "PUT", honest + "/devices/phone", body)
+        }
+    }
+
+    @Test("keeps no room for what was only announced, and hangs up on a body that trickles")
+    func trickle() async throws {
+        var limits = GatewayLimits()
+        limits.bodyBytesMax = 1_000
+        limits.bodiesInFlightBytesMax = 1_400
+        limits.bodyTimeout = .milliseconds(200)
+        try await withGateway(limits: limits) { world in
+            let request = GatewayWorld.request("POST", "/v1/apps", String(repeating: " ", count: 1_000))
+            var slow: [Wire] = []
+            for _ in 0..<20 {
+                let wire = try Wire(port: world.port)
+                try await wire.send(String(request.dropLast(999)))
+                slow.append(wire)
+            }
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"#)
+            for wire in slow { #expect(await wire.isEnded()) }
+            try await world.expect(201, "POST", "/v1/apps", #"{"slug": "last", "name": "Last"}"#)
+        }
+    }
+
+    @Test("hangs up on a client that goes on sending what nobody reads", arguments: ["/v1/apps", "/nowhere"])
+    func endlessBody(path: String) async throws {
+        var limits = GatewayLimits()
+        limits.lingerTime = .seconds(3)
+        try await withGateway(limits: limits) { world in
+            let wire = try Wire(port: world.port)
+            let head = GatewayWorld.request("POST", path, key: nil, headers: ["Transfer-Encoding: chunked"])
+            try await wire.send(head)
+            let reply = try await wire.reply()
+            #expect(reply.status == (path == "/nowhere" ? 404 : 401))
+            #expect(reply.header("connection") == "close")
+            let chunk = "8000\r\n" + String(repeating: " ", count: 0x8000) + "\r\n"
+            await #expect(throws: Wire.Ended.self) {
+                while true { try await wire.send(chunk) }
+            }
+        }
+    }
+
+    @Test("hangs up behind the answer to HTTP/1.0, which knows no second request unless it says so")
+    func oldProtocol() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            let request = "GET /healthz HTTP/1.0\r\n\r\n"
+            try await wire.send(request + request)
+            #expect(try await wire.reply().status == 200)
+            #expect(await wire.remaining() == [], "a second request was answered")
+            let kept = try Wire(port: world.port)
+            for _ in 1...2 {
+                try await kept.send("GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                #expect(try await kept.reply().status == 200)
+            }
+        }
+    }
+
+    @Test("keeps the connection of a client whose small body it did not read")
+    func smallUnreadBody() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("POST", "/v1/apps", "{}", key: "wrong"))
+            #expect(try await wire.reply().status == 401)
+            try await wire.send(GatewayWorld.request("GET", "/v1/apps"))
+            #expect(try await wire.reply().status == 200)
+        }
+    }
+
+    @Test(
+        "stays up under what is no HTTP",
+        arguments: [
+            "\r\n\r\n\r\n", "GARBAGE\r\n\r\n", "GET /v1/apps HTTP/1.1\r\nHost gateway\r\n\r\n",
+            "POST /v1/apps HTTP/1.1\r\nHost: g\r\nContent-Length: -1\r\n\r\n",
+            "POST /v1/apps HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+            "GET /" + String(repeating: "x", count: 100_000), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\u{16}\u{3}\u{1}",
+            "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: g\r\n\r\n",
+            "GET http://gateway/healthz HTTP/1.1\r\nHost: gateway\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
+        ])
+    func garbage(text: String) async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            try? await wire.send(text)
+            await wire.endSending()
+            #expect(await wire.isEnded())
+            #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+
+    @Test("takes no request whose body broke off for a whole one")
+    func brokenOff() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            let request = GatewayWorld.request("POST", "/v1/apps", #"{"slug": "half", "name": "Half"}   "#)
+            try await wire.send(String(request.dropLast(2)))
+            await wire.endSending()
+            _ = await wire.isEnded()
+            try await world.refuse(.unknownApp, "GET", "/v1/apps/half")
+        }
+    }
+
+    @Test("says that the database is away, and when to come back")
+    func noDatabase() async throws {
+        try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
+            for (method, path, body) in [
+                ("GET", "/v1/apps", nil), ("POST", "/v1/apps", #"{"slug": "a", "name": "A"}"#),
+                ("POST", "/v1/apps/a/messages", #"{"audience": {"all": true}, "badge": 1}"#),
+                ("POST", "/v1/apps/a/devices/import", "{}\n"), ("GET", "/v1/apps/a/feedback", nil),
+            ] {
+                let reply = try await world.refuse(.databaseUnavailable, method, path, body)
+                #expect(reply.header("retry-after") == "5")
+            }
+        }
+    }
+
+    @Test("says that the database did not answer in time, when to come back, and that nothing was changed")
+    func slowDatabase() async throws {
+        let database = try await GatewayDatabase.make()
+        var bounds = PoolSettings()
+        bounds.deadline = .milliseconds(500)
+        try await withGateway(database: database, pool: bounds) { world in
+            // The connection is open before time counts.
+            try await eventually("a first answer") { try await world.call("GET", "/v1/apps").status == 200 }
+            let app = #"{"slug": "tower", "name": "Tower"}"#
+            try await withPool(database) { neighbour in
+                let reply = try await neighbour.transaction { held async throws(PostgresError) in
+                    _ = try await held.run(Query(Statement(unprepared: "LOCK TABLE apps IN ACCESS EXCLUSIVE MODE")))
+                    return try? await world.refuse(.databaseBusy, "POST", "/v1/apps", app)
+                }
+                #expect(reply?.header("retry-after") == "1")
+                #expect(
+                    try reply?.member("detail")?.string
+                        == "The database did not answer in time, or another request held what was needed; nothing was "
+                        + "changed. Try again.")
+            }
+            try await eventually("the same request to pass") {
+                try await world.call("POST", "/v1/apps", app).status == 201
+            }
+        }
+    }
+}
+
+extension PoolSettings {
+    /// Where nobody will answer, soon is as good as later.
+    static var impatient: PoolSettings {
+        var settings = PoolSettings()
+        settings.waitMax = .milliseconds(100)
+        return settings
+    }
+}

@@ -1,0 +1,153 @@
+import API
+import Testing
+
+@Suite("A request that stalls")
+struct StallTests {
+    private static let start = "POST /v1/apps HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer \(GatewayWorld.key)\r\n"
+
+    /// - Parameter trickle: what goes on coming, a piece at a time.
+    struct Stall: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let text: String
+        var trickle = ""
+    }
+
+    private static let stalls = [
+        Stall(testDescription: "in its first line", text: "POST /v1/a"),
+        Stall(testDescription: "in its head", text: start),
+        Stall(testDescription: "in a header that never ends", text: start + "X-A: ", trickle: "a"),
+        Stall(testDescription: "in headers that never end", text: start, trickle: "A: b\r\n"),
+        Stall(testDescription: "before its body", text: start + "Content-Length: 9\r\n\r\n"),
+        Stall(testDescription: "in its body", text: start + "Content-Length: 9\r\n\r\n{"),
+        Stall(testDescription: "in a body that trickles", text: start + "Content-Length: 90000\r\n\r\n{", trickle: " "),
+        Stall(testDescription: "in a chunk", text: start + "Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
+        Stall(
+            testDescription: "in chunks that trickle", text: start + "Transfer-Encoding: chunked\r\n\r\n",
+            trickle: "1\r\n \r\n"),
+        Stall(testDescription: "between chunks", text: start + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"),
+    ]
+
+    private static var limits: GatewayLimits {
+        var limits = GatewayLimits()
+        limits.headTimeout = .milliseconds(300)
+        limits.bodyTimeout = .milliseconds(400)
+        limits.bodyPauseMax = .milliseconds(300)
+        return limits
+    }
+
+    @Test("is told so at its deadline, and nothing of it is carried out", arguments: stalls)
+    func refused(stall: Stall) async throws {
+        try await withGateway(limits: Self.limits) { world in
+            let before = try await world.contents()
+            let wire = try Wire(port: world.port)
+            try await wire.send(stall.text)
+            let trickling = Task {
+                guard !stall.trickle.isEmpty else { return }
+                while !Task.isCancelled {
+                    try await wire.send(stall.trickle)
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            let reply = try await wire.reply()
+            trickling.cancel()
+            #expect(reply.status == 408)
+            #expect(reply.header("content-type") == "application/problem+json")
+            #expect(reply.header("connection") == "close")
+            #expect(try reply.member("code")?.string == "request_timeout")
+            #expect(await wire.remaining() == [])
+            #expect(try await world.contents() == before)
+            try await world.expect(200, "GET", "/v1/apps")
+        }
+    }
+
+    @Test("in a body is told so at its own deadline, where earlier bodies came whole")
+    func laterBody() async throws {
+        try await withGateway(limits: Self.limits) { world in
+            // Its deadline is the first one that a timer is set for.
+            _ = try await world.makeApp()
+            let wire = try Wire(port: world.port)
+            try await wire.send(Self.start + "Content-Length: 90000\r\n\r\n{")
+            let trickling = Task {
+                while !Task.isCancelled {
+                    try await wire.send(" ")
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+            #expect(try await wire.reply().status == 408)
+            trickling.cancel()
+        }
+    }
+
+    @Test("behind another one is told so after that one's answer")
+    func secondRequest() async throws {
+        try await withGateway(limits: Self.limits) { world in
+            let wire = try Wire(port: world.port)
+            try await wire.send(GatewayWorld.request("GET", "/healthz"))
+            #expect(try await wire.reply().status == 200)
+            try await wire.send(Self.start)
+            #expect(try await wire.reply().status == 408)
+            #expect(await wire.remaining() == [])
+        }
+    }
+
+    @Test("as an import is told what was done, and what is to be sent again")
+    func stalledImport() async throws {
+        try await withGateway(limits: Self.limits) { world in
+            let app = try await world.makeApp()
+            let wire = try Wire(port: world.port)
+            let line = GatewayWorld.registration(1, #", "installation": "one""#)
+            try await wire.send(
+                GatewayWorld.request("POST", app + "/devices/import", headers: ["Content-Length: 90000"]) + line + "\n{"
+            )
+            let reply = try await wire.reply()
+            #expect(reply.status == 200)
+            let last = reply.text.split(separator: "\n").last.map(String.init) ?? ""
+            for text in [#""done":false"#, #""resume_after":1"#, #""accepted":1"#, "request_timeout"] {
+                #expect(last.contains(text), "\(reply.text)")
+            }
+            try await world.expect(200, "GET", app + "/devices/one")
+        }
+    }
+
+    @Test("as an import whose chunks are none is told the same way")
+    func brokenImport() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            let wire = try Wire(port: world.port)
+            let line = GatewayWorld.registration(1, #", "installation": "one""#) + "\n"
+            let head = GatewayWorld.request("POST", app + "/devices/import", headers: ["Transfer-Encoding: chunked"])
+            try await wire.send(head + String(line.utf8.count, radix: 16) + "\r\n" + line + "\r\nZZ\r\n")
+            let reply = try await wire.reply()
+            #expect(
+                reply.text.contains("malformed_request") && reply.text.contains(#""resume_after":1"#), "\(reply.text)")
+        }
+    }
+
+    @Test("is not waited for once it has its answer: nobody gets two")
+    func answered() async throws {
+        try await withGateway(limits: Self.limits) { world in
+            let wire = try Wire(port: world.port)
+            try await wire.send(String(GatewayWorld.request("POST", "/v1/apps", "{     }", key: "wrong").dropLast(3)))
+            #expect(try await wire.reply().status == 401)
+            #expect(await wire.remaining() == [])
+        }
+    }
+
+    @Test("no longer is one that offers another protocol: its connection ends with the answer")
+    func upgrade() async throws {
+        try await withGateway { world in
+            let wire = try Wire(port: world.port)
+            let offer = [
+                "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
+            ]
+            // Behind it the parser reads nothing: without a word the second one would wait for ever.
+            try await wire.send(
+                GatewayWorld.request("GET", "/v1/apps", headers: offer) + GatewayWorld.request("GET", "/v1/apps"))
+            let reply = try await wire.reply()
+            #expect(reply.status == 200)
+            #expect(reply.header("connection") == "close")
+            await wire.endSending()
+            #expect(await wire.remaining() == [])
+        }
+    }
+}

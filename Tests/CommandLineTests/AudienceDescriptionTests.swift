@@ -1,0 +1,57 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("An audience, as people are asked about it")
+struct AudienceDescriptionTests {
+    private func text(_ message: String) throws -> AudienceDescription {
+        AudienceDescription(of: try #require(try JSONReader.read(Array(message.utf8)).object))
+    }
+
+    @Test(
+        "is said in words, with the count where it is known",
+        arguments: [
+            (#"{"audience":{"all":true}}"#, "all 1,000 devices", true),
+            (#"{"audience":{"all":true,"providers":["fcm"]}}"#, "all 1,000 devices at fcm", true),
+            (#"{"audience":{"stale":true}}"#, "all 1,000 devices that fell silent", true),
+            (#"{"audience":{"tags":{"any":["news"]}}}"#, "1,000 devices with the tag news", true),
+            (
+                #"{"audience":{"tags":{"any":["a","b"],"none":["c"]}}}"#,
+                "1,000 devices with the tag a or b, without the tag c", true
+            ),
+            (
+                #"{"audience":{"filter":"user exists","providers":["apns"]}}"#,
+                "1,000 devices for which user exists at apns", true
+            ),
+            (#"{"audience":{"installations":["a","b","c"]}}"#, "1,000 a, b and c", false),
+            (#"{"audience":{"installations":["a","b","c","d","e","f","g"]}}"#, "1,000 a, b, c, d, e and 2 more", false),
+            (#"{"audience":{"users":["frida"]}}"#, "1,000 the devices of frida", false),
+            (#"{"audience":{"tokens":[{},{}]}}"#, "1,000 2 tokens", false),
+            (#"{"audience":{"weather":"rain"}}"#, "1,000 whom the audience of the file describes", true),
+        ])
+    func input(message: String, sentence: String, isDescribed: Bool) throws {
+        let text = try text(message)
+        #expect(text.sentence(count: "1,000") == sentence)
+        #expect(text.sentence(count: nil) == sentence.replacing("1,000 ", with: ""))
+        #expect(text.isDescribed == isDescribed)
+    }
+
+    @Test("is counted by the lists that it is made of, or not at all")
+    func lists() throws {
+        func filters(_ message: String) throws -> [[String]]? {
+            try text(message).lists.map { $0.map { $0.map { "\($0.name)=\($0.value)" } } }
+        }
+        #expect(try filters(#"{"audience":{"all":true}}"#) == [["kind=alert"]])
+        #expect(
+            try filters(#"{"audience":{"all":true},"options":{"push_type":"voip"}}"#) == [["kind=voip"]])
+        #expect(
+            try filters(#"{"audience":{"tags":{"any":["a","b"]},"providers":["apns","fcm"]}}"#) == [
+                ["kind=alert", "tag=a", "provider=apns"], ["kind=alert", "tag=a", "provider=fcm"],
+                ["kind=alert", "tag=b", "provider=apns"], ["kind=alert", "tag=b", "provider=fcm"],
+            ])
+        #expect(
+            try filters(#"{"audience":{"filter":"user exists"}}"#) == [["kind=alert", "filter=user exists"]])
+        #expect(try filters(#"{"audience":{"tags":{"all":["a","b"]}}}"#) == nil)
+        #expect(try filters(#"{"audience":{"users":["frida"]}}"#) == nil)
+    }
+}

@@ -1,0 +1,41 @@
+import CommandLine
+import Testing
+
+@Suite("Where a command finds its gateway")
+struct GatewayAddressTests {
+    @Test(
+        "is a URL with a host, with or without a port",
+        arguments: [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"), ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
+            ("https://push.example.com", "https://push.example.com"), ("http://[::1]:8080", "http://[::1]:8080"),
+            ("https://[::1]", "https://[::1]"), ("https://example.com/push/", "https://example.com/push"),
+        ])
+    func taken(text: String, base: String) throws {
+        #expect(try GatewayAddress.base(text) == base)
+    }
+
+    @Test(
+        "is refused in words where it can be none, so that nothing goes to another port than was meant",
+        arguments: [
+            "127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://127.0.0.1:", "http://127.0.0.1:/",
+            "https://[::1]:", "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://127.0.0.1:port",
+            "http://127.0.0.1:18446744073709551617", "https://[::1]:18446744073709551617",
+        ])
+    func refused(text: String) {
+        let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
+        #expect(fault?.kind == .usage && fault?.description.contains("is no URL such as") == true)
+    }
+
+    @Test(
+        "holds no password and no query, neither of which is told again",
+        arguments: [
+            "http://frida:geheim@127.0.0.1:8080", "http://geheim@127.0.0.1", "https://:geheim@[::1]/",
+            "http://127.0.0.1:8080?key=geheim", "http://127.0.0.1/?geheim", "http://127.0.0.1/#geheim",
+            "http://frida:geheim@127.0.0.1:0", "ftp://frida:geheim@127.0.0.1", "frida:geheim@127.0.0.1:8080",
+            "http://frida:ge heim@127.0.0.1", "http://127.0.0.1:port?geheim",
+        ])
+    func secretive(text: String) {
+        let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
+        #expect(fault?.kind == .usage && fault?.description.contains("heim") == false, "\(fault?.description ?? "")")
+    }
+}

@@ -1,0 +1,51 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("A notification drawn in characters")
+struct NotificationDrawingTests {
+    private func json(_ text: String) throws -> JSONValue { try JSONReader.read(Array(text.utf8)) }
+
+    @Test("has every line as wide as its frame, whatever is said")
+    func frame() throws {
+        let long = String(repeating: "unbreakable", count: 9)
+        let wide = String(repeating: "日本語の本文です。", count: 9)
+        let bodies = [
+            "x", "Twelve o'clock, and all is well in the garden and beyond it", long, "one\ntwo", "", wide,
+            "Fête 🎉 au jardin 👩‍👩‍👧‍👦, e\u{301}te\u{301} ❤️ 🇫🇷", "정원의 정오", "\u{9}\u{7}",
+        ]
+        for body in bodies {
+            var picture = NotificationDrawing(app: "garden")
+            picture.title = "Noon"
+            picture.body = body
+            let lines = picture.lines
+            #expect(Set(lines.map { TerminalText.columns($0) }) == [46], "\(body): \(lines)")
+            let shown = lines.joined().filter { $0.isLetter }
+            #expect(!body.contains(where: \.isLetter) || shown.contains(body.filter(\.isLetter)))
+        }
+    }
+
+    @Test("tells of an APNs payload what a person would see, and beside it what nobody sees")
+    func apns() throws {
+        let payload = try json(
+            #"{"aps":{"alert":{"title":"Noon","subtitle":"Bell","body":"Twelve"},"badge":3,"sound":"default"},"id":"4"}"#
+        )
+        let picture = NotificationDrawing(apns: payload, app: "garden")
+        #expect(picture.title == "Noon" && picture.subtitle == "Bell" && picture.body == "Twelve")
+        let counted = NotificationDrawing(apns: payload, app: "garden", badge: "+1")
+        #expect(counted.lines.last == "  badge +1 · sound default · data id")
+        #expect(picture.lines.last == "  badge 3 · sound default · data id")
+        #expect(NotificationDrawing(apns: try json(#"{"aps":{"alert":"Ring"}}"#), app: "a").body == "Ring")
+        let silent = NotificationDrawing(apns: try json(#"{"aps":{"content-available":1}}"#), app: "a")
+        #expect(silent.lines.contains { $0.contains("nothing is shown") } && silent.remarks == ["wakes the app"])
+    }
+
+    @Test("tells of FCM's request what Android shows, its own part before the common one")
+    func fcm() throws {
+        let request = try json(
+            #"{"message":{"notification":{"title":"Noon","body":"Twelve"},"android":{"notification":{"title":"Midday"}}}}"#
+        )
+        let picture = NotificationDrawing(fcm: request, app: "garden")
+        #expect(picture.title == "Midday" && picture.body == "Twelve")
+    }
+}

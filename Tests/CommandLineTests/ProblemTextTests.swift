@@ -1,0 +1,46 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("A refusal in a terminal")
+struct ProblemTextTests {
+    private static func sentence(_ problem: String) throws -> String? {
+        ProblemText.sentence(of: try #require(try JSONReader.read(Array(problem.utf8)).object))
+    }
+
+    @Test(
+        "leads on to a command where the API's leads on to a request, whatever its sentence is",
+        arguments: [
+            ("unknown_app", "carillon apps list lists them, carillon apps create makes one."),
+            ("unknown_device", "carillon devices register registers one."),
+            ("unknown_message", "carillon messages list lists them."),
+            ("unknown_credential", "carillon credentials list lists them."),
+            ("unknown_key", "carillon keys list lists them."),
+        ])
+    func commands(code: String, wayOut: String) throws {
+        let sentence = try Self.sentence(#"{"code": "\#(code)", "detail": "Not here. GET .../all lists them."}"#)
+        #expect(sentence?.hasSuffix(". " + wayOut) == true)
+    }
+
+    @Test("names the scopes of which one is asked for, and the command that makes a key")
+    func scopes() throws {
+        let sentence = try Self.sentence(
+            #"{"code": "forbidden", "detail": "No. POST .../keys.", "missing_scopes": ["messages", "broadcast"]}"#)
+        #expect(
+            sentence == #"This key has not the scope "messages" or "broadcast". "#
+                + "Use one that has it, or make one: carillon keys create.")
+    }
+
+    @Test(
+        "is the gateway's sentence where that is true of a terminal too, and for codes that are newer than this program",
+        arguments: ["forbidden", "slug_taken", "of_next_year"])
+    func asItCame(code: String) throws {
+        let detail = "Keys of one app are made by POST .../keys."
+        #expect(try Self.sentence(#"{"code": "\#(code)", "detail": "\#(detail)"}"#) == detail)
+    }
+
+    @Test("is none where something else than a gateway answers", arguments: ["{}", #"{"code": "not_found"}"#])
+    func stranger(body: String) throws {
+        #expect(try Self.sentence(body) == nil)
+    }
+}

@@ -1,0 +1,241 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("How far a message is, for people")
+struct ProgressTextTests {
+    private func message(_ progress: String, pending: Int = 50) throws -> JSONValue {
+        let account = #"{"id":"m","state":"sending","audience":100,"outcomes":{"accepted":49,"rejected":1},"#
+        return try JSONReader.read(Array((account + #""pending":\#(pending),"progress":{\#(progress)}}"#).utf8))
+    }
+
+    private static let apple = """
+        "apns":{"outcomes":{"accepted":49,"rejected":1},"pending":50,"sending":20,"ready":0,"waiting":30,
+        "reasons":[{"outcome":"rejected","reason":"BadTopic","count":1}],"other_reasons":2}
+        """
+
+    @Test("is a bar, a pace and an end, and each provider with its reasons")
+    func screen() throws {
+        let progress =
+            #""at":"2026-12-01T12:00:00Z","ended":50,"providers":{\#(Self.apple)},"waiting":[],"#
+            + #""estimate":{"finished_at":"2026-12-01T12:02:10Z","pushes_per_second":3.9}"#
+        let text = ProgressText(try message(progress))
+        #expect(
+            text.screen(["and so on"]) == [
+                "message m  sending", "  [###############---------------] 50 %  50 of 100 ended",
+                "  3.9 a second, done in about 2 min",
+                "  apns: 49 accepted, 1 rejected, 50 pending (20 being sent, 30 waiting)",
+                "    1 rejected: BadTopic", "    2 for other reasons", "and so on",
+            ])
+        #expect(text.line == "sending  50 of 100 ended  3.9 a second, done in about 2 min")
+    }
+
+    @Test("says no more than is known")
+    func unknown() throws {
+        let progress =
+            #""ended":50,"providers":{},"waiting":[],"estimate":{"finished_at":null,"pushes_per_second":null}"#
+        #expect(ProgressText(try message(progress)).estimate == nil)
+        let planned: JSONValue = ["id": "m", "state": "planning", "audience": .null, "pending": 1]
+        #expect(ProgressText(planned).bar == "[------------------------------]  the audience is being found")
+    }
+
+    @Test("before its hour is the hour, also where it is paused, and afterwards what has been done")
+    func scheduled() throws {
+        func message(_ state: String, at now: String, ended: Int = 0) throws -> JSONValue {
+            let members =
+                #""id":"m","state":"\#(state)","audience":null,"send_at":"2026-12-01T12:00:00.000Z","pending":0,"#
+                + #""progress":{"at":"\#(now)","ended":\#(ended),"providers":{},"waiting":[]}"#
+            return try JSONReader.read(Array("{\(members)}".utf8))
+        }
+        func line(_ state: String, at now: String, ended: Int = 0) throws -> String {
+            ProgressText(try message(state, at: now, ended: ended)).line
+        }
+        for state in ["scheduled", "paused"] {
+            let reported = try line(state, at: "2026-12-01T11:59:59Z")
+            #expect(reported == "\(state)  to be sent at 2026-12-01T12:00:00.000Z")
+        }
+        let paused = AccountText(try message("paused", at: "2026-12-01T11:59:59Z"), app: "garden").lines
+        #expect(paused == ["message m  paused", "  to be sent at 2026-12-01T12:00:00.000Z, if it is resumed by then"])
+        let late = AccountText(try message("paused", at: "2026-12-01T12:00:01Z"), app: "garden").lines
+        #expect(late == ["message m  paused"])
+        let held: JSONValue = [
+            "id": "m",
+            "progress": ["waiting": [["for": "hour", "pushes": .null], ["for": "resume", "pushes": .null]]],
+        ]
+        #expect(
+            WaitText.lines(of: held, app: "garden") == [
+                "the message is paused", "  -> carillon messages resume m --app garden lets it go on",
+            ])
+        let local: JSONValue = [
+            "id": "m", "state": "scheduled", "audience": .null, "send_at": "2026-12-01T12:00:00",
+            "device_local_time": true,
+        ]
+        #expect(ProgressText(local).line == "scheduled  to be sent when a device's clock shows 2026-12-01T12:00:00")
+        #expect(try line("planning", at: "2026-12-01T12:00:01Z") == "planning  the audience is being found")
+        #expect(try line("planning", at: "2026-12-01T11:59:59Z", ended: 1).contains("1 ended"))
+    }
+
+    @Test("that reached nobody says why, which is no empty audience where somebody took it back")
+    func nobody() {
+        let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
+        #expect(empty.whyNobody == "there was nobody to send to: the audience is empty")
+        for outcomes in [["accepted": 0], ["accepted": 0, "cancelled": 2]] as [JSONValue] {
+            let cancelled: JSONValue = ["id": "m", "state": "cancelled", "audience": 2, "outcomes": outcomes]
+            #expect(cancelled.whyNobody == "it was cancelled before anybody got it")
+        }
+        let late: JSONValue = [
+            "id": "m", "state": "cancelled", "audience": 3, "outcomes": ["cancelled": 2, "rejected": 1],
+        ]
+        #expect(late.whyNobody == "nobody got it: carillon messages failures m tells why")
+        let refused: JSONValue = ["id": "m", "state": "finished", "audience": 2]
+        #expect(refused.whyNobody == "nobody got it: carillon messages failures m tells why")
+    }
+
+    @Test("while its audience is being found is of about as many as are expected, and never whole")
+    func planning() throws {
+        func text(ended: Int, expected: String) throws -> ProgressText {
+            let members =
+                #""id":"m","state":"planning","audience":null,"pending":0,"progress":{"at":"2026-12-01T12:00:00Z","#
+                + #""ended":\#(ended),"providers":{},"waiting":[],"estimate":{"audience":\#(expected),"#
+                + #""finished_at":"2026-12-01T12:10:00Z","pushes_per_second":9000.0}}"#
+            return ProgressText(try JSONReader.read(Array("{\(members)}".utf8)))
+        }
+        let early = try text(ended: 1_200_000, expected: "9973412")
+        #expect(
+            early.bar
+                == "[###---------------------------] 12 %  1200000 ended of about 9900000, the audience is being found")
+        #expect(
+            early.line == "planning  1200000 ended of about 9900000, the audience is being found  "
+                + "9000 a second, done in about 10 min")
+        let late = try text(ended: 9_950_000, expected: "9973412").bar
+        #expect(late.hasSuffix("99 %  9950000 ended of about 9950000, the audience is being found"))
+        for unknown in ["null", "0", "-5", #""many""#] {
+            let bar = try text(ended: 5, expected: unknown).bar
+            #expect(bar == "[------------------------------]  5 ended, the audience is being found")
+        }
+        #expect(try !text(ended: 5, expected: "9223372036854775807").bar.isEmpty)
+    }
+
+    @Test(
+        "is as coarse as it is uncertain",
+        arguments: [
+            (0, "1 s"), (89, "89 s"), (90, "2 min"), (3_600, "60 min"), (7_200, "2 h"), (200_000, "2 days"),
+        ])
+    func spans(seconds: Int, text: String) {
+        #expect(ProgressText.span(.seconds(seconds)) == text)
+    }
+
+    @Test("of a gateway that counts beyond all numbers ends no program")
+    func absurd() throws {
+        let count = String(Int64.max)
+        let wait =
+            #"{"for":"later","provider":"apns","environment":"sandbox","topic":"","pushes":\#(count),"reason":null}"#
+        let progress =
+            #""ended":\#(count),"providers":{"apns":{"pending":\#(count),"sending":\#(count)}},"waiting":[\#(wait),\#(wait)],"#
+            + #""estimate":{"finished_at":"9999-12-31T23:59:59Z","pushes_per_second":1e300}"#
+        let text = ProgressText(try message(progress))
+        #expect(!text.line.isEmpty && !text.screen([]).isEmpty)
+    }
+
+    @Test("tells what pushes wait for, and what to do")
+    func waits() throws {
+        func lines(_ members: String) throws -> [String] {
+            let wait = #"{"provider":"apns","environment":"production","topic":"","pushes":40000,\#(members)}"#
+            return WaitText.lines(of: try message(#""waiting":[\#(wait)]"#), app: "garden")
+        }
+        #expect(
+            try lines(#""for":"unreachable","since":"2026-12-01T12:03:00.000Z","reason":"nobody listens""#).first
+                == "40000 pushes wait: apns production can't be reached since 2026-12-01T12:03:00.000Z (nobody listens)"
+        )
+        let remaining = #""for":"throttled","since":"2026-12-01T12:03:00.000Z","reason":"it answers 429""#
+        #expect(
+            try lines(remaining + #","until":"2026-12-01T12:04:00.000Z""#) == [
+                "40000 pushes wait: apns production asks for less since 2026-12-01T12:03:00.000Z (it answers 429)",
+                "  -> they go on by themselves; it is tried with a few at 2026-12-01T12:04:00.000Z",
+            ])
+        #expect(try lines(remaining + #","until":null"#).last?.hasSuffix("with a few now") == true)
+        #expect(
+            try lines(#""for":"resume","reason":null"#) == [
+                "40000 pushes wait: the message is paused",
+                "  -> carillon messages resume m --app garden lets them go on",
+            ])
+        let held = #"{"for":"resume","provider":"apns","environment":"production","topic":"","pushes":3,"reason":null}"#
+        let other =
+            #"{"for":"credential","provider":"fcm","environment":"production","topic":"","pushes":1,"reason":null}"#
+        let paused = WaitText.lines(of: try message(#""waiting":[\#(held),\#(other),\#(held)]"#), app: "garden")
+        #expect(paused.count == 4 && paused.first == "6 pushes wait: the message is paused", "\(paused)")
+        #expect(
+            try lines(#""for":"later","until":"2026-12-01T12:05:00.000Z","reason":"provider_busy""#) == [
+                "40000 pushes wait until 2026-12-01T12:05:00.000Z at least: apns production (provider_busy)"
+            ])
+        #expect(try lines(#""for":"credential","reason":null"#).count == 2)
+        #expect(try lines(#""for":"tomorrow\u001b[2J","reason":null"#).first?.contains("\u{1b}") == false)
+    }
+}
+
+@Suite("Lines that are drawn over themselves")
+struct ScreenTests {
+    @Test("take the place of those before, however many they were")
+    func places() {
+        var screen = Screen()
+        #expect(screen.clear() == "")
+        let first = screen.draw(["one", "two"])
+        #expect(!first.contains("A\r") && first.contains("one\n"))
+        let second = screen.draw(["three"])
+        #expect(second.contains("\u{1b}[2A\r") && second.contains("\u{1b}[J"))
+        #expect(screen.clear() == "\u{1b}[1A\r\u{1b}[J")
+        #expect(screen.draw(["x\u{1b}[2J"]).contains("x\\u{1b}[2J"))
+    }
+
+    /// What a terminal shows that understands no more than is drawn here, and what has left by its upper edge.
+    private struct Window {
+        var rows: Int
+        var lines = [""]
+        var row = 0
+        var gone: [String] = []
+
+        mutating func show(_ text: String) {
+            for part in text.split(separator: "\u{1b}[") {
+                guard let end = part.firstIndex(where: \.isLetter) else { continue }
+                let count = Int(part[..<end])
+                switch part[end] {
+                case "A": row = max(0, row - (count ?? 1))
+                case "J":
+                    lines.removeSubrange((row + 1)...)
+                    lines[row] = ""
+                case "K": lines[row] = ""
+                default: break
+                }
+                for character in part[part.index(after: end)...] {
+                    guard character == "\n" else {
+                        if character != "\r" { lines[row].append(character) }
+                        continue
+                    }
+                    row += 1
+                    if row == lines.count { lines.append("") }
+                    guard lines.count > rows else { continue }
+                    gone.append(lines.removeFirst())
+                    row -= 1
+                }
+            }
+        }
+    }
+
+    @Test("stand once in a window that is too low for them, and the last one says how many are missing")
+    func low() {
+        var screen = Screen()
+        var window = Window(rows: 5)
+        for number in 1...3 {
+            window.show(screen.draw((1...9).map { "\(number).\($0)" }, rows: 5))
+            let remaining = "(6 more lines: this window is too low for them)"
+            #expect(
+                window.lines == ["\(number).1", "\(number).2", "\(number).3", remaining, ""] && window.gone.isEmpty)
+        }
+        window.show(screen.draw(["4.1", "4.2", "4.3", "4.4"], rows: 5))
+        #expect(window.lines == ["4.1", "4.2", "4.3", "4.4", ""])
+        window.show(screen.draw(["5.1"], rows: 5))
+        #expect(window.lines.prefix(2) == ["5.1", ""])
+        window.show(screen.clear())
+        #expect(window.lines.allSatisfy(\.isEmpty) && window.gone.isEmpty)
+    }
+}

@@ -1,0 +1,43 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("The story of a push, for people")
+struct PushTextTests {
+    private func lines(_ pushHistory: String) throws -> [String] {
+        PushText(try JSONReader.read(Array(pushHistory.utf8))).lines
+    }
+
+    @Test("is told step by step, in words")
+    func steps() throws {
+        let reported = try lines(
+            """
+            {"message":"m","installation":"phone-1","kind":"alert","state":"unregistered","reason":"Unregistered",
+             "push_id":"e0","steps":[
+             {"at":"12:00:00Z","step":"message_accepted"},
+             {"at":"12:00:01Z","step":"goes_on","reason":"other_environment","parcel":"9","provider":"apns",
+              "environment":"production","topic":"com.example.garden","attempts":1},
+             {"at":"12:00:02Z","step":"unregistered","reason":"Unregistered","parcel":"10","provider":"apns",
+              "environment":"sandbox","topic":"","attempts":2}]}
+            """)
+        #expect(
+            reported == [
+                "phone-1 (alert)  unregistered: Unregistered", "  12:00:00Z  the gateway accepted the message",
+                "  12:00:01Z  to be tried again at apns (production, com.example.garden): other_environment",
+                "  12:00:02Z  unregistered at apns (sandbox), attempt 2: Unregistered", "push id e0",
+            ])
+    }
+
+    @Test("says where it stands while it is under way, and forges no line")
+    func statuses() throws {
+        func first(_ members: String) throws -> String? {
+            try lines(#"{"installation":"p","kind":"alert",\#(members),"steps":[]}"#).first
+        }
+        #expect(try first(#""state":"not_in_audience","reason":null"#) == "p (alert)  the message was not for it")
+        #expect(
+            try first(
+                #""state":"waiting","reason":"ServiceUnavailable","provider":"fcm","environment":"production","topic":"","due_at":"12:01:00Z""#
+            ) == "p (alert)  waits at fcm (production): ServiceUnavailable, to be tried at 12:01:00Z")
+        #expect(try first(#""state":"rejected","reason":"a\u000ab""#) == #"p (alert)  rejected: a\u{a}b"#)
+    }
+}

@@ -1,0 +1,28 @@
+import CommandLine
+import JSON
+import Testing
+
+@Suite("What of a message waits for somebody to act")
+struct WaitTextTests {
+    private func lines(_ waits: String) throws -> [String] {
+        WaitText.lines(of: try JSONReader.read(Array(#"{"id":"m","waiting":[\#(waits)]}"#.utf8)), app: "garden")
+    }
+
+    @Test("is told with what to do, by what is missing")
+    func reported() throws {
+        let missing = #"{"provider":"apns","environment":"sandbox","topic":"com.example.garden","pushes":2,"#
+        #expect(
+            try lines(missing + #""for":"credential","reason":null}"#) == [
+                "2 pushes wait: no active credential covers apns sandbox, topic com.example.garden",
+                "  -> carillon credentials add --app garden --p8 AuthKey_....p8 --team-id ... --topic com.example.garden "
+                    + "--environment sandbox --activate, or carillon credentials activate ID --app garden",
+            ])
+        let refused = #"{"provider":"fcm","environment":"production","topic":"","pushes":1,"for":"provider","#
+        #expect(
+            try lines(refused + #""reason":"THIRD_PARTY_AUTH_ERROR"}"#) == [
+                "1 push waits: fcm production refuses the credential (THIRD_PARTY_AUTH_ERROR); a push a minute tries again",
+                "  -> hand in a good one: carillon credentials add --app garden --service-account firebase.json --activate",
+            ])
+        #expect(WaitText.lines(of: ["id": "m"], app: "garden").isEmpty)
+    }
+}

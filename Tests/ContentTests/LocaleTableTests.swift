@@ -1,0 +1,175 @@
+import Content
+import Model
+import Testing
+
+private func choice(_ device: String, _ locales: [String]) -> String {
+    let variant = LocaleTable(locales).variant(for: Array(device.utf8).span)
+    return variant == 0 ? "" : locales[variant - 1]
+}
+
+@Suite("The text that a device's locale chooses")
+struct LocaleTableTests {
+    @Test(
+        "is that of the same locale, however it is spelled",
+        arguments: [
+            ("fr", "fr"), ("fr-CA", "fr-CA"), ("FR-ca", "fr-CA"), ("fr_CA", "fr-CA"), ("fr-CA", "fr_CA"),
+            ("fr_CA.UTF-8", "fr-CA"), ("fr_CA.ISO8859-1@euro", "fr-CA"), ("fr_CA@calendar=gregorian", "fr-CA"),
+            ("fr-CA-u-ca-buddhist", "fr-CA"), ("b+fr+CA", "fr-CA"), ("fr-rCA", "fr-CA"), ("b+zh+Hant", "zh-Hant"),
+            ("b+es+419", "es-419"), ("zh_TW_#Hant", "zh-Hant-TW"), ("sr__#Latn", "sr-Latn"), ("iw", "he"),
+            ("he", "iw"), ("iw-IL", "he-IL"), ("in-ID", "id-ID"), ("ji", "yi"), ("no", "nb"), ("nb-NO", "no-NO"),
+            ("tl-PH", "fil-PH"), ("mo", "ro"), ("zh-TW", "zh-Hant-TW"), ("zh-Hans-CN", "zh-CN"),
+            ("zh-cmn-Hans", "zh-Hans"),
+            ("ca-ES-valencia", "ca-ES-valencia"), ("de-CH-1996", "de-CH-1996"), ("en_US_POSIX", "en-US-posix"),
+        ])
+    func spelling(device: String, locale: String) {
+        #expect(choice(device, ["de", locale, "xx"]) == locale)
+    }
+
+    @Test(
+        "is the nearest there is",
+        arguments: [
+            // Ever shorter.
+            ("fr-CA", ["fr", "fr-CA"], "fr-CA"), ("fr-CA", ["fr-FR", "fr"], "fr"), ("fr-CA", ["de", "fr"], "fr"),
+            ("ca-ES-valencia", ["ca", "ca-valencia", "ca-ES"], "ca-ES"), ("ca-ES", ["ca-ES-valencia", "ca"], "ca"),
+            // A reader of one French reads the others too: better than the common text's language.
+            ("fr", ["fr-CA", "fr-BE"], "fr-CA"), ("fr-FR", ["de", "fr-CH", "fr-CA"], "fr-CH"),
+            ("ca", ["ca-valencia"], "ca-valencia"),
+            // Regions that follow another region's standard.
+            ("es-MX", ["es", "es-419"], "es-419"), ("es-ES", ["es-419", "es"], "es"), ("es-MX", ["es-ES"], "es-ES"),
+            ("es-MX", ["es-419", "es-MX"], "es-MX"), ("pt-AO", ["pt-BR", "pt-PT"], "pt-PT"),
+            ("pt-BR", ["pt-PT", "pt"], "pt"), ("pt", ["pt-BR", "pt-PT"], "pt-BR"),
+            // Chinese is written in two scripts, and the region says in which.
+            ("zh-TW", ["zh", "zh-Hans", "zh-Hant"], "zh-Hant"), ("zh-HK", ["zh-Hans", "zh-Hant"], "zh-Hant"),
+            ("zh-MO", ["zh", "zh-TW", "zh-HK"], "zh-HK"), ("zh-CN", ["zh-Hant", "zh", "zh-Hans"], "zh-Hans"),
+            ("zh-SG", ["zh-Hant", "zh-CN"], "zh-CN"), ("zh-Hant-TW", ["zh", "zh-HK"], "zh-HK"),
+            ("zh-Hant", ["zh"], "zh"), ("zh-TW", ["zh"], "zh"), ("zh", ["zh-TW", "zh-CN"], "zh-CN"),
+            ("zh", ["zh-Hans", "zh"], "zh"), ("zh-Hant-US", ["zh-Hans", "zh-TW"], "zh-TW"),
+            ("zh-CN", ["zh-SG", "zh"], "zh"),
+            // Other languages too.
+            ("sr-Latn-RS", ["sr", "sr-Cyrl", "sr-Latn"], "sr-Latn"), ("sr-RS", ["sr-Latn", "sr"], "sr"),
+            ("sr-Latn", ["sr"], "sr"), ("sr-RS", ["sr-Cyrl", "sr-Latn"], "sr-Cyrl"),
+            ("nn-NO", ["da", "nb"], "nb"), ("nn", ["nb", "nn-NO"], "nn-NO"),
+        ] as [(String, [String], String)])
+    func nearest(device: String, locales: [String], expected: String) {
+        #expect(choice(device, locales) == expected)
+    }
+
+    @Test(
+        "is the common one where no locale fits",
+        arguments: [
+            ("de", ["fr", "en"]), ("", ["fr"]), ("C", ["fr"]), ("POSIX", ["fr"]), ("zh-Hant", ["zh-Hans", "zh-CN"]),
+            ("zh", ["zh-Hant", "zh-HK"]), ("sr-Latn", ["sr-Cyrl"]), ("f", ["fr"]), ("fra", ["fr"]), ("419", ["es-419"]),
+            ("nb", ["nn"]), ("fr", []), (" fr", ["fr"]), ("frankreich", ["fr"]), ("u-fr", ["fr"]), ("\u{e9}", ["fr"]),
+        ] as [(String, [String])])
+    func common(device: String, locales: [String]) {
+        #expect(choice(device, locales) == "")
+    }
+
+    @Test("is found for any bytes, and always its own where the device says exactly a locale of the sender's")
+    func fuzz() {
+        var state: UInt64 = 0x5eed_10ca_1e00_0001
+        func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        let parts = [
+            "fr", "zh", "Hant", "hans", "CA", "TW", "419", "x", "u", "valencia", "no", "rCA", "b", "1996", "é", "",
+        ]
+        let marks = ["-", "_", "+", "#", ".", "@", "-", "-", "_", " "]
+        func locale() -> String {
+            (0...next(6)).reduce(into: "") { text, _ in text += parts[next(parts.count)] + marks[next(marks.count)] }
+        }
+        for _ in 0..<3_000 {
+            let locales = (0..<next(6)).map { _ in locale() } + ["fr"]
+            let table = LocaleTable(locales)
+            let noise = (0..<next(200)).map { _ in UInt8(next(256)) }
+            #expect((0...locales.count).contains(table.variant(for: noise.span)))
+            #expect((0...locales.count).contains(table.variant(for: Array(locale().utf8).span)))
+            guard LocaleTable.duplicates(in: locales) == nil else { continue }
+            for (place, own) in locales.enumerated() where LocaleTable.isLocale(own) {
+                #expect(table.variant(for: Array(own.utf8).span) == place + 1, "\(own) in \(locales)")
+            }
+        }
+    }
+}
+
+@Suite("A sender's locale")
+struct SendersLocaleTests {
+    @Test("is a tag of language, script, region and the like, at most 35 bytes of it")
+    func isLocale() {
+        for good in [
+            "fr", "fr-CA", "fr_CA", "zh-Hant-TW", "es-419", "fil", "ca-ES-valencia", "de-1996", "en-u-nu-latn",
+        ] {
+            #expect(LocaleTable.isLocale(good), "\(good)")
+        }
+        for bad in [
+            "", "f", "fr-", "-fr", "fr--CA", "fran", "french", "fr CA", "fr.UTF-8", "f1", "12", "fr-é",
+            "fr-verylongone",
+        ] {
+            #expect(!LocaleTable.isLocale(bad), "\(bad)")
+        }
+        let longest = "fr" + String(repeating: "-abcdefghij", count: 3).replacing("ij", with: "") + "-abcde"
+        #expect(longest.utf8.count == 35)
+        #expect(LocaleTable.isLocale(longest))
+        #expect(!LocaleTable.isLocale(longest + "f"))
+    }
+
+    @Test("may be named once, in whatever spelling")
+    func duplicates() {
+        func duplicates(_ locales: [String]) -> [Int]? {
+            LocaleTable.duplicates(in: locales).map { [$0.first, $0.second] }
+        }
+        #expect(duplicates(["de", "fr-CA", "en", "FR_ca"]) == [1, 3])
+        #expect(duplicates(["iw", "he"]) == [0, 1])
+        #expect(duplicates(["zh-TW", "zh-Hant-TW"]) == [0, 1])
+        #expect(duplicates(["nb", "en", "no"]) == [0, 2])
+        #expect(duplicates(["zh", "zh-Hans", "zh-Hant", "fr", "fr-FR", "nn", "nb", "ca", "ca-valencia"]) == nil)
+        #expect(duplicates([]) == nil)
+    }
+}
+
+@Suite("What a locale's text leaves out")
+struct LocaleFallbackTests {
+    private func title(of locale: String, _ titles: [(locale: String, title: String?)], common: String?) -> String? {
+        let texts = LocaleTable.texts(
+            common.map { NotificationText(title: $0) },
+            titles.map { Localization(locale: $0.locale, text: NotificationText(title: $0.title, body: $0.locale)) })
+        guard let place = titles.firstIndex(where: { $0.locale == locale }) else { return nil }
+        return texts[place + 1]?.title
+    }
+
+    @Test(
+        "is the next broader locale's that the message has, and in the end the common one's",
+        arguments: [
+            ("fr-CA", [("fr-CA", nil), ("fr", "fr")], "fr"), ("fr-CA", [("fr", "fr"), ("fr-CA", nil)], "fr"),
+            ("fr-CA", [("fr-CA", nil), ("de", "de")], "common"), ("fr-CA", [("fr-CA", "own"), ("fr", "fr")], "own"),
+            ("fr", [("fr", nil), ("fr-CA", "ca")], "common"),
+            // Never a sibling's: who writes for one region has not written for another.
+            ("fr-CA", [("fr-CA", nil), ("fr-BE", "be")], "common"),
+            // Over several steps, and over one that says nothing either.
+            ("es-MX", [("es-MX", nil), ("es-419", nil), ("es", "es")], "es"),
+            ("es-MX", [("es", "es"), ("es-MX", nil), ("es-419", "419")], "419"),
+            ("ca-ES-valencia", [("ca-ES-valencia", nil), ("ca", "ca")], "ca"),
+            ("zh-TW", [("zh-TW", nil), ("zh-Hans", "hans"), ("zh-Hant", "hant")], "hant"),
+        ] as [(String, [(locale: String, title: String?)], String)])
+    func fallback(locale: String, titles: [(locale: String, title: String?)], expected: String) {
+        #expect(title(of: locale, titles, common: "common") == expected)
+    }
+
+    @Test("is nothing where nobody says it")
+    func nothing() {
+        #expect(title(of: "fr-CA", [("fr-CA", nil), ("fr", nil)], common: nil) == nil)
+        #expect(LocaleTable.texts(nil, []) == [nil])
+    }
+
+    @Test("is found whatever locales a message has: no two are broader than each other")
+    func ends() {
+        let tags = [
+            "fr", "fr-CA", "fr-FR", "es", "es-419", "es-MX", "pt", "pt-PT", "pt-AO", "pt-BR", "zh", "zh-Hant",
+            "zh-TW", "zh-HK", "zh-MO", "zh-Hans-MO", "ca", "ca-valencia", "ca-ES-valencia", "nn", "nb", "mo", "xx-419",
+        ]
+        let texts = LocaleTable.texts(
+            NotificationText(title: "common"), tags.map { Localization(locale: $0, text: NotificationText(body: $0)) })
+        #expect(texts.allSatisfy { $0?.title == "common" } && texts.count == tags.count + 1)
+    }
+}

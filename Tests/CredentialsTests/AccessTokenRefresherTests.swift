@@ -1,0 +1,128 @@
+import Basis
+import Credentials
+import FCM
+import Logging
+import Signing
+import Synchronization
+import Testing
+
+@Suite("A service account's access token")
+struct AccessTokenRefresherTests {
+    /// Answers in turn; the last answer stands for all that follow. Counts who asked.
+    private final class Endpoint: TokenEndpoint {
+        private let answers: Mutex<[Result<TokenEndpointAnswer, TokenEndpointFault>]>
+        let asked = Mutex<[(form: String, url: String)]>([])
+
+        init(_ answers: [Result<TokenEndpointAnswer, TokenEndpointFault>]) { self.answers = Mutex(answers) }
+
+        func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
+            asked.withLock { $0.append((String(decoding: form, as: UTF8.self), url)) }
+            let answer = answers.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+            return try answer.get()
+        }
+
+        var count: Int { asked.withLock { $0.count } }
+    }
+
+    private static func granted(_ token: String) -> Result<TokenEndpointAnswer, TokenEndpointFault> {
+        let body = #"{"access_token":"\#(token)","expires_in":3599,"token_type":"Bearer"}"#
+        return .success(TokenEndpointAnswer(status: 200, body: Array(body.utf8)))
+    }
+
+    private static func service(_ endpoint: Endpoint) throws -> AccessTokenRefresher {
+        let key = try RS256Key.generate()
+        let pem = String(decoding: try key.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
+        let file = """
+            {"type": "service_account", "project_id": "tower-1", "private_key_id": "k1", "private_key": "\(pem)",
+             "client_email": "push@tower-1.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token"}
+            """
+        var log = Logger(label: "access-token-test")
+        log.logLevel = .critical
+        let account = try FCMServiceAccount(json: Array(file.utf8))
+        return AccessTokenRefresher(account: account, key: key, endpoint: endpoint, log: log)
+    }
+
+    /// Waits for the fetch that `freshen` or `refused` begins to end well.
+    private func arrival(_ begin: (@escaping @Sendable () async -> Void) -> Void) async {
+        let (arrivals, signal) = AsyncStream.makeStream(of: Void.self)
+        begin { signal.yield() }
+        for await _ in arrivals { return }
+    }
+
+    private func text(_ service: AccessTokenRefresher) -> String? {
+        service.current.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    @Test("is asked for once, however many want it meanwhile, and then used")
+    func singleFlight() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.first")])
+        let service = try Self.service(endpoint)
+        #expect(service.current == nil)
+        await arrival { arrived in
+            #expect(service.freshen(arrived: arrived) == .fetching)
+            for _ in 0..<50 { #expect(service.freshen(arrived: {}) != .refused) }
+        }
+        #expect(text(service) == "Bearer ya29.first")
+        #expect(service.freshen(arrived: {}) == .ready)
+        #expect(endpoint.count == 1)
+        let asked = endpoint.asked.withLock { $0[0] }
+        #expect(asked.url == "https://oauth2.googleapis.com/token")
+        #expect(asked.form.hasPrefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=ey"))
+    }
+
+    @Test("is not used again once it is refused, and a late refusal of the one before costs nothing")
+    func refused() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.first"), Self.granted("ya29.second")])
+        let service = try Self.service(endpoint)
+        await arrival { _ = service.freshen(arrived: $0) }
+        let first = try #require(service.current)
+        await arrival { service.refused(first.generation, arrived: $0) }
+        let second = try #require(service.current)
+        #expect(text(service) == "Bearer ya29.second")
+        #expect(second.generation > first.generation)
+        service.refused(first.generation, arrived: {})
+        #expect(service.current?.generation == second.generation)
+        #expect(endpoint.count == 2)
+    }
+
+    @Test("stays unused where the next one is the very one that was refused")
+    func sameAgain() async throws {
+        let endpoint = Endpoint([Self.granted("ya29.only")])
+        let service = try Self.service(endpoint)
+        await arrival { _ = service.freshen(arrived: $0) }
+        let only = try #require(service.current)
+        await arrival { service.refused(only.generation, arrived: $0) }
+        #expect(service.current == nil)
+        #expect(service.freshen(arrived: {}) == .refused && endpoint.count == 2)
+    }
+
+    @Test("that took longer to fetch than it lasts serves, and is asked for again")
+    func slowAndShort() async throws {
+        var cache = FCMAccessTokenCache()
+        let start = MonotonicInstant(nanoseconds: 0)
+        #expect(cache.next(now: start) == .renew)
+        let token = FCMAccessToken(text: [65], askedAt: start, lifetime: .seconds(10))
+        cache.adopt(token, entropy: 0)
+        #expect(cache.serving == token)
+        #expect(cache.next(now: start + .seconds(8)) == .useAndRenew(token))
+    }
+
+    @Test("that Google refuses for good is not asked for again at once")
+    func refusedForGood() async throws {
+        let body = Array(#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#.utf8)
+        let endpoint = Endpoint([.success(TokenEndpointAnswer(status: 400, body: body))])
+        let service = try Self.service(endpoint)
+        _ = service.freshen(arrived: { Issue.record("nothing arrives") })
+        while service.freshen(arrived: {}) == .fetching { await Task.yield() }
+        #expect(service.freshen(arrived: {}) == .refused)
+        #expect(service.current == nil && endpoint.count == 1)
+    }
+
+    @Test("that can't be fetched leaves nothing that a lane would use")
+    func unreachable() async throws {
+        let endpoint = Endpoint([.failure(.unreachable("no route"))])
+        let service = try Self.service(endpoint)
+        while service.freshen(arrived: { Issue.record("nothing arrives") }) == .fetching { await Task.yield() }
+        #expect(service.current == nil && endpoint.count >= 1)
+    }
+}

@@ -1,0 +1,28 @@
+import Credentials
+import Testing
+
+@Suite("The host that somebody else chose")
+struct TargetHostTests {
+    @Test(
+        "is private however it is spelled",
+        arguments: [
+            "localhost", "LOCALHOST", "localhost.", "a.localhost", "metadata.google.internal", "db.local",
+            "router.home.arpa", "127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "0", "0x7f.1", "0x7F000001",
+            "2130706433",
+            "017700000001", "0177.0.0.1", "127.0.0.01", "10.1", "192.168.257", "169.254.169.254", "0xa9fea9fe", "::1",
+            "::ffff:127.0.0.1", "fe80::1", "fd00::1", "a.1", "a.0x", "8.8.8.8.8", "8.8.8", ".", "a..",
+        ])
+    func hidden(host: String) {
+        #expect(TargetHost.isPrivate(host), "\(host)")
+    }
+
+    @Test(
+        "is public where it is a name of the world, or a plain address there",
+        arguments: [
+            "oauth2.googleapis.com", "OAUTH2.GOOGLEAPIS.COM.", "8.8.8.8", "2001:4860:4860::8888", "1.1.1.1.example.com",
+            "local.example.com", "internal.io", "0x.example", "3com.com", "xn--p1ai",
+        ])
+    func open(host: String) {
+        #expect(!TargetHost.isPrivate(host), "\(host)")
+    }
+}

@@ -1,0 +1,203 @@
+import Basis
+import LaneRules
+import Model
+import Testing
+
+/// A lane's throttle, with a clock in hand.
+private struct ThrottleBench {
+    static let message = MessageID(UniversalID(high: 1, low: 1))
+    static let other = MessageID(UniversalID(high: 1, low: 2))
+
+    var throttle = LaneThrottle(signalsMin: 16)
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    /// So many answers to pushes that were leased just now, or so long ago.
+    @discardableResult
+    mutating func record(
+        _ signals: Int, of all: Int, pause: Duration = .seconds(10), message: MessageID = message,
+        leased age: Duration = .zero
+    ) -> Duration? {
+        let outcome = Outcome.deferred(after: pause, .laneThrottled)
+        let others = (0..<signals).map { PositionedOutcome(position: Int32($0), outcome: outcome) }
+        let leasedAt = MonotonicInstant(nanoseconds: now.nanoseconds - age.wholeNanoseconds)
+        defer { throttle.returned(all, leasedAt: leasedAt) }
+        return throttle.record(
+            LaneAnswers(accepted: all - signals, others: others), of: message, leasedAt: leasedAt, now, entropy: 0)
+    }
+
+    mutating func pass(_ time: Duration) {
+        now = now + time
+        throttle.pass(now)
+    }
+
+    func room(isUrgent: Bool = false) -> Int { throttle.room(isUrgent: isUrgent) }
+}
+
+@Suite("A lane whose provider asks for less")
+struct LaneThrottleTests {
+    @Test("goes on where few of its answers do", arguments: [(15, 15), (32, 64), (31, 63), (500, 1_000), (0, 1_000)])
+    func few(signals: Int, all: Int) {
+        var bench = ThrottleBench()
+        #expect(bench.record(signals, of: all) == nil)
+        #expect(bench.room() == .max && bench.throttle.wakeAt == nil)
+    }
+
+    @Test("rests where most of the latest do, as long as the longest pause that is asked for")
+    func openings() {
+        var bench = ThrottleBench()
+        bench.record(0, of: 1_000)
+        bench.record(2, of: 60)
+        #expect(bench.record(20, of: 20, pause: .seconds(7)) == nil, "the half of what was good stands against it")
+        #expect(bench.record(40, of: 40, pause: .seconds(60)) == .seconds(60))
+        bench.pass(.seconds(60) - .nanoseconds(1))
+        #expect(bench.room() == 0)
+        bench.pass(.nanoseconds(1))
+        #expect(bench.room() == 1)
+    }
+
+    @Test("counts as its answers only those that say something of it")
+    func counted() {
+        let outcomes: [Outcome] = [
+            .deferred(after: .seconds(3), .laneThrottled), .deferred(after: .seconds(20), .providerUnavailable),
+            .deferred(after: nil, .laneThrottled), .deferred(after: .seconds(90), .deviceThrottled),
+            .rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered")),
+            .deferred(after: .seconds(99), .providerBusy), .deferred(after: nil, .credentialRefused),
+            .unsent(.withdrawn), .unknown(.connectionLost),
+        ]
+        let answers = LaneAnswers(accepted: 4, others: outcomes.map { PositionedOutcome(position: 0, outcome: $0) })
+        #expect((answers.taken, answers.signals, answers.pause) == (5, 3, .seconds(20)))
+    }
+
+    @Test("counts nothing that was said long before")
+    func forgets() {
+        var bench = ThrottleBench()
+        bench.record(15, of: 15)
+        #expect(!bench.throttle.isCalm)
+        bench.pass(LaneThrottle.memory + .nanoseconds(1))
+        #expect(bench.throttle.isCalm)
+        #expect(bench.record(1, of: 1) == nil)
+        #expect(bench.record(15, of: 15) != nil)
+    }
+
+    @Test("goes on where one message alone gets such words, and another one's pushes are taken")
+    func poisoned() {
+        var bench = ThrottleBench()
+        bench.record(0, of: 5, message: ThrottleBench.other)
+        #expect(bench.record(60, of: 60) == nil)
+        bench.record(0, of: 1)
+        bench.pass(.milliseconds(600))
+        #expect(bench.record(30, of: 30) == nil)
+        bench.pass(.milliseconds(600))
+        #expect(bench.record(30, of: 30) != nil, "the other one's were taken too long ago")
+        var both = ThrottleBench()
+        both.record(0, of: 5, message: ThrottleBench.other)
+        both.record(100, of: 100)
+        #expect(both.record(1, of: 1, message: ThrottleBench.other) != nil)
+    }
+
+    @Test("goes on for no more words than a bound where the last push that was taken came before them all")
+    func wentDown() {
+        var bench = ThrottleBench()
+        bench.record(0, of: 5, message: ThrottleBench.other)
+        for _ in 1...8 { #expect(bench.record(16, of: 16) == nil) }
+        var well = bench
+        #expect(bench.record(1, of: 1) != nil)
+        well.record(0, of: 1, message: ThrottleBench.other)
+        #expect(well.record(128, of: 128) == nil, "it is well again")
+        #expect(well.record(1, of: 1) != nil)
+    }
+
+    @Test("rests longer for what was under way when it began")
+    func extended() {
+        var bench = ThrottleBench()
+        bench.record(16, of: 16, pause: .seconds(10))
+        bench.pass(.seconds(4))
+        #expect(bench.record(1, of: 3, pause: .seconds(10), leased: .seconds(4) + .nanoseconds(1)) == nil)
+        bench.pass(.seconds(10) - .nanoseconds(1))
+        #expect(bench.room() == 0)
+    }
+
+    @Test("tries a transactional push a second meanwhile, and ends its rest where one is taken")
+    func urgent() {
+        var bench = ThrottleBench()
+        bench.record(16, of: 16, pause: .seconds(60))
+        #expect((bench.room(), bench.room(isUrgent: true)) == (0, 1))
+        bench.throttle.admitted(1, bench.now)
+        #expect(bench.room(isUrgent: true) == 0)
+        #expect(bench.throttle.wakeAt == bench.now + LaneThrottle.tryEvery)
+        bench.record(1, of: 1, pause: .seconds(60))
+        bench.pass(LaneThrottle.tryEvery)
+        #expect(bench.room(isUrgent: true) == 1)
+        bench.throttle.admitted(1, bench.now)
+        bench.record(0, of: 1, leased: .seconds(2))
+        #expect(bench.room() == 0, "it was leased before the rest")
+        bench.record(0, of: 1)
+        #expect(bench.room() == 8)
+    }
+
+    @Test("tries one push then, and seven more for each that is taken, until the provider is well")
+    func probes() {
+        var bench = ThrottleBench()
+        bench.record(16, of: 16)
+        bench.pass(.seconds(10))
+        var rooms: [Int] = []
+        while bench.throttle.phase != .closed {
+            let room = bench.room()
+            rooms.append(room)
+            bench.throttle.admitted(room, bench.now)
+            #expect(bench.room() == 0 && bench.room(isUrgent: true) == 0)
+            bench.record(0, of: room)
+        }
+        #expect(rooms == [1, 8, 64, 512])
+        #expect(bench.record(15, of: 15) == nil)
+    }
+
+    @Test("rests again where what it tries is not taken, longer each time where nothing is asked for")
+    func again() {
+        var bench = ThrottleBench()
+        var openings = [bench.record(16, of: 16, pause: .zero)]
+        for _ in 1...8 {
+            while bench.room() == 0 { bench.pass(.seconds(1)) }
+            #expect(bench.record(400, of: 400, leased: .seconds(61)) == nil, "they were leased before the rest")
+            openings.append(bench.record(1, of: 1, pause: .zero))
+        }
+        #expect(openings == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
+    }
+
+    @Test("begins with a short rest again once its provider was well, or for a while nobody said otherwise")
+    func recovered() {
+        var bench = ThrottleBench()
+        bench.record(16, of: 16, pause: .zero)
+        bench.pass(.seconds(1))
+        bench.record(0, of: LaneThrottle.halfOpenMax)
+        #expect(bench.throttle.phase == .closed)
+        #expect(bench.record(40, of: 40, pause: .zero) == .seconds(1))
+        bench.pass(.seconds(1))
+        #expect(bench.throttle.wakeAt == bench.now + LaneThrottle.memory)
+        bench.pass(LaneThrottle.memory)
+        #expect(bench.throttle.phase == .closed)
+        #expect(bench.record(1, of: 1, pause: .zero) == nil)
+        #expect(bench.record(40, of: 40, pause: .zero) == .seconds(1))
+    }
+
+    @Test("goes on trying where some is taken and less than half is not")
+    func mixed() {
+        var bench = ThrottleBench()
+        bench.record(16, of: 16)
+        bench.pass(.seconds(10))
+        #expect(bench.record(0, of: 1) == nil)
+        #expect(bench.record(1, of: 1) == nil)
+        #expect(bench.room() == 8)
+        #expect(bench.record(2, of: 2) != nil)
+    }
+
+    @Test("is kept from nobody for longer than a bound, whatever a provider asks for")
+    func bounded() {
+        var bench = ThrottleBench()
+        #expect(bench.record(16, of: 16, pause: .seconds(86_400 * 365)) == LaneThrottle.openMax)
+        bench.pass(.seconds(1))
+        bench.record(1, of: 1, pause: .seconds(Int64.max / 2_000_000_000))
+        bench.pass(LaneThrottle.openMax)
+        #expect(bench.room() == 1)
+    }
+}

@@ -1,0 +1,118 @@
+import Testing
+
+@Suite("A lane whose credential is refused")
+struct RefusedLaneTests {
+    private func refused() -> LaneWorld {
+        var world = LaneWorld()
+        world.demand()
+        world.report(.opened(world.dialled[0]))
+        world.report(.draining(world.dialled[0], refused: true))
+        world.report(.closed(world.dialled[0], failure: nil))
+        return world
+    }
+
+    @Test("blocks at the first word, and dials nobody for minutes")
+    func blocks() {
+        var world = refused()
+        #expect(world.blocks == [.credentialRefused])
+        world.pass(.seconds(299))
+        #expect(world.dialled.count == 1)
+        world.pass(.seconds(2))
+        #expect(world.dialled.count == 2)
+    }
+
+    @Test("tries once when somebody has mended it")
+    func retry() {
+        var world = refused()
+        world.report(.retry)
+        #expect(world.dialled.count == 2)
+        world.report(.opened(world.dialled[1]))
+        world.report(.draining(world.dialled[1], refused: true))
+        world.report(.closed(world.dialled[1], failure: nil))
+        world.pass(.seconds(200))
+        #expect(world.dialled.count == 2)
+        #expect(world.blocks.count == 1, "the block is known")
+    }
+}
+
+@Suite("A lane whose credential is refused in an answer")
+struct RefusedAnswerTests {
+    /// Two connections, one of which has not answered yet.
+    private func working() -> LaneWorld {
+        var world = LaneWorld()
+        world.openOne()
+        world.report(.busy(world.dialled[0]))
+        world.pass(.seconds(1))
+        world.demand(waitingFor: .seconds(1))
+        if let id = world.dialled.last {
+            world.report(.opened(id))
+            world.report(.busy(id))
+        }
+        return world
+    }
+
+    @Test("blocks, retires every connection, and dials once when its rest is over: each time alike")
+    func twice() {
+        var world = working()
+        for round in 1...2 {
+            let before = world.dialled
+            world.retired = []
+            world.report(.credentialRefused)
+            #expect(world.retired == before.suffix(2))
+            #expect(world.blocks == Array(repeating: .credentialRefused, count: round))
+            for id in before { world.report(.closed(id, failure: nil)) }
+            world.demand()
+            world.pass(.seconds(299))
+            #expect(world.dialled.count == before.count)
+            world.pass(.seconds(1))
+            #expect(world.dialled.count == before.count + 1)
+            if let id = world.dialled.last { world.report(.opened(id)) }
+            #expect(!world.machine.canSend, "open is not proved")
+            world.pass(.seconds(2))
+            #expect(world.machine.canSend)
+            #expect(world.unblocks == round)
+        }
+    }
+
+    @Test("stays blocked whatever becomes of the connections that had it")
+    func late() {
+        var world = working()
+        world.report(.credentialRefused)
+        world.report(.proved(world.dialled[0]))
+        #expect(!world.machine.canSend, "their answers are no proof")
+        world.report(.retry)
+        #expect(world.dialled.count == 3, "one dial, now")
+        world.report(.closed(world.dialled[0], failure: .unreachable))
+        world.report(.closed(world.dialled[1], failure: .unreachable))
+        #expect(world.machine.breaker.block == .credentialRefused)
+        #expect(world.machine.breaker.failures == 1)
+    }
+
+    @Test("hears of one refusal once, however many answers tell it")
+    func news() {
+        var world = working()
+        #expect(world.machine.isNew(refusalOn: world.dialled[0]))
+        #expect(world.machine.isNew(refusalOn: nil))
+        world.report(.credentialRefused)
+        #expect(!world.machine.isNew(refusalOn: nil))
+        world.report(.retry)
+        guard let id = world.dialled.last else { return }
+        world.report(.opened(id))
+        world.pass(.seconds(2))
+        #expect(world.machine.canSend)
+        #expect(!world.machine.isNew(refusalOn: world.dialled[0]), "a late answer to the old credential")
+        #expect(world.machine.isNew(refusalOn: id))
+        world.report(.drain)
+        #expect(!world.machine.isNew(refusalOn: id))
+    }
+
+    @Test("takes its working connections along when one of them hears it in a goodbye")
+    func goAway() {
+        var world = working()
+        world.report(.draining(world.dialled[0], refused: true))
+        #expect(world.retired == [world.dialled[1]])
+        for id in world.dialled { world.report(.closed(id, failure: nil)) }
+        world.pass(.seconds(301))
+        #expect(world.dialled.count == 3)
+    }
+}

@@ -1,0 +1,62 @@
+import Lanes
+import Testing
+
+@Suite("A lane whose answer breaks off", .timeLimit(.minutes(5)))
+struct LaneHalfAnswerTests {
+    /// HEADERS that open an answer on the connection's first stream, and don't end it. Source: RFC 9113, section 6.2.
+    private static let head: [UInt8] = [0, 0, 1, 1, 4, 0, 0, 0, 1]
+    /// `:status` 200 and 500 in HPACK's static table, each as an indexed field. Source: RFC 7541, appendix A.
+    private static let (ok, internalError): (UInt8, UInt8) = (0x88, 0x8e)
+
+    private func answer(breakingOffAfter status: UInt8) async throws -> [Answer.Kind] {
+        var script = PeerScript()
+        script.onRequest = { _ in [.raw(Self.head + [status]), .afterPing([.cut])] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer)
+        bench.submit(0..<1)
+        let answers = await bench.sink.answers(1)
+        await bench.finish()
+        peer.stop()
+        return answers
+    }
+
+    @Test("behind its 200 takes the push for accepted: it would be shown twice")
+    func success() async throws {
+        #expect(try await answer(breakingOffAfter: Self.ok).count(of: .accepted) == 1)
+    }
+
+    @Test("behind its 200 and goes on for ever takes the push for accepted, and gives no other answer up")
+    func endless() async throws {
+        for (status, isAccepted) in [(Self.ok, true), (Self.internalError, false)] {
+            var script = PeerScript()
+            script.onRequest = { _ in [.raw(Self.head + [status])] }
+            let peer = try await Peer(script)
+            let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(300) }
+            bench.submit(0..<1)
+            let answers = await bench.sink.answers(1)
+            await bench.finish()
+            peer.stop()
+            #expect(isAccepted ? answers.count(of: .accepted) == 1 : answers == [.unknown(.deadlinePassed)])
+        }
+    }
+
+    @Test("behind its 200 each time, on every connection, is sent to all the same")
+    func endlessForAll() async throws {
+        var script = PeerScript()
+        script.onRequest = { request in [.raw(Self.head.dropLast() + [UInt8(request.streamID), Self.ok])] }
+        let peer = try await Peer(script)
+        let bench = try Bench(peer) { $0.requestDeadline = .milliseconds(100) }
+        for number in 0..<4 as Range<Int32> {
+            bench.submit(number..<number + 1, ticket: UInt64(number) + 1)
+            #expect(await bench.sink.answers(Int(number) + 1).count(of: .accepted) == Int(number) + 1)
+        }
+        #expect(bench.observer.changes.isEmpty, "nobody was taken for unreachable")
+        await bench.finish()
+        peer.stop()
+    }
+
+    @Test("behind any other status says that nobody knows")
+    func refusal() async throws {
+        #expect(try await answer(breakingOffAfter: Self.internalError) == [.unknown(.connectionLost)])
+    }
+}

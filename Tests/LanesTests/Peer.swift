@@ -1,0 +1,200 @@
+import Basis
+import HTTP2
+import Reactor
+import Synchronization
+import TLS
+
+/// What a peer does about a request, or when a connection opens.
+enum PeerAct: Sendable {
+    /// - Parameter id: of `apns-id`.
+    case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil, id: String? = nil)
+    case respondWithHeader(bytes: Int)
+    case reset(HTTP2ErrorCode)
+    /// Names the last stream that it will answer; nil: all that came.
+    case goAway(last: Int32?, debug: String)
+    case shutdownNotice
+    case settings(streamsMax: UInt32)
+    case ping
+    /// What follows once the client has answered a ping, and so has read all that was said before it.
+    indirect case afterPing([PeerAct])
+    /// Bytes in place of frames, inside TLS.
+    case raw([UInt8])
+    /// Cuts the connection.
+    case cut
+    /// Says and reads nothing more, and leaves the socket open.
+    case stall
+}
+
+struct PeerRequest: Sendable {
+    /// Which connection of the peer, from 1.
+    let connection: Int
+    /// Which request of that connection, from 1.
+    let number: Int
+    let streamID: Int32
+    let path: String
+    /// Streams open on the connection, this one included.
+    let openStreams: Int
+    let authorization: String
+    let id: String
+    let body: [UInt8]
+}
+
+struct PeerScript: Sendable {
+    var settings = HTTP2ServerSettings()
+    var onOpen: @Sendable (_ connection: Int) -> [PeerAct] = { _ in [] }
+    var onRequest: @Sendable (PeerRequest) -> [PeerAct] = { _ in [.respond(status: 200)] }
+    /// Written to the socket instead of TLS.
+    var greeting: [UInt8]?
+    /// Accepts and never says a word.
+    var isMute = false
+    var clientCertificates = TLSContext.ClientCertificates.ignored
+}
+
+/// A provider on loopback that does what a script says: real sockets, TLS and HTTP/2.
+final class Peer: Sendable {
+    let loop: ReactorLoop
+    let address: SocketAddress
+    let log = PeerLog()
+    private let acceptor: LoopBound<Acceptor?>
+    let world: PeerWorld
+
+    init(
+        _ script: PeerScript = PeerScript(), world: PeerWorld = .shared,
+        on address: SocketAddress = .init(loopbackPort: 0)
+    ) async throws {
+        let loop = try ReactorLoop(name: "peer")
+        let log = self.log
+        let context = try TLSContext.server(
+            identity: world.server.get(), clientCertificates: script.clientCertificates)
+        let (bound, acceptor) = try await run(on: loop) { () -> (SocketAddress, LoopBound<Acceptor?>) in
+            let socket = try ListeningSocket(binding: address)
+            let acceptor = try Acceptor(socket, on: loop) { accepted in
+                _ = PeerConnection(accepted, loop, script, context, log)
+            }
+            return (socket.address, LoopBound(acceptor))
+        }
+        self.loop = loop
+        self.world = world
+        self.address = bound
+        self.acceptor = acceptor
+    }
+
+    var port: UInt16 { address.port }
+
+    /// Closes the port and every connection.
+    func stop() {
+        loop.perform { [acceptor] in acceptor.value?.close() }
+        loop.stop()
+    }
+}
+
+/// The certificates of the tests; made once, since keys take time.
+final class PeerWorld: Sendable {
+    static let shared = PeerWorld()
+    let authority: Result<CertificateAuthority, any Error>
+    let server: Result<TLSIdentity, any Error>
+
+    init() {
+        let from = WallInstant(secondsSince1970: 1_700_000_000)
+        let century = CertificateValidity(from: from, until: from + .seconds(100 * 365 * 86_400))
+        let authority = Result { try CertificateAuthority(validity: century) }
+        self.authority = authority
+        server = Result {
+            try authority.get().issue(
+                CertificateSubject(commonName: "push.example"), names: ["push.example"], validity: century)
+        }
+    }
+
+    func client(_ topic: String) throws -> TLSIdentity {
+        let from = WallInstant(secondsSince1970: 1_700_000_000)
+        return try authority.get().issue(
+            CertificateSubject(commonName: "Apple Push Services: \(topic)", userID: topic),
+            validity: CertificateValidity(from: from, until: from + .seconds(100 * 365 * 86_400)))
+    }
+
+    func trust() throws -> TLSTrust { try .only(pem: authority.get().pem) }
+}
+
+/// What a peer has seen.
+final class PeerLog: Sendable {
+    private struct State {
+        var connections = 0
+        var open = 0
+        var mostOpen = 0
+        var requests: [Int: Int] = [:]
+        var paths: [String] = []
+        var authorizations: [String] = []
+        var topics: [String?] = []
+        var goAways = 0
+        var waiters: [(condition: @Sendable (Int, Int) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+    private let state = Mutex(State())
+
+    var connections: Int { state.withLock { $0.connections } }
+    var openConnections: Int { state.withLock { $0.open } }
+    /// The most that were open at once.
+    var mostOpenConnections: Int { state.withLock { $0.mostOpen } }
+    /// Requests that came on a connection, which count from 1.
+    func requests(on connection: Int) -> Int { state.withLock { $0.requests[connection, default: 0] } }
+    var paths: [String] { state.withLock { $0.paths } }
+    var authorizations: [String] { state.withLock { $0.authorizations } }
+    /// The user id of each connection's client certificate.
+    var topics: [String?] { state.withLock { $0.topics } }
+    var goAways: Int { state.withLock { $0.goAways } }
+
+    func accepted() -> Int {
+        change {
+            $0.connections += 1
+            $0.open += 1
+            $0.mostOpen = max($0.mostOpen, $0.open)
+        }
+        return connections
+    }
+    func closed() { change { $0.open -= 1 } }
+    func secured(topic: String?) { change { $0.topics.append(topic) } }
+    func sentGoAway() { change { $0.goAways += 1 } }
+    func received(_ request: PeerRequest) {
+        change {
+            $0.requests[request.connection, default: 0] += 1
+            $0.paths.append(request.path)
+            $0.authorizations.append(request.authorization)
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let ready = state.withLock { state in
+            body(&state)
+            let ready = state.waiters.filter { $0.condition(state.connections, state.open) }
+            state.waiters.removeAll { $0.condition(state.connections, state.open) }
+            return ready
+        }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+
+    /// Waits until so many connections came, or are open.
+    func wait(until condition: @escaping @Sendable (_ connections: Int, _ open: Int) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if condition(state.connections, state.open) { return true }
+                state.waiters.append((condition, continuation))
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}
+
+/// Carries what lives on one loop between closures that all run there: that is the proof for `@unchecked`.
+struct LoopBound<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}
+
+/// Runs work on the loop and hands its value back.
+func run<Value: Sendable>(
+    on loop: ReactorLoop, _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        loop.perform { continuation.resume(with: Result(catching: work)) }
+    }
+}

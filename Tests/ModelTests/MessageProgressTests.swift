@@ -1,0 +1,166 @@
+import Basis
+import Model
+import Testing
+
+@Suite("The estimate of a message's end")
+struct MessageProgressTests {
+    private static let noon = WallInstant(secondsSince1970: 1_793_448_000)
+
+    private func progress(
+        _ state: MessageState = .sending, audience: Int64? = 1_000, parts: [ProviderProgress], waits: [PushWait] = [],
+        lastDue: WallInstant? = nil, rate: Int32? = nil, found: [ProviderAccount] = [], nameless: Int64 = 0,
+        scanned: Double? = nil
+    ) -> MessageProgress {
+        let ended = found.reduce(nameless) { $0 + $1.members - $1.pending }
+        let account = MessageAccount(
+            id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: Self.noon, expiresAt: Self.noon,
+            finishedAt: nil, audience: audience, outcomes: [ended], pending: found.reduce(0) { $0 + $1.pending },
+            reasons: [], providers: found, ratePerSecond: rate)
+        return MessageProgress(
+            account: account, at: Self.noon, providers: parts, waits: waits, lastDue: lastDue, scanned: scanned)
+    }
+
+    private func found(_ provider: Provider = .apns, ended: Int64, pending: Int64) -> ProviderAccount {
+        ProviderAccount(provider: provider, outcomes: [ended], pending: pending)
+    }
+
+    private func part(
+        _ provider: Provider = .apns, sending: Int64 = 0, ready: Int64 = 0, waiting: Int64 = 0, answered: Int64?,
+        idle: Duration = .zero
+    ) -> ProviderProgress {
+        ProviderProgress(
+            provider: provider, sending: sending, ready: ready, waiting: waiting, reasons: [], otherReasons: 0,
+            pace: answered.flatMap { Pace(ended: $0, in: .seconds(10), idle: idle) })
+    }
+
+    private func wait(_ cause: PushWait.Cause) -> PushWait {
+        PushWait(cause: cause, provider: .apns, environment: .production, topic: "", pushes: 1)
+    }
+
+    @Test("is that of its slowest provider")
+    func slowest() {
+        let parts = [part(sending: 100, ready: 900, answered: 1_000), part(.fcm, ready: 100, answered: 50)]
+        let both = progress(parts: parts)
+        #expect(both.estimatedEnd == Self.noon + .seconds(20))
+        #expect(both.pushesPerSecond == 105)
+    }
+
+    @Test("counts those whom planners have still to find, each provider's as many as their part so far")
+    func planning() {
+        // A tenth of the way: 3,000 of one provider and 1,000 of the other are found, 27,000 and 9,000 are to come.
+        let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
+        let accounts = [found(ended: 500, pending: 2_500), found(.fcm, ended: 500, pending: 500)]
+        let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, scanned: 0.1)
+        #expect(early.estimatedAudience == 40_007, "whoever is unknown was counted whole at the beginning")
+        #expect(early.estimatedEnd == Self.noon + .seconds(380))
+        let rateLimited = progress(.planning, audience: nil, parts: parts, rate: 10, found: accounts, scanned: 0.1)
+        #expect(rateLimited.estimatedEnd == Self.noon + .seconds(3_900))
+        let known = progress(audience: 4_007, parts: parts, found: accounts)
+        #expect(known.estimatedAudience == 4_007 && known.estimatedEnd == Self.noon + .seconds(25))
+    }
+
+    @Test("goes by the slower ones where a provider has everything that was found, and is unknown where all have")
+    func keepingUp() {
+        let accounts = [found(ended: 500, pending: 500), found(.fcm, ended: 100, pending: 0)]
+        let slow = part(ready: 500, answered: 1_000)
+        let one = progress(
+            .planning, audience: nil, parts: [slow, part(.fcm, answered: nil)], found: accounts, scanned: 0.5)
+        #expect(one.estimatedEnd == Self.noon + .seconds(15))
+        let all = progress(
+            .planning, audience: nil, parts: [part(answered: nil)], found: [found(ended: 100, pending: 0)], scanned: 0.5
+        )
+        #expect(all.estimatedAudience == 200 && all.estimatedEnd == nil)
+    }
+
+    @Test("concludes nothing from a fiftieth of the way, from nobody, or where there is no way")
+    func littleWalked() {
+        func sees(_ scanned: Double?, _ accounts: [ProviderAccount]) -> Bool {
+            let parts = accounts.map { part($0.provider, ready: $0.pending, answered: 1_000) }
+            let early = progress(.planning, audience: nil, parts: parts, found: accounts, scanned: scanned)
+            #expect((early.estimatedEnd != nil) == (early.estimatedAudience != nil))
+            return early.estimatedAudience != nil
+        }
+        let some = [found(ended: 5, pending: 5)]
+        #expect(sees(0.02, some) && sees(1, some))
+        #expect(!sees(0.019, some) && !sees(nil, some) && !sees(0.5, []))
+    }
+
+    @Test("is unknown while its audience is, while it stands still, and where nothing was answered of late")
+    func unknown() {
+        let parts = [part(ready: 100, answered: 1_000)]
+        #expect(progress(parts: parts).estimatedEnd != nil)
+        #expect(progress(.planning, audience: nil, parts: parts).estimatedEnd == nil)
+        #expect(progress(.paused, parts: parts).estimatedEnd == nil)
+        for cause in [PushWait.Cause.onHold, .credential, .credentialRefused, .unreachable, .throttled] {
+            #expect(progress(parts: parts, waits: [wait(cause)]).estimatedEnd == nil)
+        }
+        #expect(progress(parts: [part(ready: 100, answered: 0)]).estimatedEnd == nil)
+        #expect(progress(parts: [part(ready: 100, answered: nil)]).estimatedEnd == nil)
+    }
+
+    @Test("is no sooner than its rate allows, whatever its providers take")
+    func rated() {
+        let parts = [part(sending: 50, ready: 450, answered: 10_000), part(.fcm, ready: 500, answered: 10_000)]
+        let slow = progress(parts: parts, rate: 10)
+        #expect(slow.estimatedEnd == Self.noon + .seconds(100))
+        #expect(slow.pushesPerSecond == 10)
+    }
+
+    @Test("comes no sooner than what is due later, however far away that hour is")
+    func later() {
+        let parts = [part(ready: 100, waiting: 1, answered: 1_000)]
+        for seconds in [60, 7_200, 20 * 3_600] {
+            let due = Self.noon + .seconds(seconds)
+            #expect(progress(parts: parts, waits: [wait(.later)], lastDue: due).estimatedEnd == due)
+            let asleep = [part(waiting: 100, answered: nil)]
+            #expect(progress(parts: asleep, waits: [wait(.later)], lastDue: due).estimatedEnd == due)
+        }
+        let soon = progress(
+            parts: [part(ready: 900, waiting: 100, answered: 1_000)], waits: [wait(.later)],
+            lastDue: Self.noon + .seconds(1))
+        #expect(soon.estimatedEnd == Self.noon + .seconds(10))
+    }
+
+    @Test("is told beside a provider with a hundredth left at most, whose last ones are tried one by one")
+    func stragglers() {
+        func end(_ left: Int64, ended: Int64, pace: Int64?) -> WallInstant? {
+            let parts = [part(ready: 1_000, answered: 100), part(.fcm, sending: left, waiting: 7, answered: pace)]
+            return progress(
+                parts: parts, waits: [wait(.later)], lastDue: Self.noon + .seconds(300),
+                found: [found(ended: 0, pending: 1_000), found(.fcm, ended: ended, pending: left + 7)]
+            ).estimatedEnd
+        }
+        #expect(end(5, ended: 500, pace: nil) == Self.noon + .seconds(300))
+        #expect(end(5, ended: 499, pace: nil) == nil)
+        #expect(end(5, ended: 500, pace: 1) == Self.noon + .seconds(300))
+        #expect(end(50, ended: 5_000, pace: 1) == Self.noon + .seconds(570))
+    }
+
+    @Test("has no end where the last ones should have ended twice by now")
+    func late() {
+        func end(idle: Duration) -> WallInstant? {
+            progress(parts: [part(sending: 100, answered: 100, idle: idle)]).estimatedEnd
+        }
+        #expect(end(idle: .seconds(25)) == Self.noon + .seconds(10))
+        #expect(end(idle: .milliseconds(25_001)) == nil)
+        #expect(end(idle: .seconds(-9)) == Self.noon + .seconds(10))
+    }
+
+    @Test("says nothing of a second, nor of a thousand years")
+    func bounds() {
+        #expect(Pace(ended: 5, in: .milliseconds(1_999)) == nil)
+        #expect(Pace(ended: 5, in: .seconds(-10)) == nil, "the database's clock was set back")
+        #expect(Pace(ended: 5, in: .seconds(2))?.perSecond == 2.5)
+        #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: .max) == nil)
+        #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: 0) == .zero)
+        #expect(Pace(ended: 0, in: .seconds(100)) == nil)
+    }
+
+    @Test("is no news, and a count is")
+    func news() {
+        let before = progress(parts: [part(ready: 100, answered: 1_000)])
+        #expect(before.isSame(as: progress(parts: [part(ready: 100, answered: 900)])))
+        #expect(!before.isSame(as: progress(parts: [part(ready: 99, answered: 1_000)])))
+        #expect(!before.isSame(as: progress(.paused, parts: [part(ready: 100, answered: 1_000)])))
+    }
+}

@@ -1,0 +1,116 @@
+import Basis
+import Model
+import QueueRules
+
+/// A Dispatcher with a clock in hand, and the short words for what its tests tell it.
+struct DispatcherBench {
+    static let lane = LaneKey(CredentialID(1))
+    static let settings = DispatcherSettings(
+        leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
+        storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
+
+    /// The bounds of the product.
+    static let usual = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
+
+    var dispatcher: Dispatcher
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    /// Lanes that say of themselves that they can't send.
+    var blocked: [LaneKey] = []
+
+    init(settings: DispatcherSettings = settings) {
+        dispatcher = Dispatcher(settings: settings, now: now)
+    }
+
+    static func route(
+        _ id: Int64, app: Int64 = 1, hasOrdinary: Bool = true, hasUrgent: Bool = false, hasLapsed: Bool = false
+    ) -> ReadyRoute {
+        ReadyRoute(
+            route: RouteID(id), app: AppID(app), provider: .apns, environment: .production, topic: "",
+            hasOrdinary: hasOrdinary, hasUrgent: hasUrgent, hasLapsed: hasLapsed)
+    }
+
+    @discardableResult
+    mutating func report(_ event: DispatchEvent) -> [DispatchAction] { dispatcher.handle(event, now: now) }
+
+    @discardableResult
+    mutating func pass(_ time: Duration) -> [DispatchAction] {
+        now = now + time
+        return report(.timer)
+    }
+
+    /// Polls, and finds work on these routes, which all leave from the lane. Returns what is asked for then.
+    @discardableResult
+    mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
+        report(.timer)
+        var actions = report(.polled(routes))
+        for route in routes {
+            actions += report(.resolved(route.serviceRoute, lane, canSend: lane.map { !blocked.contains($0) }))
+        }
+        return actions
+    }
+
+    /// Finds one route, and gets this parcel from it.
+    @discardableResult
+    mutating func lease(
+        _ parcel: LeasedParcel = ParcelRunSamples.parcel(), isRepeatable: Bool = true
+    ) -> [DispatchAction] {
+        let route = DispatcherBench.route(parcel.route.value, app: parcel.app.value)
+        guard let request = find([route]).leaseRequests.last else { return [] }
+        return report(.leased([ReadParcel(parcel, isRepeatable ? .repeatable : .unrepeatable)], asked: request))
+    }
+
+    /// Everything that was sent is accepted.
+    @discardableResult
+    mutating func accept(_ positions: [Int32], of name: LeaseName = name) -> [DispatchAction] {
+        report(.answered([AnsweredLease(name, accepted: positions, others: [])]))
+    }
+
+    func request(_ route: Int64, lane: LaneKey? = lane, _ scope: LeaseScope = .ordinary) -> LeaseRequest {
+        LeaseRequest(serviceRoute: ServiceRoute(RouteID(route)), lane: lane, startedAt: now, scope: scope)
+    }
+
+    static let name = LeaseName(parcel: ParcelID(1), epoch: 1)
+}
+
+extension [DispatchAction] {
+    var leaseRequests: [LeaseRequest] {
+        compactMap { action in
+            if case .lease(let request) = action { request } else { nil }
+        }
+    }
+
+    var settles: [(name: LeaseName, pending: PendingSettle, withVerdicts: Bool)] {
+        compactMap { action in
+            if case .settle(let name, let pending, let withVerdicts) = action {
+                (name, pending, withVerdicts)
+            } else {
+                nil
+            }
+        }
+    }
+
+    var submitted: [Int32] {
+        flatMap { action in
+            if case .submit(_, _, let positions, _) = action { positions } else { [Int32]() }
+        }
+    }
+
+    var withdrawn: [LeaseName] {
+        compactMap { action in
+            if case .withdraw(let name, _) = action { name } else { nil }
+        }
+    }
+
+    var reportedBreakers: [MonotonicInstant] {
+        compactMap { action in
+            if case .reportOpenBreaker(_, let remaining) = action { remaining.until } else { nil }
+        }
+    }
+
+    var forgotten: [LeaseName] {
+        compactMap { action in
+            if case .forget(let name, _) = action { name } else { nil }
+        }
+    }
+}

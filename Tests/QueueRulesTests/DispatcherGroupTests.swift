@@ -1,0 +1,91 @@
+import Basis
+import Model
+import QueueRules
+import Testing
+
+@Suite("Small parcels of one lease")
+struct DispatcherGroupTests {
+    private func group(_ ids: ClosedRange<Int64>, _ urgency: MessageUrgency = .bulk) -> [ReadParcel] {
+        ids.map { ReadParcel(ParcelRunSamples.parcel([.present], id: $0, urgency: urgency), .repeatable) }
+    }
+
+    @Test("are sent each by itself, and settled each by itself as they are answered")
+    func together() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        let actions = bench.report(.leased(group(1...3), asked: request))
+        let submits = actions.filter { if case .submit = $0 { true } else { false } }
+        #expect(submits.count == 3)
+        #expect(bench.dispatcher.membersInFlight == 3)
+        // One call at a time, and its answer asks for more.
+        #expect(actions.leaseRequests.count == 1)
+        let second = LeaseName(parcel: ParcelID(2), epoch: 1)
+        let settles = bench.accept([0], of: second).settles
+        #expect(settles.map(\.name) == [second])
+        bench.report(.settled([SettledLease(second, .settled)]))
+        #expect(bench.dispatcher.runningLeases.map(\.parcel.value) == [1, 3])
+        #expect(bench.dispatcher.membersInFlight == 2)
+    }
+
+    @Test("of which one's content can't be read: that one goes back, and the others leave")
+    func unread() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        let parcels = [
+            ReadParcel(ParcelRunSamples.parcel([.present], id: 1), .unread),
+            ReadParcel(ParcelRunSamples.parcel([.present], id: 2), .repeatable),
+        ]
+        let actions = bench.report(.leased(parcels, asked: request))
+        #expect(actions.settles.map(\.name.parcel.value) == [1])
+        #expect(actions.contains { if case .submit(let name, _, _, _) = $0 { name.parcel.value == 2 } else { false } })
+    }
+
+    @Test("are bounded by their number for a lane, and over all lanes, however few members they have")
+    func bounded() throws {
+        var settings = DispatcherBench.usual
+        (settings.laneParcelsMax, settings.parcelsMax) = (3, 5)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        #expect(bench.report(.leased(group(1...3), asked: first)).leaseRequests.isEmpty)
+        // Another lane has room, for one call at least.
+        bench.now = bench.now + .seconds(1)
+        let other = LaneKey(CredentialID(2))
+        let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)
+        #expect(bench.report(.leased(group(4...5), asked: second)).leaseRequests.isEmpty)
+        let done = [4, 5].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
+        for lease in done { bench.accept([0], of: lease.name) }
+        #expect(bench.report(.settled(done)).leaseRequests.map(\.lane) == [other])
+    }
+
+    @Test("leave as many to all other lanes as their own one takes, and those on top take nothing from these")
+    func otherLanes() throws {
+        var settings = DispatcherBench.usual
+        (settings.laneParcelsMax, settings.parcelsMax, settings.laneUrgentMax) = (4, 6, 2)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
+        let asked = bench.report(.leased(group(1...3, .transactional), asked: first)).leaseRequests
+        #expect(asked == [bench.request(7, .urgent)], "three of six are left")
+        bench.report(.leased(group(4...5, .transactional), asked: asked[0]))
+        bench.now = bench.now + .seconds(1)
+        let other = LaneKey(CredentialID(2))
+        let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)
+        let more = bench.report(.leased(group(6...6), asked: second)).leaseRequests
+        #expect(more.map(\.lane) == [other], "one, and two are left")
+    }
+
+    @Test("go to a full lane as far as is kept free for what is urgent, and take nothing from the others there")
+    func urgent() throws {
+        var settings = DispatcherBench.usual
+        (settings.laneParcelsMax, settings.laneUrgentMax) = (3, 2)
+        var bench = DispatcherBench(settings: settings)
+        let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
+        let asked = bench.report(.leased(group(1...3, .transactional), asked: first)).leaseRequests
+        #expect(asked == [bench.request(7, .urgent)])
+        #expect(bench.report(.leased(group(4...5, .transactional), asked: asked[0])).leaseRequests.isEmpty)
+        #expect(bench.dispatcher.membersInFlight == 5)
+        let end = SettledLease(LeaseName(parcel: ParcelID(1), epoch: 1), .settled)
+        bench.accept([0], of: end.name)
+        let more = bench.report(.settled([end])).leaseRequests
+        #expect(more.map(\.scope) == [.ordinary], "two within the bound, whatever is out on top of it")
+    }
+}

@@ -1,0 +1,231 @@
+import Basis
+import Model
+import QueueRules
+import Testing
+
+@Suite("A lease in a dispatcher's hand")
+struct DispatcherLeaseTests {
+    @Test("is sent at once, with no stream later than its end minus a request's deadline")
+    func submits() {
+        var bench = DispatcherBench()
+        let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        bench.now = bench.now + .seconds(2)
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
+        let until = asked.startedAt + .seconds(40)
+        #expect(
+            actions.first
+                == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
+    }
+
+    @Test("is sent with no stream later than its expiry, however long the lease is")
+    func expires() {
+        var bench = DispatcherBench()
+        let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        let parcel = ParcelRunSamples.parcel(expiresAfter: .seconds(5))
+        let actions = bench.report(.leased([ReadParcel(parcel, .repeatable)], asked: asked))
+        let until = asked.startedAt + .seconds(5)
+        #expect(
+            actions.first
+                == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
+    }
+
+    @Test("is settled at once when its last answer came, and forgotten when that is written")
+    func completes() {
+        var bench = DispatcherBench()
+        bench.lease()
+        let settles = bench.accept([0, 1, 2]).settles
+        #expect(settles.map(\.pending.settlement.pendingAfter) == [0])
+        #expect(settles.map(\.withVerdicts) == [true])
+        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.runningLeases.isEmpty)
+        #expect(bench.dispatcher.membersInFlight == 0)
+    }
+
+    @Test("is settled in part every second while answers are missing")
+    func partly() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.accept([0]).settles.isEmpty)
+        #expect(bench.dispatcher.nextWake() == bench.now + .seconds(1))
+        #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.pendingAfter) == [2])
+        #expect(bench.accept([1]).settles.isEmpty, "one settle at a time")
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.settles) == [1])
+    }
+
+    @Test("is not settled for nothing")
+    func noNews() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.pass(.seconds(10)).settles.isEmpty)
+    }
+
+    @Test("settles the same again after a reply that was lost, until it hears one")
+    func settleFails() {
+        var bench = DispatcherBench()
+        bench.lease()
+        let first = bench.accept([0, 1, 2]).settles
+        #expect(
+            bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: false)])).settles
+                .isEmpty)
+        let second = bench.pass(.milliseconds(500)).settles
+        #expect(second.map(\.pending) == first.map(\.pending))
+        #expect(second.map(\.withVerdicts) == [true])
+        bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
+        let third = bench.pass(.milliseconds(500)).settles
+        #expect(third.map(\.withVerdicts) == [false], "verdicts are written once where we know that they are")
+    }
+
+    @Test("takes verdicts along again with the next settle")
+    func verdictsAgain() {
+        var bench = DispatcherBench()
+        bench.lease()
+        bench.accept([0])
+        bench.pass(.seconds(1))
+        bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
+        bench.pass(.milliseconds(500))
+        bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
+        #expect(bench.accept([1, 2]).settles.map(\.withVerdicts) == [true])
+    }
+
+    @Test("is withdrawn and forgotten where its settle found it in other hands")
+    func fenced() {
+        var bench = DispatcherBench()
+        bench.lease()
+        bench.accept([0])
+        bench.pass(.seconds(1))
+        let status = ParcelStatus(epoch: 2, settles: 0, isLeased: true)
+        let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .fenced(status: status))]))
+        #expect(actions.withdrawn == [DispatcherBench.name])
+        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.dispatcher.membersInFlight == 0)
+    }
+
+    @Test("is given up at its end, where the database gave no word until then")
+    func ends() {
+        var bench = DispatcherBench()
+        bench.lease()
+        let actions = bench.pass(.seconds(60))
+        #expect(actions.withdrawn == [DispatcherBench.name])
+        #expect(actions.forgotten == [DispatcherBench.name])
+        #expect(bench.accept([0, 1, 2]).settles.isEmpty, "late answers are nobody's")
+    }
+
+    @Test("raises the alarms that its answers gave cause for, as they are settled")
+    func alarms() {
+        var bench = DispatcherBench()
+        bench.lease(ParcelRunSamples.parcel([.present]))
+        let ours = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.ours, "BadPath"))
+        let actions = bench.report(.answered([AnsweredLease(DispatcherBench.name, accepted: [], others: [ours])]))
+        #expect(actions.contains(.alarm(ParcelRunSamples.parcel().message, .ourFault(reason: "BadPath"))))
+    }
+}
+
+@Suite("The renewal of a lease")
+struct DispatcherRenewalTests {
+    @Test("is asked for at a third, and moves the end of the lease from when it was asked for")
+    func renews() {
+        var bench = DispatcherBench()
+        bench.lease()
+        #expect(bench.pass(.seconds(19)).isEmptyOfRenewals)
+        #expect(bench.pass(.seconds(1)).contains(.renew(DispatcherBench.name)))
+        let asked = bench.now
+        bench.now = bench.now + .seconds(3)
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: true)]))
+        #expect(
+            actions.contains(.extend(DispatcherBench.name, DispatcherBench.lane, until: asked + .seconds(40))))
+        bench.now = asked + .seconds(59)
+        #expect(bench.report(.timer).forgotten.isEmpty)
+        #expect(bench.pass(.seconds(1)).forgotten == [DispatcherBench.name])
+    }
+
+    @Test("is asked for once at a time, and again after a moment where it failed")
+    func renewalFails() {
+        var bench = DispatcherBench()
+        bench.lease()
+        bench.pass(.seconds(20))
+        #expect(bench.pass(.seconds(1)).isEmptyOfRenewals)
+        #expect(bench.report(.renewed([], failed: [DispatcherBench.name])).isEmptyOfRenewals)
+        #expect(bench.pass(.milliseconds(500)).contains(.renew(DispatcherBench.name)))
+    }
+
+    @Test("that is refused ends the lease")
+    func refused() {
+        var bench = DispatcherBench()
+        bench.lease()
+        bench.pass(.seconds(20))
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
+        #expect(actions.withdrawn == [DispatcherBench.name])
+        #expect(actions.forgotten == [DispatcherBench.name])
+    }
+
+    @Test("that is refused while a settle is on its way leaves the word to that: it may have finished the parcel")
+    func refusedWhileSettling() {
+        var bench = DispatcherBench()
+        bench.lease()
+        bench.pass(.seconds(20))
+        bench.accept([0, 1, 2])
+        let actions = bench.report(.renewed([RenewedLease(DispatcherBench.name, isHeld: false)]))
+        #expect(actions.forgotten.isEmpty && actions.isEmptyOfRenewals)
+        #expect(
+            bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).forgotten == [DispatcherBench.name])
+    }
+}
+
+@Suite("A dispatcher that drains")
+struct DispatcherDrainTests {
+    @Test("is done at once where it holds nothing, says so once, and polls no more")
+    func idle() {
+        var bench = DispatcherBench()
+        bench.find([])
+        #expect(bench.report(.drain) == [.drained])
+        #expect(bench.pass(.seconds(60)) == [])
+        #expect(bench.dispatcher.nextWake() == MonotonicInstant(nanoseconds: .max))
+    }
+
+    @Test("takes back what has no stream yet, and is done when the rest is settled")
+    func withdraws() {
+        var bench = DispatcherBench()
+        let asked = bench.lease().leaseRequests[0]
+        #expect(bench.report(.drain).withdrawn == [DispatcherBench.name])
+        let others = [1, 2].map { PositionedOutcome(position: $0, outcome: .unsent(.withdrawn)) }
+        let settles = bench.report(.answered([AnsweredLease(DispatcherBench.name, accepted: [0], others: others)]))
+            .settles
+        #expect(settles.first?.pending.settlement.remainders.first?.dueAfter == .zero)
+        #expect(
+            !bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained),
+            "a lease is on its way")
+        #expect(bench.report(.leased([], asked: asked)) == [.drained])
+    }
+
+    @Test("hands back a parcel that was on its way to it")
+    func lateLease() {
+        var bench = DispatcherBench()
+        let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
+        #expect(bench.report(.drain).isEmpty)
+        let actions = bench.report(.leased([ReadParcel(ParcelRunSamples.parcel(), .repeatable)], asked: asked))
+        #expect(actions.submitted.isEmpty)
+        #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
+        #expect(bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).last == .drained)
+    }
+}
+
+extension [DispatchAction] {
+    fileprivate var isEmptyOfRenewals: Bool { !contains(.renew(DispatcherBench.name)) }
+}
+
+@Suite("A parcel that is leased here again")
+struct DispatcherSecondLeaseTests {
+    @Test("hears nothing of what is answered to its earlier lease")
+    func stranger() {
+        var bench = DispatcherBench()
+        for request in bench.lease().leaseRequests { bench.report(.leased([], asked: request)) }
+        bench.pass(.seconds(60))
+        bench.lease(ParcelRunSamples.parcel(epoch: 2))
+        #expect(bench.dispatcher.runningLeases == [LeaseName(parcel: ParcelID(1), epoch: 2)])
+        #expect(bench.accept([0, 1, 2], of: DispatcherBench.name).settles.isEmpty)
+        let own = bench.accept([0, 1, 2], of: LeaseName(parcel: ParcelID(1), epoch: 2)).settles
+        #expect(own.map(\.name.epoch) == [2])
+    }
+}

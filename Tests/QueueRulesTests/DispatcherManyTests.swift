@@ -1,0 +1,86 @@
+import Basis
+import Model
+import QueueRules
+import Testing
+
+@Suite("Many small parcels in hand")
+struct DispatcherManyTests {
+    private func group(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
+        ids.map { ReadParcel(ParcelRunSamples.parcel([.present], id: $0), .repeatable) }
+    }
+
+    @Test("of which none can be read go back, and are not asked for again in the same breath")
+    func unreadWait() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        let parcel = ReadParcel(ParcelRunSamples.parcel([.present]), .unread)
+        let settles = bench.report(.leased([parcel], asked: request)).settles
+        #expect(settles[0].pending.settlement.remainders.map(\.dueAfter) == [.seconds(1)])
+    }
+
+    @Test("of which the database refuses one settle: that one is tried again by itself, the others together")
+    func refused() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        bench.report(.leased(group(1...2), asked: request))
+        let names = [1, 2].map { LeaseName(parcel: ParcelID($0), epoch: 1) }
+        let answers = names.map { AnsweredLease($0, accepted: [0], others: []) }
+        let settles = bench.report(.answered(answers)).settles
+        #expect(settles.map(\.name) == names && settles.allSatisfy(\.pending.isGroupable))
+        let failed = [UnsettledLease(names[0], isRefused: true), UnsettledLease(names[1], isRefused: false)]
+        #expect(bench.report(.settled([], failed: failed)).settles.isEmpty)
+        let again = bench.pass(.milliseconds(500)).settles
+        #expect(again.map(\.name) == names && again.map(\.pending.isGroupable) == [false, true])
+        #expect(again.map(\.pending.settlement) == settles.map(\.pending.settlement))
+    }
+
+    @Test("are renewed by list: what is lost ends, and what failed is asked for again")
+    func renewed() throws {
+        var bench = DispatcherBench()
+        let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        bench.report(.leased(group(1...3), asked: request))
+        let names = [1, 2, 3].map { LeaseName(parcel: ParcelID($0), epoch: 1) }
+        func renewals(_ actions: [DispatchAction]) -> [LeaseName] {
+            actions.compactMap { if case .renew(let name) = $0 { name } else { nil } }
+        }
+        #expect(renewals(bench.pass(.seconds(20))) == names)
+        let replies = [RenewedLease(names[0], isHeld: true), RenewedLease(names[1], isHeld: false)]
+        let actions = bench.report(.renewed(replies, failed: [names[2]]))
+        #expect(actions.forgotten == [names[1]])
+        #expect(renewals(bench.pass(.milliseconds(500))) == [names[2]])
+    }
+
+    @Test("are each woken for at their own time, however many came and went beside them")
+    func wakes() throws {
+        var settings = DispatcherBench.usual
+        (settings.laneParcelsMax, settings.parcelsMax, settings.pollEvery) = (10_000, 10_000, .seconds(10_000))
+        var bench = DispatcherBench(settings: settings)
+        var request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
+        /// When the call for it left.
+        var asked: [MonotonicInstant] = []
+        for id in Int64(1)...300 {
+            asked.append(bench.now)
+            bench.now = bench.now + .milliseconds(10)
+            request = try #require(bench.report(.leased(group(id...id), asked: request)).leaseRequests.last)
+        }
+        #expect(bench.dispatcher.nextWake() == asked[0] + .seconds(20))
+        let scattered = (Int64(1)...300).sorted { $0 * 137 % 307 < $1 * 137 % 307 }
+        for id in scattered where id != 17 && id != 250 {
+            let name = LeaseName(parcel: ParcelID(id), epoch: 1)
+            #expect(bench.accept([0], of: name).settles.map(\.name) == [name])
+            bench.report(.settled([SettledLease(name, .settled)]))
+        }
+        #expect(bench.dispatcher.runningLeases.map(\.parcel.value).sorted() == [17, 250])
+        #expect(bench.dispatcher.membersInFlight == 2)
+        for (id, wake) in [(17, asked[16]), (250, asked[249])] {
+            #expect(bench.dispatcher.nextWake() == wake + .seconds(20))
+            bench.now = wake + .seconds(20)
+            #expect(bench.report(.timer) == [.renew(LeaseName(parcel: ParcelID(Int64(id)), epoch: 1))])
+        }
+        // Nobody answers: each ends when its lease does.
+        #expect(bench.dispatcher.nextWake() == asked[16] + .seconds(60))
+        bench.now = asked[16] + .seconds(60)
+        #expect(bench.report(.timer).forgotten.map(\.parcel.value) == [17])
+        #expect(bench.dispatcher.nextWake() == asked[249] + .seconds(60))
+    }
+}

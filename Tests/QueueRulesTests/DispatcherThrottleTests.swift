@@ -1,0 +1,198 @@
+import Basis
+import LaneRules
+import Model
+import QueueRules
+import Testing
+
+@Suite("A dispatcher whose lane is told to slow down")
+struct DispatcherThrottleTests {
+    private static let two = LeaseName(parcel: ParcelID(2), epoch: 1)
+    private static let signal = Outcome.deferred(after: .seconds(30), .providerUnavailable)
+
+    private static func parcel(_ id: Int64, members: Int, _ urgency: MessageUrgency = .bulk) -> LeasedParcel {
+        ParcelRunSamples.parcel([MemberStatus](repeating: .present, count: members), id: id, urgency: urgency)
+    }
+
+    private static func bench() -> DispatcherBench {
+        var settings = DispatcherBench.settings
+        (settings.laneMembersMax, settings.membersMax, settings.laneSignalsMin) = (100, 120, 16)
+        return DispatcherBench(settings: settings)
+    }
+
+    private static func signals(_ count: Int, of name: LeaseName = DispatcherBench.name) -> DispatchEvent {
+        let others = (0..<count).map { PositionedOutcome(position: Int32($0), outcome: signal) }
+        return .answered([AnsweredLease(name, accepted: [], others: others)])
+    }
+
+    private static func taken(_ positions: [Int32], of name: LeaseName) -> DispatchEvent {
+        .answered([AnsweredLease(name, accepted: positions, others: [])])
+    }
+
+    /// Two parcels are out; sixteen pushes of the first are told to come later.
+    private static func open() -> (bench: DispatcherBench, actions: [DispatchAction]) {
+        var bench = bench()
+        bench.lease(parcel(1, members: 40))
+        bench.report(.leased([ReadParcel(parcel(2, members: 40), .repeatable)], asked: bench.request(7)))
+        bench.report(.leased([], asked: bench.request(7)))
+        bench.now = bench.now + .milliseconds(100)
+        let actions = bench.report(signals(16))
+        sweep(&bench, actions)
+        return (bench, actions)
+    }
+
+    /// What has expired meanwhile is looked for, in vain.
+    private static func sweep(_ bench: inout DispatcherBench, _ actions: [DispatchAction]) {
+        for request in actions.leaseRequests where request.scope == .expired {
+            bench.report(.leased([], asked: request))
+        }
+    }
+
+    /// Everything comes back, and is settled.
+    private static func handBack(_ bench: inout DispatcherBench) {
+        for (name, first) in [(DispatcherBench.name, 16), (two, 0)] {
+            let others = (first..<40).map { PositionedOutcome(position: Int32($0), outcome: .unsent(.withdrawn)) }
+            bench.report(.answered([AnsweredLease(name, accepted: [], others: others)]))
+            bench.report(.settled([SettledLease(name, .settled)]))
+        }
+    }
+
+    @Test("takes back what has no stream yet, and says so once")
+    func withdraws() {
+        let (bench, actions) = Self.open()
+        #expect(Set(actions.withdrawn) == [DispatcherBench.name, Self.two])
+        #expect(actions.reportedBreakers == [bench.now + .seconds(30)])
+        var later = bench
+        let more = later.report(Self.signals(40))
+        #expect(more.withdrawn.isEmpty && more.reportedBreakers.isEmpty)
+    }
+
+    @Test("leaves other lanes all bounds, and leases nothing for this one until the rest is over: then one push")
+    func opens() throws {
+        var (bench, _) = Self.open()
+        Self.handBack(&bench)
+        #expect(bench.dispatcher.membersInFlight == 0)
+        bench.now = bench.now + .seconds(5)
+        let found = bench.find([DispatcherBench.route(7)])
+        #expect(found.leaseRequests.map(\.scope) == [.expired])
+        Self.sweep(&bench, found)
+        #expect(bench.pass(.seconds(24)).leaseRequests.allSatisfy { $0.scope == .expired })
+        #expect(bench.dispatcher.nextWake() <= bench.now + .seconds(1))
+        let asked = try #require(bench.pass(.seconds(1)).leaseRequests.first)
+        #expect(asked.scope == .ordinary)
+        let actions = bench.report(.leased([ReadParcel(Self.parcel(3, members: 40), .repeatable)], asked: asked))
+        #expect(actions.submitted == [0])
+        #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let accepted = bench.report(Self.taken([0], of: three))
+        let settle = try #require(accepted.settles.first)
+        #expect(settle.pending.settlement.remainders.map { ($0.members.count) } == [39])
+        #expect(settle.pending.settlement.remainders.map(\.attempt) == [0])
+        bench.report(.settled([SettledLease(three, .settled)]))
+        let next = try #require(accepted.leaseRequests.first)
+        let eight = bench.report(.leased([ReadParcel(Self.parcel(4, members: 40), .repeatable)], asked: next))
+        #expect(eight.submitted == Array(0..<8))
+    }
+
+    @Test("sends nothing of a lease that it asked for before")
+    func askedBefore() {
+        var bench = Self.bench()
+        bench.lease(Self.parcel(1, members: 40))
+        let asked = bench.request(7)
+        bench.now = bench.now + .milliseconds(100)
+        bench.report(Self.signals(16))
+        let actions = bench.report(
+            .leased([ReadParcel(Self.parcel(2, members: 40, .transactional), .repeatable)], asked: asked))
+        #expect(actions.submitted.isEmpty)
+        #expect(actions.settles.map(\.name) == [Self.two])
+    }
+
+    @Test("tries one transactional push a second, and goes on a few at a time where it is taken")
+    func urgent() throws {
+        var (bench, _) = Self.open()
+        Self.handBack(&bench)
+        bench.now = bench.now + .seconds(5)
+        let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
+        #expect(asked.scope == .urgent)
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let tried = bench.report(
+            .leased([ReadParcel(Self.parcel(3, members: 3, .transactional), .repeatable)], asked: asked))
+        #expect(tried.submitted == [0])
+        #expect(tried.leaseRequests.filter { $0.scope == .urgent }.isEmpty)
+        Self.sweep(&bench, tried)
+        bench.report(Self.signals(1, of: three))
+        #expect(
+            bench.report(.settled([SettledLease(three, .settled)])).leaseRequests.filter { $0.scope == .urgent }.isEmpty
+        )
+        let again = try #require(bench.pass(.seconds(1)).leaseRequests.first { $0.scope == .urgent })
+        let four = LeaseName(parcel: ParcelID(4), epoch: 1)
+        bench.report(.leased([ReadParcel(Self.parcel(4, members: 1, .transactional), .repeatable)], asked: again))
+        let ordinary = try #require(bench.report(Self.taken([0], of: four)).leaseRequests.first)
+        bench.report(.settled([SettledLease(four, .settled)]))
+        #expect(ordinary.scope == .ordinary)
+        let actions = bench.report(.leased([ReadParcel(Self.parcel(5, members: 40), .repeatable)], asked: ordinary))
+        #expect(actions.submitted == Array(0..<8))
+    }
+
+    @Test("takes what is refused in its own house for nothing that a provider said")
+    func refusedHere() throws {
+        var (bench, _) = Self.open()
+        Self.handBack(&bench)
+        bench.now = bench.now + .seconds(5)
+        let asked = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.first)
+        #expect(asked.scope == .urgent && asked.parcelsMax == 1)
+        bench.report(.leased([ReadParcel(Self.parcel(3, members: 1, .transactional), .repeatable)], asked: asked))
+        let refusal = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.message, "payload_too_large"))
+        let name = LeaseName(parcel: ParcelID(3), epoch: 1)
+        let actions = bench.report(.answered([AnsweredLease(name, accepted: [], others: [refusal])]))
+        #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
+    }
+
+    @Test("remembers the rest where nothing of the lane is due meanwhile, and forgets the lane afterwards")
+    func remembers() throws {
+        var (bench, _) = Self.open()
+        Self.handBack(&bench)
+        for _ in 0..<2 {
+            bench.now = bench.now + .seconds(5)
+            bench.find([])
+        }
+        #expect(bench.dispatcher.knownLanes == 1)
+        let found = bench.find([DispatcherBench.route(7)])
+        #expect(found.leaseRequests.map(\.scope) == [.expired])
+        Self.sweep(&bench, found)
+        bench.now = bench.now + .seconds(60)
+        for request in bench.report(.timer).leaseRequests { bench.report(.leased([], asked: request)) }
+        for _ in 0..<3 {
+            bench.now = bench.now + .seconds(5)
+            bench.find([])
+        }
+        #expect(bench.dispatcher.knownLanes == 0)
+    }
+
+    @Test("tells that the lane rests, that it rests for longer, and at last that it is as ever, but not of the tries")
+    func reported() throws {
+        var (bench, began) = Self.open()
+        let start = bench.now
+        #expect(began.reportedBreakers == [start + .seconds(30)])
+        bench.now = start + .milliseconds(900)
+        #expect(bench.report(Self.signals(2)).reportedBreakers.isEmpty, "hardly longer")
+        bench.now = start + .milliseconds(1_100)
+        #expect(bench.report(Self.signals(2)).reportedBreakers == [start + .milliseconds(31_100)])
+        Self.handBack(&bench)
+        bench.now = start + .milliseconds(31_100)
+        let tried = bench.report(.timer)
+        #expect(tried.reportedBreakers.isEmpty && !tried.reportsClosed)
+        // The first try is refused as well: that is another rest, however soon.
+        let three = LeaseName(parcel: ParcelID(3), epoch: 1)
+        bench.lease(Self.parcel(3, members: 40))
+        #expect(bench.report(Self.signals(1, of: three)).reportedBreakers == [bench.now + .seconds(30)])
+        bench.now = bench.now + .seconds(30)
+        #expect(!bench.report(.timer).reportsClosed)
+        bench.now = bench.now + LaneThrottle.memory
+        #expect(bench.report(.timer).reportsClosed)
+        #expect(!bench.report(.timer).reportsClosed, "once")
+    }
+}
+
+extension [DispatchAction] {
+    fileprivate var reportsClosed: Bool { contains(.reportClosedBreaker(DispatcherBench.lane)) }
+}

@@ -1,0 +1,189 @@
+import Basis
+import Model
+import QueueRules
+import Testing
+
+@Suite("A leased parcel")
+struct ParcelRunTests {
+    @Test("hands every present member to the lane, once")
+    func handsOverOnce() {
+        var run = ParcelRunSamples.run()
+        #expect(run.takeMembersToSend() == [0, 1, 2])
+        #expect(run.takeMembersToSend().isEmpty)
+    }
+
+    @Test("has nothing to settle before the first answer")
+    func nothingYet() {
+        var run = ParcelRunSamples.run()
+        #expect(run.takeSettlement() == nil)
+    }
+
+    @Test("counts what was accepted, and is done when the last member has ended")
+    func accepted() {
+        var run = ParcelRunSamples.run()
+        for position in 0..<3 { run.recordAccepted(position) }
+        let settlement = run.settlement()
+        #expect(settlement?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)])
+        #expect(settlement?.pendingAfter == 0)
+        #expect(settlement?.settledBits == [0b111])
+        #expect(run.concludeSettle(.settled) == .finished)
+    }
+
+    @Test("lets the first word about a member stand, and never hears a second")
+    func firstWordCounts() {
+        var run = ParcelRunSamples.run()
+        run.recordAccepted(1)
+        run.record(.unknown(.connectionLost), for: 1)
+        run.recordAccepted(1)
+        #expect(run.openCount == 2)
+        #expect(
+            run.settlement()?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)])
+    }
+
+    @Test("pays no heed to a position that it doesn't have")
+    func strangePosition() {
+        var run = ParcelRunSamples.run()
+        run.recordAccepted(99)
+        run.record(.accepted, for: -1)
+        #expect(run.openCount == 3)
+        #expect(!run.hasChanges)
+    }
+
+    @Test("marks members by their place in the frozen list, beside those that were settled before")
+    func frozenPlaces() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present], settledBefore: 9))
+        run.recordAccepted(1)
+        #expect(run.settlement()?.settledBits == [0xFF, 0b101])
+    }
+
+    @Test("orders its endings as their rows are locked: by state, then reason")
+    func orderedEndings() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present, .deleted]))
+        run.record(ParcelRunSamples.rejection(.message, "PayloadTooLarge"), for: 0)
+        run.record(ParcelRunSamples.rejection(.message, "BadTopic"), for: 1)
+        let reasons = run.settlement()?.terminalCounts.map(\.terminalStatus.reason)
+        #expect(reasons == ["BadTopic", "PayloadTooLarge", TerminalReason.deviceDeleted])
+    }
+}
+
+@Suite("The verdict in a provider's answer")
+struct ParcelRunVerdictTests {
+    @Test("a 410 ends the push, and judges the token as of the time that it names")
+    func gone() {
+        let since = ParcelRunSamples.leasedAt + .seconds(-3_600)
+        var run = ParcelRunSamples.run()
+        run.record(ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: since), for: 0)
+        let pending = run.takeSettlement()
+        #expect(
+            pending?.settlement.terminalCounts.first?.terminalStatus == TerminalStatus(.unregistered, "Unregistered"))
+        #expect(pending?.verdicts.first?.asOf == since)
+        #expect(pending?.verdicts.first?.generation == TokenGeneration(3))
+        #expect(pending?.verdicts.first?.registration == RegistrationID(101))
+    }
+
+    @Test("a 410 whose time is yet to come is no more than a minute ahead of us")
+    func goneInTheFuture() {
+        var run = ParcelRunSamples.run()
+        let since = ParcelRunSamples.leasedAt + .seconds(1_000_000_000)
+        let answered = ParcelRunSamples.start + .seconds(5)
+        run.record(
+            ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: since), for: 0, now: answered)
+        #expect(run.takeSettlement()?.verdicts.first?.asOf == ParcelRunSamples.leasedAt + .seconds(65))
+    }
+
+    @Test("a 410 without a time judges as of the lease")
+    func goneWithoutTime() {
+        var run = ParcelRunSamples.run()
+        run.record(ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered"), for: 0)
+        #expect(run.takeSettlement()?.verdicts.first?.asOf == ParcelRunSamples.leasedAt)
+    }
+
+    @Test("a bad token is doubted, and counts in its route's sample")
+    func suspected() {
+        var run = ParcelRunSamples.run()
+        run.record(ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"), for: 0)
+        run.recordAccepted(1)
+        let pending = run.takeSettlement()
+        #expect(pending?.verdicts.map(\.verdict) == [.suspected(reason: "DeviceTokenNotForTopic")])
+        #expect(pending?.settlement.sample == AnswerSample(answered: 2, suspected: 1))
+    }
+
+    @Test("a 200 lifts a doubt")
+    func cleared() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel(suspected: [1]))
+        run.recordAccepted(0)
+        run.recordAccepted(1)
+        let verdicts = run.takeSettlement()?.verdicts
+        #expect(verdicts?.map(\.verdict) == [.cleared])
+        #expect(verdicts?.map(\.registration) == [RegistrationID(102)])
+    }
+
+    @Test(
+        "faults of the message, of ours and of the credential say nothing of the token",
+        arguments: [
+            RejectionFault.message, .ours, .credential,
+        ])
+    func notTheToken(fault: RejectionFault) {
+        var run = ParcelRunSamples.run()
+        run.record(ParcelRunSamples.rejection(fault, "Some"), for: 0)
+        #expect(run.takeSettlement()?.verdicts == [])
+    }
+
+    @Test("our own fault alarms once a reason, however many pushes it hits")
+    func ourFaultAlarms() {
+        var run = ParcelRunSamples.run()
+        for position in 0..<3 { run.record(ParcelRunSamples.rejection(.ours, "BadPath"), for: position) }
+        #expect(run.takeAlarms() == [.ourFault(reason: "BadPath")])
+        #expect(run.takeAlarms().isEmpty)
+    }
+}
+
+@Suite("Members whose registration changed since they were frozen")
+struct ParcelRunStatusTests {
+    @Test("a deleted, a retired and an excluded one end without being sent to")
+    func gone() {
+        var run = ParcelRunSamples.run(
+            ParcelRunSamples.parcel([.deleted, .retired, .excluded(.user), .excluded(.condition)]))
+        #expect(run.takeMembersToSend().isEmpty)
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.audienceChanged), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.deviceDeleted), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.retired), count: 1),
+                TerminalCount(terminalStatus: TerminalStatus(.unregistered, TerminalReason.userChanged), count: 1),
+            ])
+    }
+
+    @Test("one that lives on another route goes on there, at once, with what it has behind it")
+    func moved() {
+        let parcel = ParcelRunSamples.parcel(
+            [.moved(to: ParcelRunSamples.otherRoute), .present], attempt: 2, retrySpent: .seconds(40), answerLost: true)
+        var run = ParcelRunSamples.run(parcel)
+        #expect(run.takeMembersToSend() == [1])
+        #expect(
+            run.settlement()?.remainders == [
+                Remainder(
+                    route: ParcelRunSamples.otherRoute, dueAfter: .zero, attempt: 2, lapses: 0,
+                    retrySpent: .seconds(40), answerLost: true, cause: .moved, members: [RegistrationID(101)])
+            ])
+    }
+
+    @Test("nothing is sent after the expiry")
+    func expired() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel(expiresAfter: .zero))
+        #expect(run.takeMembersToSend().isEmpty)
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.expired, TerminalReason.expired), count: 3)
+            ])
+    }
+
+    @Test("an expired one that may have been shown is not called expired")
+    func expiredButShown() {
+        var run = ParcelRunSamples.run(ParcelRunSamples.parcel(lapses: 1, expiresAfter: .seconds(-1)))
+        #expect(
+            run.settlement()?.terminalCounts == [
+                TerminalCount(terminalStatus: TerminalStatus(.gaveUp, TerminalReason.answerLost), count: 3)
+            ])
+    }
+}

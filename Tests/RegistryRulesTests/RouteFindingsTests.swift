@@ -1,0 +1,52 @@
+import Basis
+import Model
+import QueueRules
+import RegistryRules
+import Testing
+
+@Suite("Tokens that the other environment took")
+struct RouteFindingsTests {
+    private static let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
+
+    private func letsMove(found: Int, answered: Int, borneOut: Int) -> Bool {
+        Self.rule.letsMove(RouteFindings(found: found, answered: answered, borneOut: borneOut))
+    }
+
+    @Test("move where they are few among the route's answers")
+    func few() {
+        #expect(letsMove(found: 200, answered: 1_000, borneOut: 100_000))
+        #expect(letsMove(found: 10, answered: 10, borneOut: 100_000), "a few phones are no outage")
+    }
+
+    @Test("stay where they are too many, and the route used to be right: as in an outage")
+    func many() {
+        #expect(!letsMove(found: 201, answered: 1_000, borneOut: 100_000))
+        #expect(!letsMove(found: 11, answered: 11, borneOut: 1))
+        #expect(!letsMove(found: 5_000, answered: 0, borneOut: 100_000), "their answers are settled later")
+    }
+
+    @Test("move, however many, where what the app named never was right")
+    func never() {
+        #expect(letsMove(found: 300, answered: 344, borneOut: 0))
+        #expect(letsMove(found: 300, answered: 344, borneOut: -1), "what was counted twice proves nothing")
+    }
+
+    @Test("move, however many, where the operator allows them all")
+    func allowed() {
+        let rule = SuspicionRule(window: .seconds(600), shareMax: 1, sampleMin: 50)
+        #expect(rule.letsMove(RouteFindings(found: 5_000, answered: 0, borneOut: 100_000)))
+    }
+
+    @Test("that stay still work: a doubt about them ends, and other verdicts are as they were")
+    func staying() {
+        func input(_ verdict: TokenVerdict) -> GuardedVerdict {
+            GuardedVerdict(
+                registration: RegistrationID(7), generation: TokenGeneration(3), route: RouteID(1), verdict: verdict,
+                asOf: WallInstant(secondsSince1970: 1_800_000_000))
+        }
+        #expect(input(.found(on: RouteID(2))).staying == input(.cleared))
+        for other in [TokenVerdict.suspectedInBoth(reason: "BadDeviceToken"), .cleared] {
+            #expect(input(other).staying == input(other))
+        }
+    }
+}

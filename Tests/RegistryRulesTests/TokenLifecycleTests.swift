@@ -1,0 +1,337 @@
+import Basis
+import Model
+import QueueRules
+import RegistryRules
+import Testing
+
+private let origin = RouteID(7)
+private let dawn = WallInstant(secondsSince1970: 1_793_448_000)
+
+private func token(_ letter: String) -> DeviceToken { DeviceToken(bytes: Array(letter.utf8)) }
+
+private func input(_ installation: String, token letter: String, asOf: WallInstant? = nil) -> DeviceRegistration {
+    DeviceRegistration(
+        installation: installation, provider: .apns, topic: "com.example.app", token: token(letter), asOf: asOf)
+}
+
+private func incoming(_ registration: DeviceRegistration, route: RouteID = origin) -> IncomingRegistration {
+    IncomingRegistration(registration: registration, route: route)
+}
+
+private func stored(
+    _ installation: String, token letter: String, id: Int64 = 1, state: RegistrationState = .active,
+    asOf: WallInstant? = nil
+) -> StoredRegistration {
+    StoredRegistration(
+        id: RegistrationID(id), installation: installation, kind: .alert, route: origin, provider: .apns,
+        token: token(letter), state: state, generation: TokenGeneration(4), user: "ada", locale: "en_GB",
+        timeZone: "Europe/London", appVersion: "5.1", tags: ["news"], asOf: asOf)
+}
+
+@Suite("A registration")
+struct RegistrationRuleTests {
+    @Test("of an unknown installation creates it, active, in its first generation")
+    func created() {
+        let decision = TokenLifecycle.register(existing: nil, holder: nil, incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .created)
+        #expect(decision.row.id == nil)
+        #expect(decision.row.state == .active)
+        #expect(decision.row.generation == TokenGeneration(1))
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("that says nothing new changes nothing but its time")
+    func unchanged() {
+        let row = stored("a", token: "T")
+        let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .unchanged)
+        #expect(decision.row == row)
+        #expect(!decision.isWideRowChanged)
+    }
+
+    @Test("keeps what it does not mention, clears what it clears, and sets what it sets")
+    func refreshed() {
+        var registration = input("a", token: "T")
+        registration.user = .clear
+        registration.locale = .set("fr_FR")
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
+        #expect(decision.change == .refreshed)
+        #expect(decision.isWideRowChanged)
+        #expect(decision.row.user == nil)
+        #expect(decision.row.locale == "fr_FR")
+        #expect(decision.row.tags == ["news"])
+        #expect(decision.row.generation == TokenGeneration(4))
+    }
+
+    @Test("with attributes writes the wide row, since only the database can compare them")
+    func attributes() {
+        var registration = input("a", token: "T")
+        registration.attributes = .set(Array("{}".utf8))
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(registration))
+        #expect(decision.isWideRowChanged)
+    }
+
+    @Test("with another token replaces it, in a new generation, and says which one it replaced")
+    func replaced() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil, incoming: incoming(input("a", token: "U")))
+        #expect(decision.change == .replaced)
+        #expect(decision.row.token == token("U"))
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.replacedGeneration == TokenGeneration(4))
+        #expect(decision.row.tags == ["news"])
+    }
+
+    @Test("on another route raises the generation: old answers came from elsewhere")
+    func otherRoute() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T"), holder: nil,
+            incoming: incoming(input("a", token: "T"), route: RouteID(8))
+        )
+        #expect(decision.change == .refreshed)
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.replacedGeneration == nil)
+    }
+
+    @Test("with a token that another installation has moves it, and retires the other")
+    func moved() throws {
+        let holder = stored("b", token: "T", id: 2)
+        let decision = TokenLifecycle.register(
+            existing: nil, holder: holder, incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .moved)
+        let former = try #require(decision.formerHolder)
+        #expect(former.id == RegistrationID(2))
+        #expect(former.state == .retired)
+        #expect(former.generation == TokenGeneration(5))
+    }
+
+    @Test("that takes another's token and loses its own is both moved and replaced")
+    func movedAndReplaced() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S"), holder: stored("b", token: "T", id: 2),
+            incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .moved)
+        #expect(decision.replacedGeneration == TokenGeneration(4))
+        #expect(decision.formerHolder?.id == RegistrationID(2))
+    }
+
+    @Test("that is older than what is stored changes nothing, and takes nobody's token")
+    func stale() {
+        let row = stored("a", token: "S", asOf: dawn)
+        let decision = TokenLifecycle.register(
+            existing: row, holder: stored("b", token: "T", id: 2),
+            incoming: incoming(input("a", token: "T", asOf: dawn + .seconds(-1))))
+        #expect(decision.change == .stale)
+        #expect(decision.row == row)
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("that is older than what the holder of its token said takes nothing, with a row of its own or without")
+    func olderThanHolder() {
+        let holder = stored("b", token: "T", id: 2, asOf: dawn)
+        let old = incoming(input("a", token: "T", asOf: dawn + .seconds(-1)))
+        let alone = TokenLifecycle.register(existing: nil, holder: holder, incoming: old)
+        #expect(alone.change == .stale)
+        #expect(alone.row == holder)
+        #expect(alone.formerHolder == nil)
+        let row = stored("a", token: "S", asOf: dawn + .seconds(-2))
+        let decision = TokenLifecycle.register(existing: row, holder: holder, incoming: old)
+        #expect(decision.change == .stale)
+        #expect(decision.row == row)
+        #expect(decision.formerHolder == nil)
+    }
+
+    @Test("of just now is never stale, whatever time is stored")
+    func justNow() {
+        let future = dawn + .seconds(300)
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S", asOf: future), holder: stored("b", token: "T", id: 2, asOf: future),
+            incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .moved)
+    }
+
+    @Test("of the same moment as what is stored is not stale")
+    func sameMoment() {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "S", asOf: dawn), holder: nil,
+            incoming: incoming(input("a", token: "T", asOf: dawn)))
+        #expect(decision.change == .replaced)
+    }
+
+    @Test(
+        "brings a doubted or retired token back, in the same generation",
+        arguments: [RegistrationState.suspected, .retired])
+    func revived(state: RegistrationState) {
+        let decision = TokenLifecycle.register(
+            existing: stored("a", token: "T", state: state), holder: nil, incoming: incoming(input("a", token: "T")))
+        #expect(decision.change == .refreshed)
+        #expect(decision.row.state == .active)
+        #expect(decision.row.generation == TokenGeneration(4))
+        #expect(decision.liftsSuspicion == (state == .suspected))
+    }
+}
+
+@Suite("A registration whose token was found in the other environment")
+struct FoundTokenTests {
+    private func found() -> StoredRegistration {
+        var row = stored("a", token: "T")
+        row.mistakenRoute = RouteID(origin.value + 1)
+        return row
+    }
+
+    private func register(_ token: String, on route: RouteID) -> RegistrationDecision {
+        TokenLifecycle.register(
+            existing: found(), holder: nil,
+            incoming: IncomingRegistration(registration: input("a", token: token), route: route))
+    }
+
+    @Test("stays there, however often its app says otherwise")
+    func stays() {
+        let decision = register("T", on: RouteID(origin.value + 1))
+        #expect(decision.change == .unchanged)
+        #expect(decision.row == found())
+    }
+
+    @Test("goes where another token is said to belong, and forgets")
+    func newToken() {
+        let decision = register("S", on: RouteID(origin.value + 1))
+        #expect(decision.row.route == RouteID(origin.value + 1))
+        #expect(decision.row.mistakenRoute == nil)
+    }
+
+    @Test("goes to another topic, with the same token, and forgets")
+    func newTopic() {
+        let decision = register("T", on: RouteID(origin.value + 2))
+        #expect(decision.row.route == RouteID(origin.value + 2))
+        #expect(decision.row.generation == TokenGeneration(5))
+        #expect(decision.row.mistakenRoute == nil)
+    }
+}
+
+@Suite("A verdict")
+struct VerdictRuleTests {
+    private func judge(
+        _ verdict: TokenVerdict, state: RegistrationState = .active, generation: Int32 = 4, asOf: WallInstant = dawn,
+        registeredAt: WallInstant = dawn
+    ) -> RegistrationState? {
+        TokenLifecycle.judge(
+            GuardedVerdict(
+                registration: RegistrationID(1), generation: TokenGeneration(generation), route: origin,
+                verdict: verdict,
+                asOf: asOf),
+            status: TokenStatus(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
+    }
+
+    @Test("of a provider that gives a time counts up to a registration at that time")
+    func timed() {
+        let since = dawn + .seconds(10)
+        let gone = TokenVerdict.unregistered(since: since, reason: "Unregistered")
+        #expect(judge(gone, registeredAt: since) == .retired)
+        #expect(judge(gone, registeredAt: since + .microseconds(1)) == nil)
+    }
+
+    @Test("of a provider without a time counts from the lease")
+    func untimed() {
+        let gone = TokenVerdict.unregistered(since: nil, reason: "UNREGISTERED")
+        #expect(judge(gone, asOf: dawn, registeredAt: dawn) == .retired)
+        #expect(judge(gone, asOf: dawn, registeredAt: dawn + .microseconds(1)) == nil)
+    }
+
+    @Test("retires a doubted token too, and a retired one no more")
+    func states() {
+        let gone = TokenVerdict.unregistered(since: nil, reason: "Unregistered")
+        #expect(judge(gone, state: .suspected) == .retired)
+        #expect(judge(gone, state: .retired) == nil)
+    }
+
+    @Test("about another generation of the token says nothing")
+    func otherGeneration() {
+        #expect(judge(.unregistered(since: nil, reason: "Unregistered"), generation: 3) == nil)
+        #expect(judge(.suspected(reason: "BadDeviceToken"), generation: 5) == nil)
+        #expect(judge(.cleared, state: .suspected, generation: 3) == nil)
+    }
+
+    @Test("that doubts makes an active token suspected, keeps a suspected one so, and touches no retired one")
+    func suspicions() {
+        let suspicion = TokenVerdict.suspected(reason: "BadDeviceToken")
+        #expect(judge(suspicion) == .suspected)
+        #expect(judge(suspicion, state: .suspected) == .suspected)
+        #expect(judge(suspicion, state: .retired) == nil)
+        #expect(judge(suspicion, registeredAt: dawn + .microseconds(1)) == nil)
+    }
+
+    @Test("of both environments doubts as that of one; one that finds the token is the end of every doubt")
+    func environments() {
+        let suspicion = TokenVerdict.suspectedInBoth(reason: "BadDeviceToken")
+        #expect(judge(suspicion) == .suspected)
+        #expect(judge(suspicion, registeredAt: dawn + .microseconds(1)) == nil)
+        let found = TokenVerdict.found(on: RouteID(origin.value + 1))
+        #expect(judge(found) == .active && judge(found, state: .suspected) == .active)
+        #expect(judge(found, registeredAt: dawn + .microseconds(1)) == .active)
+        #expect(judge(found, generation: 3) == nil && judge(found, state: .retired) == nil)
+    }
+
+    @Test("that clears lifts a doubt, and wakes no retired token")
+    func clears() {
+        #expect(judge(.cleared, state: .suspected) == .active)
+        #expect(judge(.cleared, state: .active) == nil)
+        #expect(judge(.cleared, state: .retired) == nil)
+    }
+}
+
+@Suite("A doubt")
+struct SuspicionRuleTests {
+    private let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.1, sampleMin: 100)
+    private static let week = SuspicionRule.windowMax
+
+    private func sample(_ answered: Int, _ suspected: Int) -> AnswerSample {
+        AnswerSample(answered: answered, suspected: suspected)
+    }
+
+    /// - Parameter all: what was answered until now; nil: nothing after the window.
+    private func judge(
+        _ window: AnswerSample, all: AnswerSample? = nil, age: Duration = .seconds(3_600), again: Duration? = nil
+    ) -> SuspicionDecision {
+        rule.judge(PendingSuspicion(age: age, repeatedAfter: again, inWindow: window, sinceThen: all ?? window))
+    }
+
+    @Test("waits until its window has passed, whatever was answered")
+    func early() {
+        #expect(judge(sample(1_000, 1), age: .seconds(3_599)) == .waits(for: .seconds(1)))
+        #expect(judge(sample(100, 100), age: .zero) == .waits(for: .seconds(3_600)))
+    }
+
+    @Test("is confirmed after its window, by a small share of a large sample")
+    func confirmed() {
+        #expect(judge(sample(100, 10)) == .confirmed)
+    }
+
+    @Test("is over where too many of the window's answers doubted too, whatever came later")
+    func batch() {
+        #expect(judge(sample(100, 11)) == .dropped)
+        #expect(judge(sample(100, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
+        #expect(judge(sample(11, 11)) == .dropped, "more than the smallest sample bears")
+        #expect(judge(sample(11, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
+    }
+
+    @Test("among few answers waits for a sample, and for a second doubt after its window")
+    func small() {
+        let pause = SuspicionDecision.waits(for: SuspicionRule.checkAgainAfter)
+        let (few, enough) = (sample(1, 1), sample(100, 2))
+        #expect(judge(few, all: sample(99, 2), again: .seconds(3_600)) == pause)
+        #expect(judge(few, all: enough) == pause)
+        #expect(judge(few, all: enough, again: .seconds(3_599)) == pause, "one batch doubts a token twice")
+        #expect(judge(few, all: enough, again: .seconds(3_600)) == .confirmed)
+        #expect(judge(few, all: sample(100, 11), again: .seconds(3_600)) == .dropped)
+    }
+
+    @Test("that got no sample, or no second doubt, in a week is over")
+    func week() {
+        #expect(judge(sample(1, 1), age: Self.week - .microseconds(1)) != .dropped)
+        #expect(judge(sample(1, 1), age: Self.week) == .dropped)
+        #expect(judge(sample(1, 1), all: sample(500, 1), age: Self.week) == .dropped)
+        #expect(judge(sample(1, 1), all: sample(500, 1), age: Self.week, again: .seconds(9_999)) == .confirmed)
+    }
+}

@@ -1,0 +1,132 @@
+import Basis
+import CommandLine
+import Server
+import Testing
+
+@Suite("What the doctor makes of what it saw")
+struct DoctorTests {
+    /// 2026-12-01T12:00:00Z
+    private static let noon = WallInstant(secondsSince1970: 1_796_126_400)
+
+    private static func limits(_ files: String) -> String {
+        """
+        Limit                     Soft Limit           Hard Limit           Units
+        Max cpu time              unlimited            unlimited            seconds
+        Max open files            \(files)                 1048576              files
+
+        """
+    }
+
+    @Test("of open files: few are noted, and an unknown limit too")
+    func files() {
+        #expect(DoctorRules.files(limits: Self.limits("65536")).level == .good)
+        #expect(DoctorRules.files(limits: Self.limits("4096")).level == .good)
+        #expect(DoctorRules.files(limits: Self.limits("unlimited")).level == .good)
+        let few = DoctorRules.files(limits: Self.limits("1024"))
+        #expect(few.level == .note && few.text.hasPrefix("1024 ") && few.remedy?.contains("65536") == true)
+        #expect(DoctorRules.files(limits: "").level == .note)
+    }
+
+    @Test(
+        "of the database's clock: what lies between question and answer agrees, however long that took",
+        arguments: [(0, true), (3, true), (7, true), (-2, true), (9, true), (-3, false), (10, false), (-3_600, false)])
+    func clock(seconds: Int, agrees: Bool) {
+        let finding = DoctorRules.clock(
+            asked: Self.noon, answered: Self.noon + .seconds(7), theirs: Self.noon + .seconds(seconds))
+        #expect(finding.level == (agrees ? .good : .bad), "\(finding)")
+        #expect(agrees == (finding.remedy == nil))
+    }
+
+    @Test("of migrations: those that are missing come with the next start, and stop nobody")
+    func schema() {
+        #expect(DoctorRules.schema(migrationsMissing: 0).level == .good)
+        let finding = DoctorRules.schema(migrationsMissing: 2)
+        #expect(finding.level == .note && finding.text.hasPrefix("2 ") && finding.remedy?.contains("migrate") == true)
+    }
+
+    @Test("of the database's log: each setting that lets tokens in is named")
+    func databaseLog() {
+        #expect(DoctorRules.databaseLog(verbosity: "terse", parameters: "0", parametersOnError: "0").level == .good)
+        let loose = DoctorRules.databaseLog(verbosity: "default", parameters: "-1", parametersOnError: "0")
+        #expect(loose.level == .note)
+        #expect(loose.remedy?.contains("log_error_verbosity = terse") == true)
+        #expect(loose.remedy?.contains("log_parameter_max_length = 0") == true)
+        #expect(loose.remedy?.contains("on_error") == false)
+        let onError = DoctorRules.databaseLog(verbosity: "terse", parameters: "0", parametersOnError: "-1")
+        #expect(onError.remedy?.contains("log_parameter_max_length_on_error = 0") == true)
+    }
+
+    @Test("of the port's own certificate the same, with another remedy")
+    func listener() {
+        func finding(_ secondsLeft: Int64) -> Finding {
+            DoctorRules.listener(notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft, now: Self.noon)
+        }
+        #expect(finding(-1).level == .bad && finding(86_400).level == .note && finding(90 * 86_400).level == .good)
+        #expect(finding(-1).remedy?.contains("start the gateway again") == true)
+    }
+
+    @Test(
+        "of a certificate: expired is bad, about to expire is noted",
+        arguments: [
+            (-1 as Int64, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good),
+        ])
+    func certificate(secondsLeft: Int64, level: Finding.Level) {
+        let finding = DoctorRules.credential(
+            "app garden", "apns production certificate 7", notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft,
+            refusedFor: nil, now: Self.noon)
+        #expect(finding.level == level, "\(finding)")
+        #expect(finding.text.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
+    }
+
+    @Test("of a key: it does not expire, and one that the provider refuses is bad")
+    func key() {
+        func finding(_ reason: String?) -> Finding {
+            DoctorRules.credential("app garden", "apns key", notAfterSeconds: nil, refusedFor: reason, now: Self.noon)
+        }
+        #expect(finding(nil).level == .good)
+        #expect(finding("InvalidProviderToken").level == .bad)
+        #expect(finding("InvalidProviderToken").text.contains("InvalidProviderToken"))
+    }
+
+    @Test("of a provider: one that answers is good, unless its clock is another")
+    func provider() {
+        func finding(_ seconds: Int?) -> Finding {
+            DoctorRules.provider(
+                "APNs", at: "api.push.apple.com:443", theirs: seconds.map { Self.noon + .seconds($0) }, now: Self.noon)
+        }
+        #expect(finding(nil).level == .good && finding(60).level == .good && finding(-60).level == .good)
+        #expect(finding(61).level == .bad && finding(-61).level == .bad)
+        #expect(finding(3_600).text.contains("3600 s"))
+    }
+
+    @Test("of a provider that can't be reached: bad where something uses it, and what to do by what went wrong")
+    func unreachable() {
+        func finding(_ trouble: NetworkTrouble, hasProxy: Bool = false, isUsed: Bool = true) -> Finding {
+            DoctorRules.unreachable(
+                "FCM", at: "fcm.googleapis.com:443", trouble, port: 443, hasProxy: hasProxy, isUsed: isUsed)
+        }
+        #expect(finding(.connectionRefused).level == .bad && finding(.connectionRefused, isUsed: false).level == .note)
+        #expect(finding(.noConnection).remedy?.contains("TCP 443") == true)
+        #expect(finding(.noConnection, hasProxy: true).remedy?.contains("PROVIDER_PROXY") == false)
+        #expect(finding(.nameUnknown).remedy?.contains("name server") == true)
+        #expect(finding(.certificateUntrusted).remedy?.contains("CARILLON_PROVIDER_CA_FILE") == true)
+    }
+
+    @Test("of the private PostgreSQL: not running is noted, unable to is bad, with PostgreSQL's own remedy")
+    func privateServer() {
+        #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
+        let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
+        #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
+    }
+
+    @Test("for scripts: JSON, and an exit code that notes leave at 0")
+    func scripts() {
+        let findings: [Finding] = [.good("clock", "fine"), .note("files", "\"few\"", "more")]
+        #expect(Finding.exitCode(findings) == 0)
+        #expect(Finding.exitCode(findings + [.bad("database", "gone", "start it")]) == 1)
+        #expect(
+            String(decoding: Finding.json(findings).bytes, as: UTF8.self)
+                == #"{"items":[{"level":"good","subject":"clock","finding":"fine","remedy":null},"#
+                + #"{"level":"note","subject":"files","finding":"\"few\"","remedy":"more"}],"next":null}"#)
+    }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import CommandLine
+import Foundation
+import Model
+import Server
+import Testing
+
+@Suite("The help of every command")
+struct HelpTests {
+    /// Those that do something.
+    private static let leaves = leaves(of: CarillonCommand.self)
+
+    private static func leaves(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+        let subcommands = command.configuration.subcommands
+        return subcommands.isEmpty ? [command] : subcommands.flatMap { leaves(of: $0) }
+    }
+
+    /// The examples as a terminal of the usual width shows them, a line each where one goes on over several.
+    private func examples(_ help: String) -> [String] {
+        let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
+        let section = lines.drop { $0 != "EXAMPLES:" }.dropFirst().prefix { $0.hasPrefix("  ") }
+        return section.joined(separator: "\n").replacing(/\\\n */, with: "").split(separator: "\n").map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    /// What the program is given by a shell, from the program's name up to a pipe or a redirection.
+    private func arguments(_ example: String) -> [String]? {
+        var words: [String] = []
+        for match in example.matches(of: /"([^"]*)"|'([^']*)'|(\S+)/) {
+            words.append(String(match.1 ?? match.2 ?? match.3 ?? ""))
+        }
+        guard let name = words.firstIndex(of: "carillon") else { return nil }
+        return Array(words[(name + 1)...].prefix { $0 != "|" && !$0.hasPrefix("<") && !$0.hasPrefix(">") })
+    }
+
+    @Test("has examples that this program understands, as that command")
+    func examplesParse() throws {
+        #expect(Self.leaves.count > 20)
+        for leaf in Self.leaves {
+            let examples = examples(CarillonCommand.helpMessage(for: leaf, columns: 80))
+            #expect(!examples.isEmpty, "\(leaf) has no example")
+            for example in examples {
+                let words = try #require(arguments(example), "\(example)")
+                let parsed = try? CarillonCommand.parseAsRoot(words)
+                #expect(parsed.map { type(of: $0) == leaf } ?? false, "\(leaf): \(example)")
+            }
+        }
+    }
+
+    @Test(
+        "is asked for by the names of commands, and a word that is none is a wrong command line",
+        arguments: [
+            (["help"], nil), (["help", "keys"], nil), (["help", "keys", "create"], nil), (["help", "--hidden"], nil),
+            (["keys", "help"], nil), ([], nil), (["help", "nope"], "nope"), (["help", "keys", "nope"], "nope"),
+            (["help", "serve", "keys"], "keys"),
+        ] as [([String], String?)])
+    func asked(arguments: [String], unknown: String?) {
+        #expect(HelpRequest.unknownCommand(in: arguments) == unknown)
+    }
+
+    @Test("of keys says what each scope opens", arguments: APIScope.allCases)
+    func scopes(scope: APIScope) {
+        for command in [KeysCommand.self, KeysCommand.configuration.subcommands[1]] as [any ParsableCommand.Type] {
+            let lines = [80, 1_000].map { columns in
+                CarillonCommand.helpMessage(for: command, columns: columns).split(separator: "\n").first {
+                    $0.hasPrefix("  \(scope.rawValue) ")
+                }
+            }
+            #expect(lines[0].map { $0.split(separator: " ").count >= 3 } ?? false, "\(command)")
+            #expect(lines[0] == lines[1], "\(command): the line is broken")
+        }
+    }
+
+    @Test("breaks no example, also of what only leads to others")
+    func unbroken() {
+        func all(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+            [command] + command.configuration.subcommands.flatMap { all($0) }
+        }
+        for command in all(CarillonCommand.self) {
+            let shown = examples(CarillonCommand.helpMessage(for: command, columns: 80))
+            #expect(!shown.isEmpty, "\(command)")
+            #expect(shown == examples(CarillonCommand.helpMessage(for: command, columns: 1_000)), "\(command)")
+            for example in shown { #expect(example.contains("carillon "), "\(command): \(example)") }
+        }
+    }
+}
+
+@Suite("The program's version")
+struct VersionTests {
+    @Test("is the one on top of the changelog")
+    func changelog() throws {
+        let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let changelog = try String(contentsOf: root.appending(path: "CHANGELOG.md"), encoding: .utf8)
+        let top = try #require(changelog.split(separator: "\n").first { $0.hasPrefix("## ") })
+        #expect(top.split(separator: " ").dropFirst().first.map(String.init) == ProgramVersion.current)
+        #expect(CarillonCommand.configuration.version == "carillon \(ProgramVersion.current)")
+    }
+}

@@ -1,0 +1,29 @@
+import Reactor
+import Server
+import Testing
+
+@Suite("The address to listen on")
+struct ListenAddressCheckTests {
+    @Test("is told to be taken in words that say what to do, and is no trouble once it is free")
+    func taken() throws {
+        let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+        let listen = ListenAddress(host: "127.0.0.1", port: other.localPort)
+        let fault = #expect(throws: StartFault.self) { try ListenAddressCheck.check(listen) }
+        #expect(
+            fault?.description == "port \(listen.port) on 127.0.0.1 is taken: another program listens there; end it or"
+                + " choose another with CARILLON_LISTEN")
+        other.close()
+        try ListenAddressCheck.check(listen)
+    }
+
+    @Test("is told not to be this machine's without words of the inside")
+    func foreign() throws {
+        // For documentation only (RFC 5737): nobody has it.
+        let fault = #expect(throws: StartFault.self) {
+            try ListenAddressCheck.check(ListenAddress(host: "192.0.2.1", port: 8080))
+        }
+        #expect(
+            fault?.description
+                == "CARILLON_LISTEN: 192.0.2.1:8080 can't be listened on: Cannot assign requested address")
+    }
+}

@@ -1,0 +1,130 @@
+import Basis
+import Foundation
+import JSON
+import Logging
+import Server
+import Synchronization
+import Testing
+
+@Suite("A line of the log")
+struct LogLineTests {
+    private static let noon = WallInstant(microseconds: 1_796_299_200_123_456)
+
+    private func event(
+        _ message: String, _ metadata: Logger.Metadata = [:], level: Logger.Level = .info, error: (any Error)? = nil
+    ) -> LogEvent {
+        LogEvent(
+            level: level, message: "\(message)", error: error, metadata: metadata, source: "Delivery", file: "f",
+            function: "f", line: 1)
+    }
+
+    private func line(
+        _ format: LogFormat, _ message: String, _ metadata: Logger.Metadata = [:], error: (any Error)? = nil
+    ) -> String {
+        let line = LogLine(event(message, error: error), label: "carillon", metadata: metadata, time: Self.noon)
+        return String(decoding: line.bytes(format), as: UTF8.self)
+    }
+
+    private func parsed(_ message: String, _ metadata: Logger.Metadata = [:]) throws -> JSONObject {
+        try #require(try JSONReader.read(Array(line(.json, message, metadata).utf8)).object)
+    }
+
+    @Test("of JSON is one object: time to the millisecond, level, label, room, message, and all that is told with it")
+    func json() {
+        #expect(
+            line(.json, "A lane can send", ["credential": "7", "app": "demo"])
+                == #"{"time":"2026-12-03T12:00:00.123Z","level":"info","label":"carillon","room":"Delivery","#
+                + #""message":"A lane can send","app":"demo","credential":"7"}"# + "\n")
+    }
+
+    @Test("of text has the same for people, with quotation marks where a value has blanks")
+    func text() {
+        #expect(
+            line(.text, "A lane can send", ["credential": "7", "event": "opened = \"yes\"", "cause": ""])
+                == "2026-12-03T12:00:00.123Z info carillon: cause=\"\" credential=7 event=\"opened = \\\"yes\\\"\" "
+                + "[Delivery] A lane can send\n")
+    }
+
+    private static let hard: [String] = [
+        "two\nlines\r\n", "tab\tNUL\0bell\u{7}escape\u{1b}[2J", "quote\" back\\slash \\u0041 \\n", "delete\u{7f}",
+        "C1 \u{85}\u{9b}31m", "ends of lines \u{2028}\u{2029}", "turned \u{202e}\u{2066}", "caf\u{e9} 🔔 e\u{301}", "",
+        String(decoding: [0x61, 0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0xf0, 0x9f], as: UTF8.self), "</script>{\"a\":1}",
+    ]
+
+    @Test("of JSON gives every text back as it was, and is a line of printable characters", arguments: hard)
+    func hardJSON(text: String) throws {
+        let whole = line(.json, text, ["value": "\(text)", "name \(text)": "v", "list": ["\(text)"]])
+        #expect(isOneCleanLine(whole))
+        let object = try #require(try JSONReader.read(Array(whole.utf8)).object)
+        let given = text.replacing("\0", with: "\u{fffd}")
+        #expect(object["message"]?.string == given)
+        #expect(object["value"]?.string == given)
+        #expect(object["list"] == [.string(given)])
+    }
+
+    @Test("of text is one line of printable characters", arguments: hard)
+    func hardText(text: String) {
+        #expect(isOneCleanLine(line(.text, text, ["value": "\(text)", "name \(text)": "v"])))
+    }
+
+    private func isOneCleanLine(_ line: String) -> Bool {
+        line.hasSuffix("\n")
+            && line.unicodeScalars.dropLast().allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator, .format: false
+                default: true
+                }
+            }
+    }
+
+    @Test("names no member twice, whatever metadata is called")
+    func ownNames() throws {
+        let object = try parsed("said", ["message": "m", "time": "t", "level": "l"])
+        #expect(
+            object.members.map(\.name) == ["time", "level", "label", "room", "message", "level_", "message_", "time_"])
+        #expect(object["message"]?.string == "said")
+    }
+
+    @Test("keeps numbers, claims and structure in JSON")
+    func structure() throws {
+        let object = try parsed(
+            "m",
+            ["count": .stringConvertible(3), "isLast": .stringConvertible(true), "all": ["b": "2", "a": ["x", "y"]]])
+        #expect(object["count"]?.integer == 3)
+        #expect(object["isLast"] == .bool(true))
+        #expect(object["all"] == ["a": ["x", "y"], "b": "2"])
+    }
+
+    @Test("cuts a text that has no end", arguments: LogFormat.allCases)
+    func long(format: LogFormat) throws {
+        let whole = line(
+            format, String(repeating: "\u{e9}", count: 1_000_000), ["v": "\(String(repeating: "x", count: 99_999))"])
+        #expect(whole.utf8.count < 3 * LogLine.textBytesMax)
+        if format == .json { _ = try JSONReader.read(Array(whole.utf8)) }
+    }
+
+    @Test("tells an error that a library adds")
+    func error() throws {
+        struct Removed: Error {}
+        #expect(line(.text, "m", error: Removed()).contains(" error=Removed() "))
+    }
+
+    @Test("has what the logger knows and what is told with the event; the event's own wins")
+    func handler() throws {
+        let lines = Lines()
+        var handler = LineLogHandler(label: "carillon", format: .json) { lines.add($0) }
+        handler.metadata = ["process": "1", "app": "none"]
+        handler.log(event: event("first", ["app": "demo"], level: .warning))
+        handler.log(event: event("second"))
+        let objects = try lines.all.map { try #require(try JSONReader.read($0).object) }
+        #expect(objects.map { $0["app"]?.string } == ["demo", "none"])
+        #expect(objects.map { $0["process"]?.string } == ["1", "1"])
+        #expect(objects.map { $0["level"]?.string } == ["warning", "info"])
+    }
+
+    private final class Lines: Sendable {
+        private let held = Mutex<[[UInt8]]>([])
+        func add(_ line: [UInt8]) { held.withLock { $0.append(line) } }
+        var all: [[UInt8]] { held.withLock { $0 } }
+    }
+}

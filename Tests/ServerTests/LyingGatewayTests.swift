@@ -1,0 +1,35 @@
+import CommandLine
+import Testing
+
+@Suite("A gateway whose lists have no end")
+struct EndlessListTests {
+    @Test("is followed until it leads where it has been, and then no more", .timeLimit(.minutes(5)))
+    func sameCursor() async throws {
+        let page = #"{"items":[{"slug":"a","name":"A"}],"next":"again"}"#
+        let gateway = try await Listener(
+            reporting: "HTTP/1.1 200 OK\r\ncontent-length: \(page.utf8.count)\r\nconnection: close\r\n\r\n\(page)")
+        let client = GatewayClient(base: "http://127.0.0.1:\(gateway.port)", key: "none")
+        await #expect(throws: CommandFault.self) { try await client.list("/v1/apps", of: .app) }
+        // Who asked for two gets two, and is told where it goes on.
+        let two = try await client.list("/v1/apps", of: .app, limit: 2)
+        #expect(two.items.count == 2 && two.next == "again")
+        try await gateway.close()
+    }
+}
+
+@Suite("What answers in a gateway's place, and sends on to another address")
+struct RedirectTests {
+    @Test("is not followed, and is told", arguments: [301, 302, 303, 307, 308])
+    func reported(status: Int) async throws {
+        let elsewhere = try await Listener(
+            reporting: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+        let gateway = try await Listener(
+            reporting: "HTTP/1.1 \(status) Elsewhere\r\nlocation: http://localhost:\(elsewhere.port)/v1/apps\r\n"
+                + "content-length: 0\r\nconnection: close\r\n\r\n")
+        let client = GatewayClient(base: "http://127.0.0.1:\(gateway.port)", key: "none")
+        let fault = await #expect(throws: CommandFault.self) { try await client.list("/v1/apps", of: .app) }
+        #expect(fault?.description.contains("another address (\(status))") == true)
+        try await gateway.close()
+        try await elsewhere.close()
+    }
+}

@@ -1,0 +1,100 @@
+import Basis
+import CommandLine
+import NIOSSL
+import Reactor
+import Simulator
+import TLS
+import Testing
+
+@Suite("Where a gateway can't be reached, a person reads why", .timeLimit(.minutes(5)))
+struct NetworkTroubleTests {
+    /// A machine under load may take longer for a handshake than people wait: who hears that is to ask again.
+    private static let triesMax = 20
+
+    /// The words of the fault; fails where there is none, or where it holds what libraries say of themselves.
+    private func reportedOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
+        do throws(CommandFault) {
+            _ = try await GatewayClient(base: base, key: "none", authorities: authorities).list("/v1/apps", of: .app)
+            Issue.record("\(base) can be reached")
+            return ""
+        } catch {
+            #expect(error.kind == .unreachable)
+            for raw in ["Error", "NIO", ".swift", ".cc", "/Sources/", "(error -", "SSL routines"] {
+                #expect(!error.description.contains(raw), "\(error.description)")
+            }
+            return error.description
+        }
+    }
+
+    private func expect(
+        _ text: [String], at base: String, _ authorities: [NIOSSLCertificate] = []
+    ) async {
+        var input = ""
+        for _ in 0..<Self.triesMax {
+            input = await reportedOnce(base, authorities)
+            if text.allSatisfy({ input.contains($0) }) { return }
+        }
+        Issue.record("\(text) are not in: \(input)")
+    }
+
+    @Test("nobody listens")
+    func refused() async throws {
+        let listener = try await Listener()
+        let port = listener.port
+        try await listener.close()
+        await expect(["nobody listens there"], at: "http://127.0.0.1:\(port)")
+        await expect(["nobody listens there"], at: "http://localhost:\(port)")
+    }
+
+    @Test("the name is not known")
+    func unknownName() async {
+        await expect(["its name is not known"], at: "http://gateway.invalid")
+    }
+
+    @Test("it hangs up without a word")
+    func hangsUp() async throws {
+        let listener = try await Listener()
+        await expect(["closed the connection"], at: "http://127.0.0.1:\(listener.port)")
+        try await listener.close()
+    }
+
+    @Test("it speaks no TLS")
+    func plain() async throws {
+        let listener = try await Listener(reporting: "HTTP/1.1 400 Bad Request\r\n\r\n")
+        await expect(["speaks no TLS", "http://"], at: "https://127.0.0.1:\(listener.port)")
+        try await listener.close()
+    }
+
+    /// What an APNs of ours with such a certificate is taken for.
+    private func expect(
+        _ text: [String], of names: [String] = ["localhost"], from: Duration = .seconds(-60),
+        until: Duration = .seconds(3_600), isTrusted: Bool = true
+    ) async throws {
+        let now = Clocks.wallNow()
+        let authority = try CertificateAuthority(validity: .days(2, from: now))
+        let identity = try authority.issue(
+            CertificateSubject(commonName: "gateway"), names: names,
+            validity: CertificateValidity(from: now + from, until: now + until))
+        let peer = try APNsSimulator(APNsSimulatorSettings(identity: identity))
+        let port = try await peer.start()
+        let authorities = isTrusted ? try NIOSSLCertificate.fromPEMBytes(authority.pem) : []
+        await expect(text, at: "https://localhost:\(port)", authorities)
+        await peer.stop()
+    }
+
+    @Test("its authority is unknown: the remedy is --ca-file")
+    func unknownAuthority() async throws {
+        try await expect(["nobody whom this machine trusts", "--ca-file"], isTrusted: false)
+    }
+
+    @Test("its certificate has expired, or is not valid yet")
+    func times() async throws {
+        try await expect(["has expired, on 20"], from: .seconds(-86_400), until: .seconds(-3_600))
+        try await expect(["not valid before 20", "clocks"], from: .seconds(3_600), until: .seconds(86_400))
+    }
+
+    @Test("its certificate is for other names")
+    func otherNames() async throws {
+        try await expect(["other names"], of: ["elsewhere.example"])
+    }
+}

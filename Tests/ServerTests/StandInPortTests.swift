@@ -1,0 +1,34 @@
+import Reactor
+import Server
+import Testing
+
+@Suite("The port of a stand-in")
+struct StandInPortTests {
+    private static func opening(_ address: SocketAddress) async throws(StartFault) -> UInt16 {
+        try await StandInPort.open(9443, chosenWith: "--fcm-port") { () async throws(ReactorError) in
+            let socket = try ListeningSocket(binding: address)
+            defer { socket.close() }
+            return socket.localPort
+        }
+    }
+
+    @Test("is told to be taken in words that say what to do, and is no trouble once it is free")
+    func taken() async throws {
+        let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
+        let address = SocketAddress(loopbackPort: other.localPort)
+        let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
+        #expect(
+            fault?.description == "port 9443 is taken: another program listens there; end it or choose another with"
+                + " --fcm-port")
+        other.close()
+        #expect(try await Self.opening(address) == other.localPort)
+    }
+
+    @Test("is told not to be had without words of the inside")
+    func foreign() async throws {
+        // For documentation only (RFC 5737): nobody has it.
+        let address = try #require(SocketAddress(literal: "192.0.2.1", port: 9443))
+        let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
+        #expect(fault?.description == "--fcm-port: 9443 can't be listened on: Cannot assign requested address")
+    }
+}

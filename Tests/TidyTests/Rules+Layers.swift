@@ -1,0 +1,78 @@
+/// Which layer may use what of the platform.
+extension Rule {
+    /// The layers of whole programs.
+    private static let programs: Set<String> = ["application", "executables", "tests"]
+
+    static let foundationIsForPrograms = Rule("Foundation is imported by programs and tests") { file in
+        guard !file.isTest, !programs.contains(file.layer ?? "") else { return [] }
+        return file.imports.compactMap { module, token in
+            module.hasPrefix("Foundation") ? file.finding(token, "import Foundation outside programs and tests") : nil
+        }
+    }
+
+    /// The C library is for the system layer and for programs.
+    static let systemLibrariesStayLow = Rule("C and locks stay out of pure targets") { file in
+        guard !file.isTest, let layer = file.layer else { return [] }
+        return file.imports.compactMap { module, token in
+            switch module {
+            case "Glibc" where layer != "system" && !programs.contains(layer): file.finding(token, "import Glibc")
+            case "Synchronization" where file.isPure: file.finding(token, "import Synchronization in a pure target")
+            default: nil
+            }
+        }
+    }
+
+    static let noOldTests = Rule("tests are written with Swift Testing and see what the package sees") { file in
+        file.findings { token, place in
+            if token.text == "testable", file.previous(place)?.text == "@" { return "@testable" }
+            if token.text == "XCTest", file.previous(place)?.text == "import" { return "import XCTest" }
+            return nil
+        }
+    }
+
+    static let unsafeStaysInTheSystemLayer = Rule("unsafe code stays in the system layer") { file in
+        guard !file.isTest, file.layer != "system" else { return [] }
+        return file.findings { token, place in
+            if token.text == "unsafe" { return "unsafe outside the system layer" }
+            if token.text.hasPrefix("Unsafe") { return "\(token.text) outside the system layer" }
+            return nil
+        }
+    }
+
+    static let uncheckedIsProven = Rule("@unchecked stays in the system layer, and carries its proof") { file in
+        guard !file.isTest else { return [] }
+        return file.findings { token, place in
+            guard token.text == "unchecked", file.previous(place)?.text == "@" else { return nil }
+            guard file.layer == "system" else { return "@unchecked outside the system layer" }
+            return file.provesUnchecked(at: token.line) ? nil : "@unchecked without its proof beside it"
+        }
+    }
+
+    static let printingHasOnePlace = Rule("only the console prints") { file in
+        guard !file.isTest, file.source.path != "Sources/CommandLine/Console.swift" else { return [] }
+        let printers: Set<String> = ["print", "debugPrint", "dump", "puts", "printf"]
+        return file.findings { token, place in
+            guard printers.contains(token.text), file.next(place)?.text == "(" else { return nil }
+            let before = file.previous(place)?.text
+            return before == "." || before == "func" ? nil : "\(token.text)( outside the console"
+        }
+    }
+}
+
+extension SourceFile {
+    /// The comment that ends in the line above, or the one that begins in the line below, speaks of it.
+    fileprivate func provesUnchecked(at line: Int) -> Bool {
+        var comments: [Substring] = []
+        var above = line - 1
+        while above >= 0, source.commentLines[above] {
+            comments.append(source.lines[above])
+            above -= 1
+        }
+        var below = line + 1
+        while below < source.commentLines.count, source.commentLines[below] {
+            comments.append(source.lines[below])
+            below += 1
+        }
+        return comments.contains { $0.contains("@unchecked") }
+    }
+}

@@ -1,0 +1,175 @@
+import Basis
+import Model
+import QueueRules
+
+/// What an all-seeing bookkeeper writes down at each commit and each open stream: independent of the store's own
+/// counts, and never read by anything but the checkers.
+package struct Ledger: Sendable {
+    /// Every (message, registration) that was ever frozen into a parcel, in that order.
+    package private(set) var pairs: [PushPair] = []
+    /// Looked up, never walked.
+    private var status: [PushPair: PairStatus] = [:]
+    private var badges: [RegistrationID: Int32] = [:]
+    private var raised: Set<PushPair> = []
+    private var lapsed: Set<LeaseName> = []
+    /// Until when, by true time, the store said that nobody else gets the parcel. Looked up, never walked.
+    private var promises: [LeaseName: SimulatedTime] = [:]
+    package private(set) var lapses: [PushPair: Int] = [:]
+    /// Registrations that were retired, removed, replaced or moved: not "alive all along".
+    package private(set) var disturbed: Set<RegistrationID> = []
+    /// Pushes that no provider saw, since it has no form of them.
+    package private(set) var refusedHere: Set<PushPair> = []
+    package private(set) var leases = 0
+    /// The other environment, as a lease offered it. Looked up, never walked.
+    private var offers: [LeaseName: EnvironmentOffer] = [:]
+    /// Tokens, by generation, for which both environments were asked.
+    private var compared: Set<TokenName> = []
+    private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
+    private var finds: [(route: RouteID, at: WallInstant)] = []
+    /// Tokens that were found in the other environment and stayed where they were, since too many were.
+    package private(set) var held: Set<RegistrationID> = []
+
+    /// Who was sent what on which day, and which pairs that was decided for.
+    private var days: [UserDay: Set<MessageID>] = [:]
+    private var spent: Set<PushPair> = []
+    /// Looked up, never walked.
+    private var freed: Set<PushPair> = []
+
+    /// Notes that a lease is free to send it; the first time counts.
+    ///
+    /// - Returns: how many messages its person has had on that day now.
+    mutating func spend(_ pair: PushPair, _ day: UserDay) -> Int {
+        if spent.insert(pair).inserted { days[day, default: []].insert(pair.message) }
+        return days[day]?.count ?? 0
+    }
+
+    /// A lease is free to send it.
+    mutating func free(_ pair: PushPair) { freed.insert(pair) }
+
+    func wasFree(_ pair: PushPair) -> Bool { freed.contains(pair) }
+
+    func messages(_ day: UserDay) -> Set<MessageID> { days[day] ?? [] }
+
+    package struct PairStatus: Sendable {
+        /// nil: it is owed still.
+        package var terminalStatus: TerminalStatus?
+        package var isEnded: Bool { terminalStatus != nil }
+    }
+
+    /// nil where the pair was never frozen.
+    package subscript(_ pair: PushPair) -> PairStatus? { status[pair] }
+
+    package mutating func freeze(_ pair: PushPair) -> String? {
+        guard status[pair] == nil else { return "a registration is in two slices of one message" }
+        status[pair] = PairStatus()
+        pairs.append(pair)
+        return nil
+    }
+
+    package mutating func end(_ pair: PushPair, _ terminalStatus: TerminalStatus) -> String? {
+        guard let known = status[pair] else { return "a pair ended that was never owed" }
+        guard !known.isEnded else { return "a pair ended twice" }
+        status[pair]?.terminalStatus = terminalStatus
+        return nil
+    }
+
+    package mutating func noteLease() -> Int {
+        leases += 1
+        return leases
+    }
+
+    mutating func promise(_ lease: LeaseName, until: SimulatedTime) {
+        promises[lease] = max(promises[lease] ?? .zero, until)
+    }
+
+    func promisedUntil(_ lease: LeaseName) -> SimulatedTime { promises[lease] ?? .zero }
+
+    package mutating func noteLapse(_ lease: LeaseName, _ pairs: [PushPair]) {
+        lapsed.insert(lease)
+        for pair in pairs { lapses[pair, default: 0] += 1 }
+    }
+
+    package mutating func record(_ sample: AnswerSample, on route: RouteID, at wall: WallInstant) {
+        samples.append((route, sample, wall))
+    }
+
+    package func sample(on route: RouteID, within window: ClosedRange<WallInstant>) -> AnswerSample {
+        samples.reduce(into: AnswerSample()) { sum, sample in
+            guard sample.route == route, window.contains(sample.at) else { return }
+            sum.answered += sample.sample.answered
+            sum.suspected += sample.sample.suspected
+        }
+    }
+
+    package mutating func find(on route: RouteID, at wall: WallInstant) { finds.append((route, wall)) }
+
+    package func found(on route: RouteID, within window: ClosedRange<WallInstant>) -> Int {
+        finds.count { $0.route == route && window.contains($0.at) }
+    }
+
+    package mutating func deferral(_ registration: RegistrationID) { held.insert(registration) }
+
+    package var lapsedLeases: Int { lapsed.count }
+
+    package func hasLapsed(_ lease: LeaseName) -> Bool { lapsed.contains(lease) }
+
+    package mutating func disturb(_ registration: RegistrationID) { disturbed.insert(registration) }
+
+    package mutating func offer(_ parcel: LeasedParcel) {
+        var offer = EnvironmentOffer(isThere: parcel.otherEnvironment != nil)
+        for member in parcel.members where member.status == .present {
+            let name = TokenName(registration: member.registration, generation: member.generation)
+            offer.generations[member.registration] = member.generation
+            if compared.contains(name) { offer.compared.insert(name) }
+        }
+        offers[LeaseName(parcel: parcel.id, epoch: parcel.epoch)] = offer
+    }
+
+    package func offer(_ lease: LeaseName) -> EnvironmentOffer? { offers[lease] }
+
+    package mutating func compare(_ token: TokenName) { compared.insert(token) }
+
+    package mutating func refuseHere(_ pair: PushPair) { refusedHere.insert(pair) }
+
+    package mutating func setBadge(_ badge: Int32, of registration: RegistrationID) { badges[registration] = badge }
+
+    package func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
+
+    /// The change that a message makes, the first time only.
+    package mutating func raiseBadge(_ pair: PushPair, _ change: BadgeChange) {
+        guard raised.insert(pair).inserted else { return }
+        switch change {
+        case .none: break
+        case .increment: badges[pair.registration, default: 0] += 1
+        case .value(let badge): badges[pair.registration] = badge
+        }
+    }
+}
+
+struct UserDay: Hashable, Sendable {
+    let app: AppID
+    let who: String
+    let day: Int64
+}
+
+/// One token of a registration: what was found out about it says nothing of the next.
+package struct TokenName: Hashable, Sendable {
+    package let registration: RegistrationID
+    package let generation: TokenGeneration
+}
+
+/// What a lease knew of the other environment.
+package struct EnvironmentOffer: Sendable {
+    /// There is a credential for it.
+    package let isThere: Bool
+    package var generations: [RegistrationID: TokenGeneration] = [:]
+    /// Those that both environments had been asked about by then.
+    package var compared: Set<TokenName> = []
+}
+
+/// A promise that did not hold.
+package struct Violation: Error, Equatable, Sendable, CustomStringConvertible {
+    package let promise: String
+    package let sentence: String
+    package var description: String { "\(promise): \(sentence)" }
+}

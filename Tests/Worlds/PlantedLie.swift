@@ -1,0 +1,32 @@
+import Model
+import QueueRules
+
+/// A settle that says something else than what happened, and adds up: for tests of the checkers.
+package struct PlantedLie: Sendable {
+    package let from: TerminalState
+    package let terminalStatus: TerminalStatus
+
+    package init(_ from: TerminalState, as terminalStatus: TerminalStatus) {
+        self.from = from
+        self.terminalStatus = terminalStatus
+    }
+
+    func falsified(_ settlement: Settlement) -> Settlement {
+        Settlement(
+            parcel: settlement.parcel, message: settlement.message, epoch: settlement.epoch,
+            settles: settlement.settles,
+            terminalCounts: settlement.terminalCounts.map {
+                TerminalCount(terminalStatus: falsified($0.terminalStatus), count: $0.count)
+            },
+            settledBits: settlement.settledBits, remainders: settlement.remainders,
+            pendingAfter: settlement.pendingAfter, sample: settlement.sample,
+            history: settlement.history.map { entry in
+                guard case .ended(let terminalStatus) = entry.event else { return entry }
+                return HistoryEntry(.ended(falsified(terminalStatus)), attempts: entry.attempts, members: entry.members)
+            })
+    }
+
+    private func falsified(_ terminalStatus: TerminalStatus) -> TerminalStatus {
+        terminalStatus.state == from ? self.terminalStatus : terminalStatus
+    }
+}

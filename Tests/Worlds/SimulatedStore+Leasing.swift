@@ -1,0 +1,236 @@
+import Basis
+import Model
+import QueueRules
+
+extension SimulatedStore {
+    package func readyRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
+        routes.flatMap { route in
+            TopicService.allCases.compactMap { service in
+                let due = parcels.filter {
+                    $0.route == route.id && $0.service == service && $0.isReady && $0.dueAt <= now
+                        && knownFormats.contains($0.format)
+                }
+                guard !due.isEmpty else { return nil }
+                return route.ready(
+                    service, ordinary: due.contains { !$0.isQuarantined },
+                    urgent: due.contains { $0.isWanted(.urgent, now) }, lapsed: due.contains(where: \.isQuarantined))
+            }
+        }
+    }
+
+    /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
+    @discardableResult
+    package mutating func rescue(now: WallInstant, atMost limit: Int = UpkeepLimits().rescuedMax) -> Int {
+        let ended = parcels.indices.compactMap { place in
+            parcels[place].lease.flatMap { $0.until < now ? (place: place, until: $0.until) : nil }
+        }
+        let first = ended.sorted { $0.until == $1.until ? $0.place < $1.place : $0.until < $1.until }.prefix(limit)
+        for (place, _) in first {
+            parcels[place].lease = nil
+            parcels[place].lapses = min(parcels[place].lapses, Int16.max - 1) + 1
+        }
+        return first.count
+    }
+
+    /// The next parcel of the route and service whose time has come. The first lease raises the badges, under the mark (P3).
+    package mutating func lease(
+        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
+        scope: LeaseScope = .ordinary, now: WallInstant
+    ) -> LeasedParcel? {
+        let mayWait = scope == .ordinary || scope == .urgent
+        var next = nextDue(route, service, knownFormats, scope, now)
+        while let place = next, isStopped(parcels[place].message) || mayWait && waitsForRate(place, now) {
+            if isStopped(parcels[place].message) {
+                _ = putOnHold(parcels[place].message)
+            } else {
+                pace(parcels[place].message, now)
+            }
+            next = nextDue(route, service, knownFormats, scope, now)
+        }
+        guard let next else { return nil }
+        let leased = lease(next, service, owner, leaseFor, now)
+        if scope != .expired { charge(leased, now) }
+        return leased
+    }
+
+    /// Also of what was carved from another parcel just now.
+    mutating func lease(
+        _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
+    ) -> LeasedParcel {
+        let neverSent = parcels[place].neverSent
+        let deferrals = judge(place, now)
+        if deferrals == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
+        parcels[place].epoch += 1
+        parcels[place].lease = LeaseRow(owner: owner, until: now + leaseFor)
+        var parcel = handOut(parcels[place], service, now)
+        if let deferrals, deferrals.contains(where: { $0 != .none }) { parcel.deferrals = deferrals }
+        parcel.neverSent = neverSent
+        return parcel
+    }
+
+    private func nextDue(
+        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
+    ) -> Int? {
+        inOrder(route, service, formats, scope, now).first
+    }
+
+    /// Those whose time has come, in the order of leases.
+    func inOrder(
+        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
+    ) -> [Int] {
+        let due = parcels.indices.filter {
+            let parcel = parcels[$0]
+            return parcel.route == route && parcel.service == service && parcel.isReady && parcel.dueAt <= now
+                && formats.contains(parcel.format) && parcel.isWanted(scope, now)
+        }
+        return due.sorted { left, right in
+            let (one, other) = (parcels[left], parcels[right])
+            if one.urgency != other.urgency { return one.urgency.rawValue < other.urgency.rawValue }
+            return one.dueAt == other.dueAt ? one.id < other.id : one.dueAt < other.dueAt
+        }
+    }
+
+    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
+    /// that was retired or lives elsewhere at the first lease may be sent to after all.
+    private mutating func raiseBadges(_ place: Int) {
+        let parcel = parcels[place]
+        parcels[place].isBadgeMarked = true
+        guard let message = message(parcel.message) else { return }
+        for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
+            raiseBadge(id, message.badge)
+        }
+    }
+
+    mutating func raiseBadge(_ id: RegistrationID, _ change: BadgeChange) {
+        guard let row = placeOfRegistration(id) else { return }
+        switch change {
+        case .none: break
+        case .increment: registrations[row].badge += registrations[row].badge < .max ? 1 : 0
+        case .value(let badge): registrations[row].badge = badge
+        }
+    }
+
+    private func handOut(_ parcel: ParcelRow, _ service: TopicService, _ now: WallInstant) -> LeasedParcel {
+        let hasBadge = message(parcel.message)?.badge ?? .none != .none
+        let other = parcel.origin == nil ? otherEnvironment(of: parcel.route, service, now) : nil
+        var members: [LeasedMember] = []
+        var tokens: [UInt8] = []
+        for (index, id) in parcel.members.enumerated() where !parcel.settled[index] {
+            if let target = inlineTarget(id) {
+                members.append(
+                    LeasedMember(
+                        index: Int32(index), registration: id, status: .present, generation: TokenGeneration(1),
+                        badge: message(parcel.message)?.badge.fromZero ?? 0, tokenStart: Int32(tokens.count),
+                        tokenCount: Int32(target.token.bytes.count), isSuspected: false))
+                tokens += target.token.bytes
+                continue
+            }
+            let row = registration(id)
+            let token = row?.stored.token.bytes ?? []
+            members.append(
+                LeasedMember(
+                    index: Int32(index), registration: id, status: status(of: row, in: parcel),
+                    generation: row?.stored.generation ?? TokenGeneration(0), badge: hasBadge ? row?.badge ?? 0 : 0,
+                    tokenStart: row == nil ? 0 : Int32(tokens.count), tokenCount: Int32(token.count),
+                    isSuspected: row?.stored.state == .suspected,
+                    mayBeInSibling: row.map { other == nil || $0.mayBeInSibling } ?? false))
+            tokens += token
+        }
+        return LeasedParcel(
+            id: parcel.id, message: parcel.message, app: parcel.app, route: parcel.route, epoch: parcel.epoch,
+            settles: parcel.settles, attempt: parcel.attempt, lapses: parcel.lapses, retrySpent: parcel.retrySpent,
+            answerLost: parcel.answerLost, origin: parcel.origin,
+            otherEnvironment: other,
+            ratePerSecond: message(parcel.message)?.ratePerSecond, urgency: parcel.urgency,
+            expiresAt: parcel.expiresAt, leasedAt: now, memberCount: parcel.members.count, members: members,
+            tokens: tokens, settledBits: parcel.bitmap)
+    }
+
+    private func status(of row: RegistrationRow?, in parcel: ParcelRow) -> MemberStatus {
+        guard let row else { return .deleted }
+        guard row.isLive else { return .retired }
+        if let change = excluded(row, from: parcel) { return .excluded(change) }
+        let isPresent =
+            if let origin = parcel.origin {
+                row.stored.route == origin.route && row.stored.generation == origin.generation
+            } else {
+                row.stored.route == parcel.route
+            }
+        return isPresent ? .present : .moved(to: row.stored.route)
+    }
+
+    /// The twin of an APNs route, where a credential that is not refused speaks for the service there: its own before the
+    /// app's.
+    private func otherEnvironment(of id: RouteID, _ service: TopicService, _ now: WallInstant) -> RouteID? {
+        guard let own = route(id), own.provider == .apns else { return nil }
+        let sibling = routes.first {
+            $0.app == own.app && $0.provider == own.provider && $0.environment != own.environment
+                && $0.topic == own.topic
+        }
+        let there = senders.filter { $0.app == sibling?.app && $0.environment == sibling?.environment }
+        guard let sibling,
+            let sender = there.first(where: { $0.service == service }) ?? there.first(where: { $0.service == nil })
+        else { return nil }
+        return sender.blockedUntil.map { now < $0 } ?? false ? nil : sibling.id
+    }
+
+    package mutating func renew(
+        _ parcel: ParcelID, epoch: Int32, owner: ProcessID, leaseFor: Duration, now: WallInstant
+    ) -> Bool {
+        guard let place = placeOfParcel(parcel), parcels[place].epoch == epoch, parcels[place].lease?.owner == owner
+        else { return false }
+        let until = parcels[place].lease?.until ?? now
+        parcels[place].lease?.until = max(until, now + leaseFor)
+        return true
+    }
+}
+
+extension BadgeChange {
+    /// Of a badge that stood at nought.
+    fileprivate var fromZero: Int32 {
+        switch self {
+        case .none: 0
+        case .increment: 1
+        case .value(let badge): badge
+        }
+    }
+}
+
+extension RegistrationRow {
+    package var mayBeInSibling: Bool { environmentsCompared != stored.generation }
+}
+
+extension ParcelRow {
+    package var isQuarantined: Bool { lapses >= PoisonRule.quarantineFrom }
+
+    fileprivate func isWanted(_ scope: LeaseScope, _ now: WallInstant) -> Bool {
+        switch scope {
+        case .ordinary, .rateLimited: !isQuarantined
+        case .urgent: urgency == .transactional && !isQuarantined
+        case .lapsed: isQuarantined
+        case .expired: min(expiresAt, origin?.until ?? expiresAt) <= now
+        }
+    }
+
+    /// As it goes over the wire: empty where nothing is settled yet.
+    package var bitmap: [UInt8] {
+        settled.contains(true) ? settled.bits : []
+    }
+
+    /// By the open members' order; empty where nobody asks, or of nobody.
+    fileprivate var neverSent: [Bool] {
+        guard answerLost || lapses > 0 else { return [] }
+        let open = settled.indices.filter { !settled[$0] }
+        let never = open.map { !isBadgeMarked || uncounted?[$0] ?? false }
+        return never.contains(true) ? never : []
+    }
+}
+
+extension [Bool] {
+    /// The first one is the lowest bit of the first byte.
+    var bits: [UInt8] {
+        var bits = [UInt8](repeating: 0, count: (count + 7) / 8)
+        for place in indices where self[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }
+        return bits
+    }
+}

@@ -1,0 +1,133 @@
+import Basis
+import Model
+import QueueRules
+
+/// What an app spares its people.
+package struct LimitRow: Equatable, Sendable {
+    package let app: AppID
+    package var timeZone = TimeZoneName.utc
+    package var quietHours: QuietHours?
+    package var dailyCap: Int32?
+
+    package init(app: AppID) { self.app = app }
+}
+
+/// What a person got on a day of the app's clock.
+package struct UserDayRow: Equatable, Sendable {
+    /// Since 1970.
+    package let day: Int64
+    package let app: AppID
+    package let who: String
+    package var messages: [MessageID]
+}
+
+extension QuietHours {
+    private static let minute: Int64 = 60_000_000
+    private static let day = 1_440 * minute
+
+    /// Where they have begun on a clock so far east.
+    package func until(_ now: WallInstant, minutesEast: Int64) -> WallInstant? {
+        let (begin, end) = (Int64(from) * Self.minute, Int64(to) * Self.minute)
+        let local = now.microseconds + minutesEast * Self.minute
+        let clock = local - local.daysDown * Self.day
+        let isInside = begin < end ? clock >= begin && clock < end : clock >= begin || clock < end
+        guard isInside else { return nil }
+        return now + .microseconds((end > clock ? end : end + Self.day) - clock)
+    }
+}
+
+extension Int64 {
+    /// Of microseconds.
+    fileprivate var daysDown: Int64 {
+        let day: Int64 = 86_400_000_000
+        return self >= 0 ? self / day : (self - day + 1) / day
+    }
+}
+
+extension SimulatedStore {
+    package func limits(of app: AppID) -> LimitRow { limits.first { $0.app == app } ?? LimitRow(app: app) }
+
+    /// Whoever waits for the end of quiet hours is looked at again.
+    package mutating func setLimits(_ row: LimitRow, now: WallInstant) {
+        limits.removeAll { $0.app == row.app }
+        limits.append(row)
+        for place in parcels.indices where parcels[place].app == row.app && parcels[place].lease == nil {
+            guard parcels[place].waitsFor == .quietHours, parcels[place].dueAt > now else { continue }
+            parcels[place].dueAt = now
+        }
+    }
+
+    /// Which day it is for the app.
+    package func day(of app: AppID, _ now: WallInstant) -> Int64 {
+        let east = SimulatedZones.minutesEast(limits(of: app).timeZone)
+        return (now.microseconds + east * 60_000_000).daysDown
+    }
+
+    /// What the app's limits say to each open member of a parcel that is being leased, before its badge mark is set; who
+    /// is free is counted, and its badge raised. nil: there are none to ask.
+    mutating func judge(_ place: Int, _ now: WallInstant) -> [MemberDeferral]? {
+        let parcel = parcels[place]
+        guard let message = message(parcel.message), now < parcel.expiresAt else { return nil }
+        let limits = limits(of: parcel.app)
+        let quiet = message.ignored.contains(.quietHours) ? nil : limits.quietHours
+        let cap = message.ignored.contains(.dailyCap) ? nil : limits.dailyCap
+        let open = parcel.members.indices.filter { !parcel.settled[$0] }
+        let excluded = open.filter { registration(parcel.members[$0]).map { isExcluded($0, from: parcel) } ?? false }
+        guard quiet != nil || cap != nil || parcel.uncounted != nil || !excluded.isEmpty else { return nil }
+        let fresh = open.filter { !parcel.isBadgeMarked || parcel.uncounted?[$0] ?? false }
+        var holds = [MemberDeferral](repeating: .none, count: parcel.members.count)
+        for index in open {
+            guard let until = quiet?.until(now, minutesEast: minutesEast(parcel.members[index], limits)) else {
+                continue
+            }
+            holds[index] = .quietHours(until: until, isCounted: !fresh.contains(index))
+        }
+        if let cap {
+            let day = day(of: parcel.app, now)
+            for index in fresh where holds[index] == .none && !excluded.contains(index) {
+                guard let who = who(parcel.members[index]) else { continue }
+                if !count(message.id, who, day, parcel.app, cap) { holds[index] = .dailyCap }
+            }
+        }
+        parcels[place].isBadgeMarked = true
+        // Who was retired is sent nothing, and may be back before the next lease.
+        let isAsked = quiet != nil || cap != nil
+        let left = fresh.filter {
+            holds[$0] != .none || excluded.contains($0) || isAsked && isRetired(parcel.members[$0])
+        }
+        parcels[place].uncounted = left.isEmpty ? nil : parcel.members.indices.map(left.contains)
+        for index in fresh where !left.contains(index) { raiseBadge(parcel.members[index], message.badge) }
+        return open.map { holds[$0] }
+    }
+
+    private func minutesEast(_ member: RegistrationID, _ limits: LimitRow) -> Int64 {
+        SimulatedZones.minutesEast(registration(member)?.stored.timeZone, else: limits.timeZone)
+    }
+
+    private func isExcluded(_ row: RegistrationRow, from parcel: ParcelRow) -> Bool {
+        row.isLive && excluded(row, from: parcel) != nil
+    }
+
+    private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }
+
+    /// Whose it is; nil where it is nobody's that could be told again.
+    package func who(_ member: RegistrationID) -> String? {
+        guard let row = registration(member), row.isLive else { return nil }
+        return row.stored.user.map { "user:" + $0 } ?? "device:\(member.value)"
+    }
+
+    /// False: the cap is reached without it.
+    private mutating func count(
+        _ message: MessageID, _ who: String, _ day: Int64, _ app: AppID, _ cap: Int32
+    ) -> Bool {
+        let known = userDays.firstIndex { $0.day == day && $0.app == app && $0.who == who }
+        guard let known else {
+            userDays.append(UserDayRow(day: day, app: app, who: who, messages: [message]))
+            return true
+        }
+        if userDays[known].messages.contains(message) { return true }
+        guard userDays[known].messages.count < cap else { return false }
+        userDays[known].messages.append(message)
+        return true
+    }
+}

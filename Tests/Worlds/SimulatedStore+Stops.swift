@@ -1,0 +1,186 @@
+import Basis
+import Model
+import QueueRules
+
+extension SimulatedStore {
+    package mutating func control(_ control: ControlRequest, _ id: MessageID, now: WallInstant) -> ControlReply {
+        guard let place = placeOfMessage(id) else { return .noSuchMessage }
+        switch control {
+        case .cancel: cancel(place)
+        case .pause:
+            if messages[place].state.rawValue < MessageState.paused.rawValue { messages[place].state = .paused }
+        case .resume: resume(place, now)
+        case .rate(let perSecond): setRate(perSecond, place, now)
+        }
+        let message = messages[place]
+        if message.isStopped {
+            let isNew = control == .pause || control == .cancel
+            if isNew, message.audience != message.members, !stops.contains(id) { stops.append(id) }
+        } else if control == .resume {
+            stops.removeAll { $0 == id }
+        }
+        let done =
+            switch control {
+            case .pause: message.state == .paused
+            case .resume, .rate: message.state != .cancelled && message.state != .finished
+            case .cancel: message.state == .cancelled
+            }
+        return done ? .done : .over(message.state)
+    }
+
+    private mutating func cancel(_ place: Int) {
+        let message = messages[place]
+        schedules.removeAll { $0.message == message.id }
+        guard message.state != .finished, message.state != .cancelled else { return }
+        messages[place].state = .cancelled
+        if message.audience == nil, !plans.contains(where: { $0.message == message.id }) {
+            messages[place].audience = message.plannedMembers
+        }
+    }
+
+    private mutating func resume(_ place: Int, _ now: WallInstant) {
+        let message = messages[place]
+        guard message.state == .paused else { return }
+        let isScheduled = schedules.contains { $0.message == message.id }
+        messages[place].state =
+            isScheduled
+            ? .scheduled
+            : message.audience != nil ? .sending : message.plannedMembers > 0 ? .planning : .accepted
+        finishIfComplete(place, now)
+    }
+
+    /// What waits for its hour becomes a plan, and reaches whoever exists by now.
+    mutating func fallDue(now: WallInstant, atMost limit: Int) -> Int {
+        let waiting = schedules.filter { $0.dueAt <= now }.sorted { left, right in
+            left.dueAt == right.dueAt ? left.message < right.message : left.dueAt < right.dueAt
+        }
+        let due = waiting.prefix(limit)
+        for row in due {
+            schedules.removeAll { $0.message == row.message }
+            plans.append(row.plan)
+            guard let place = placeOfMessage(row.message) else { continue }
+            messages[place].horizon = registrations.last?.id ?? RegistrationID(0)
+            if messages[place].state == .scheduled { messages[place].state = .accepted }
+        }
+        return due.count
+    }
+
+    package func stopped(among ids: [MessageID]) -> [StoppedMessage] {
+        ids.sorted().compactMap { id in
+            switch message(id)?.state {
+            case .paused: StoppedMessage(message: id, stop: .paused)
+            case .cancelled: StoppedMessage(message: id, stop: .cancelled)
+            default: nil
+            }
+        }
+    }
+
+    /// What one of its parcels, new or come back, may be.
+    package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
+
+    /// Out of the way of leases.
+    mutating func putOnHold(_ id: MessageID, atMost limit: Int = .max) -> Int {
+        guard isStopped(id) else { return 0 }
+        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].waits }.prefix(limit)
+        for place in places {
+            parcels[place].isOnHold = true
+            parcels[place].isRateLimited = false
+        }
+        return places.count
+    }
+
+    /// Who waited meanwhile has waited longer.
+    mutating func release(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
+        guard !isStopped(id) else { return 0 }
+        let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isOnHold }.prefix(limit)
+        for place in places {
+            parcels[place].isOnHold = false
+            parcels[place].dueAt = max(parcels[place].dueAt, now)
+        }
+        return places.count
+    }
+
+    /// The steps of a page of messages, of which some is held, or waits for a rate in vain, or which are stopped; and what
+    /// comes behind them.
+    func checkControls(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
+        let onHold = Set(parcels.filter(\.isOnHold).map(\.message))  // lookup only
+        let rateLimited = Set(parcels.filter(\.isRateLimited).map(\.message))  // lookup only
+        let all = messages.filter { message in
+            onHold.contains(message.id) || stops.contains(message.id)
+                || rateLimited.contains(message.id) && isRateLifted(message, now)
+        }
+        let behind = all.filter { message in last.map { $0 < message.id } ?? true }
+        let found = behind.sorted { $0.id < $1.id }.prefix(limit)
+        // Held first of all: what is still among the ready ones stands in others' way.
+        var steps = found.filter(\.isStopped).map { UpkeepStep.putOnHold($0.id) }
+        steps += found.filter { isOver($0, now) }.map { .end($0.id) }
+        for message in found where !message.isStopped {
+            steps.append(.release(message.id))
+            if isRateLifted(message, now) { steps.append(.liftRates(message.id)) }
+        }
+        if let next = found.last, found.count == limit { return steps + [.checkControls(after: next.id)] }
+        return steps + (last == nil && found.isEmpty ? [.forgetRates] : [.forgetStops, .forgetRates])
+    }
+
+    mutating func forgetStops() -> Int {
+        let before = stops.count
+        stops = stops.filter { message($0)?.isAtItsEnd == false }
+        return before - stops.count
+    }
+
+    mutating func forgetRates() -> Int {
+        let before = rates.count
+        rates = rates.filter { message($0.message)?.isAtItsEnd == false }
+        return before - rates.count
+    }
+
+    /// Nobody will send any more what is held of it, or some of that.
+    private func isOver(_ message: MessageRow, _ now: WallInstant) -> Bool {
+        message.state == .cancelled || message.state == .paused && hasExpired(message, \.isOnHold, now)
+    }
+
+    /// All of it, or what left at the hours of earlier clocks.
+    func hasExpired(_ message: MessageRow, _ waits: KeyPath<ParcelRow, Bool>, _ now: WallInstant) -> Bool {
+        message.expiresAt <= now
+            || parcels.contains { $0.message == message.id && $0[keyPath: waits] && $0.expiresAt <= now }
+    }
+
+    /// Leased and settled at once: nobody sees it leased.
+    mutating func end(
+        _ id: MessageID, atMost limit: Int, _ now: WallInstant
+    ) -> [(settlement: Settlement, before: ParcelRow)] {
+        guard let message = message(id), message.isStopped else { return [] }
+        let isCancelled = message.state == .cancelled
+        let over = parcels.filter { $0.message == id && $0.isOnHold && (isCancelled || $0.expiresAt <= now) }
+        return over.prefix(limit).map(\.id).compactMap { id in
+            guard let place = placeOfParcel(id) else { return nil }
+            parcels[place].isOnHold = false
+            parcels[place].epoch += 1
+            parcels[place].lease = LeaseRow(owner: ProcessID(message.id.value), until: now)
+            let before = parcels[place]
+            let settlement = before.unsent.settlement(isCancelled: isCancelled)
+            _ = settle(settlement, now: now)
+            return (settlement, before)
+        }
+    }
+}
+
+extension MessageRow {
+    package var isStopped: Bool { state == .paused || state == .cancelled }
+
+    /// Nothing of it will change any more.
+    package var isAtItsEnd: Bool { state == .finished || state == .cancelled && audience == members }
+}
+
+extension ParcelRow {
+    package var isReady: Bool { lease == nil && !isOnHold && !isRateLimited }
+    /// For a lease, or for its rate before that.
+    var waits: Bool { lease == nil && !isOnHold }
+
+    fileprivate var unsent: UnsentParcel {
+        UnsentParcel(
+            id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
+            mayHaveBeenShown: isBadgeMarked && (answerLost || lapses > 0), members: members, settledBits: bitmap,
+            deferredBits: uncounted?.bits ?? [])
+    }
+}

@@ -1,0 +1,301 @@
+import Basis
+import Model
+import QueueRules
+import RegistryRules
+
+/// The registry and the queue as a value: the same operations with the same meaning as room Store over PostgreSQL.
+///
+/// Each call is one committed transaction, but for whole rounds of upkeep. `ConformanceTests` hold the two together.
+package struct SimulatedStore: Equatable, Sendable {
+    /// Rising by id, as all the rows here.
+    package var routes: [RouteRow] = []
+    package var registrations: [RegistrationRow] = []
+    package var messages: [MessageRow] = []
+    package var plans: [PlanRow] = []
+    /// Whose message was planned last, of each urgency: the apps go round. Not stored.
+    var lastPlanned: [MessageUrgency: AppID] = [:]
+    /// Messages that are paused, or cancelled and not yet accounted for.
+    package var stops: [MessageID] = []
+    /// Of messages that have a rate and are not over, in the order in which they got it.
+    package var rates: [RateRow] = []
+    /// Messages that wait for their hour.
+    package var schedules: [ScheduleRow] = []
+    package var parcels: [ParcelRow] = []
+    /// In the order of the settles.
+    package var history: [HistoryRow] = []
+    package var suspicions: [SuspicionRow] = []
+    package var minutes: [RouteMinute] = []
+    package var feedback: [FeedbackRow] = []
+    package var inlineTargets: [InlineRow] = []
+    package var senders: [SenderRow] = []
+    /// A lease found what waits for a rate among the ready ones. Whoever asks sets it back.
+    package var hasFoundRated = false
+    /// Of apps that set any.
+    package var limits: [LimitRow] = []
+    package var userDays: [UserDayRow] = []
+    /// In the order of their first asks.
+    package var quotas: [QuotaRow] = []
+    /// Identities that were handed out.
+    package var lastRoute: Int64 = 0
+    package var lastRegistration: Int64 = 0
+    package var lastParcel: Int64 = 0
+    package var lastFeedback: Int64 = 0
+
+    package init() {}
+}
+
+package struct RouteRow: Equatable, Sendable {
+    package let id: RouteID
+    package let app: AppID
+    package let provider: Provider
+    package let environment: PushEnvironment
+    package let topic: String
+
+    package func ready(_ service: TopicService, ordinary: Bool, urgent: Bool, lapsed: Bool) -> ReadyRoute {
+        ReadyRoute(
+            route: id, service: service, app: app, provider: provider, environment: environment, topic: topic,
+            hasOrdinary: ordinary, hasUrgent: urgent, hasLapsed: lapsed)
+    }
+}
+
+/// An app's active credential for APNs in one environment.
+package struct SenderRow: Equatable, Sendable {
+    package let app: AppID
+    package let environment: PushEnvironment
+    /// The one topic service that it is for; nil: good for every topic.
+    package var service: TopicService?
+    /// The provider refuses it until then.
+    package var blockedUntil: WallInstant?
+
+    package init(
+        app: AppID, environment: PushEnvironment, service: TopicService? = nil, blockedUntil: WallInstant? = nil
+    ) {
+        self.app = app
+        self.environment = environment
+        self.service = service
+        self.blockedUntil = blockedUntil
+    }
+}
+
+/// The wide row and the pulse together.
+package struct RegistrationRow: Equatable, Sendable {
+    package let id: RegistrationID
+    package let app: AppID
+    package var stored: StoredRegistration
+    package var badge: Int32
+    package var registeredAt: WallInstant
+    package let createdAt: WallInstant
+    /// When the backend said to have learned what is stored.
+    package var asOf: WallInstant?
+    /// The generation of the token for which both environments were asked.
+    package var environmentsCompared: TokenGeneration?
+
+    /// As a registration is decided against it.
+    package var storedRow: StoredRegistration {
+        var row = stored
+        row.asOf = max(registeredAt, asOf ?? registeredAt)
+        return row
+    }
+    package var isLive: Bool { stored.state != .retired }
+    package var status: TokenStatus {
+        TokenStatus(state: stored.state, generation: stored.generation, registeredAt: registeredAt)
+    }
+}
+
+package struct MessageRow: Equatable, Sendable {
+    package let id: MessageID
+    package let app: AppID
+    package let format: Int16
+    package let service: TopicService
+    package var state: MessageState
+    package let urgency: MessageUrgency
+    package let kind: TokenKind
+    package let badge: BadgeChange
+    package let audienceWanted: Audience
+    package let ignored: AppLimits
+    package var horizon: RegistrationID
+    package let acceptedAt: WallInstant
+    package let expiresAt: WallInstant
+    package var dueAt: WallInstant?
+    package let localSending: LocalSending?
+    package var ratePerSecond: Int32?
+    package var finishedAt: WallInstant?
+    package var plannedMembers: Int64 = 0
+    /// nil until planning ended.
+    package var audience: Int64?
+    /// Settled for good, and their parcels gone. One count per terminal state.
+    package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
+    /// By state, then reason.
+    package var reasons: [TerminalTotal] = []
+    /// Like `counts`, by the provider of the routes; rising.
+    package var providers: [ProviderCounts] = []
+
+    package var members: Int64 { counts.reduce(0, +) }
+}
+
+package struct ProviderCounts: Equatable, Sendable {
+    package let provider: Provider
+    package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
+}
+
+/// Exists as long as the message's planning.
+package struct PlanRow: Equatable, Sendable {
+    package let message: MessageID
+    package let app: AppID
+    package let format: Int16
+    package let urgency: MessageUrgency
+    /// The highest registration id that was read, or how many of the named installations were looked up.
+    package var plannedThrough: Int64 = 0
+    package var slices: Int64 = 0
+    package var plannedAt: WallInstant?
+}
+
+package struct RateRow: Equatable, Sendable {
+    package let message: MessageID
+    /// When the next share may be leased.
+    package var nextAt: WallInstant
+}
+
+package struct ScheduleRow: Equatable, Sendable {
+    package let message: MessageID
+    package let dueAt: WallInstant
+    /// What it becomes.
+    package let plan: PlanRow
+}
+
+package struct ParcelRow: Equatable, Sendable {
+    package let id: ParcelID
+    package let message: MessageID
+    package let app: AppID
+    package let route: RouteID
+    /// Its message's.
+    package let format: Int16
+    package let service: TopicService
+    package let urgency: MessageUrgency
+    package var epoch: Int32 = 0
+    package var settles: Int32 = 0
+    package let attempt: Int16
+    package var lapses: Int16
+    package let retrySpent: Duration
+    package var isBadgeMarked: Bool
+    /// One per member: the mark does not speak of it. nil: of all.
+    package var uncounted: [Bool]?
+    package let answerLost: Bool
+    package var waitsFor: WaitCause?
+    package var origin: OriginRejection?
+    package var dueAt: WallInstant
+    package let expiresAt: WallInstant
+    /// nil where ready or held.
+    package var lease: LeaseRow?
+    /// Kept from leases, since its message is stopped.
+    package var isOnHold = false
+    /// Kept from leases until its message's rate allows a share of it.
+    package var isRateLimited = false
+    package var members: [RegistrationID]
+    /// One per member: ended, or handed over.
+    package var settled: [Bool]
+    package var handedOver = 0
+    package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
+
+    package var pending: Int { settled.count { !$0 } }
+}
+
+/// One entry of one settle.
+package struct HistoryRow: Equatable, Sendable {
+    package let message: MessageID
+    package let parcel: ParcelID
+    /// The how-manieth settle of its parcel.
+    package let settle: Int32
+    /// Among the entries of its settle, from 1.
+    package let place: Int
+    package let route: RouteID
+    package let entry: HistoryEntry
+    package let at: WallInstant
+}
+
+package struct LeaseRow: Equatable, Sendable {
+    package let owner: ProcessID
+    package var until: WallInstant
+}
+
+/// A token that a message named, and no registration holds.
+package struct InlineRow: Equatable, Sendable {
+    /// Drawn as registrations' are.
+    package let id: RegistrationID
+    package let message: MessageID
+    package let route: RouteID
+    package let token: DeviceToken
+}
+
+package struct SuspicionRow: Equatable, Sendable {
+    package let registration: RegistrationID
+    package let route: RouteID
+    package let generation: TokenGeneration
+    package let reason: String
+    package let suspectedAt: WallInstant
+    /// Doubted again, last.
+    package var repeatedAt: WallInstant?
+    package var checkAt: WallInstant
+}
+
+package struct RouteMinute: Equatable, Sendable {
+    package let route: RouteID
+    package let minute: WallInstant
+    package var answered = 0
+    package var suspected = 0
+    /// In the other environment.
+    package var found = 0
+}
+
+package struct FeedbackRow: Equatable, Sendable {
+    package let id: Int64
+    package let app: AppID
+    package let registration: RegistrationID
+    package let generation: TokenGeneration
+    package let installation: String
+    package let kind: TokenKind
+    package let provider: Provider
+    package let verdict: FeedbackVerdict
+    package let reason: String
+    package let at: WallInstant
+    package var environments: EnvironmentChange?
+    package var isUndone = false
+}
+
+extension SimulatedStore {
+    package func placeOfRegistration(_ id: RegistrationID) -> Int? {
+        registrations.place { $0.id < id ? .before : $0.id == id ? .here : .behind }
+    }
+    package func placeOfParcel(_ id: ParcelID) -> Int? {
+        parcels.place { $0.id < id ? .before : $0.id == id ? .here : .behind }
+    }
+    package func placeOfMessage(_ id: MessageID) -> Int? { messages.firstIndex { $0.id == id } }
+    package func registration(_ id: RegistrationID) -> RegistrationRow? {
+        placeOfRegistration(id).map { registrations[$0] }
+    }
+    package func inlineTarget(_ id: RegistrationID) -> InlineRow? {
+        inlineTargets.place { $0.id < id ? .before : $0.id == id ? .here : .behind }.map { inlineTargets[$0] }
+    }
+    package func parcel(_ id: ParcelID) -> ParcelRow? { placeOfParcel(id).map { parcels[$0] } }
+    package func message(_ id: MessageID) -> MessageRow? { placeOfMessage(id).map { messages[$0] } }
+    package func route(_ id: RouteID) -> RouteRow? { routes.first { $0.id == id } }
+}
+
+package enum Side { case before, here, behind }
+
+extension Array {
+    /// Binary search in rows that rise.
+    package func place(_ side: (Element) -> Side) -> Int? {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            switch side(self[middle]) {
+            case .before: low = middle + 1
+            case .here: return middle
+            case .behind: high = middle
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,283 @@
+import Basis
+import Encodings
+import Model
+
+/// Gateways, a database, the providers and the devices of one seed: a run that is the same every time.
+///
+/// The Dispatchers and the rules are the real ones; everything around them is a value in here. After `faultsEnd`
+/// nothing goes wrong any more, and the promises have to come true.
+package struct SimulatedWorld {
+    package let plan: WorldPlan
+    var random: SeededRandom
+    var now = SimulatedTime.zero
+    var queue = EventQueue<WorldEvent>()
+    package var store = SimulatedStore()
+    var processes: [SimulatedProcess] = []
+    package var providers = SimulatedProviders()
+    package var devices: [SimulatedDevice] = []
+    package var messages: [SimulatedMessage] = []
+    package var weather = Weather()
+    package var ledger = Ledger()
+    var answerLedger = AnswerLedger()
+    /// Messages that were cancelled. Looked up, never walked.
+    var cancelled: Set<MessageID> = []
+    /// Before which none of its pushes may leave: its hour, less what the clock was wrong by that read it. Looked up,
+    /// never walked.
+    var hours: [MessageID: WallInstant] = [:]
+    /// Until when the routes of a provider were kept from sending, and processes from leasing. Looked up, never walked.
+    var troubledUntil: [Provider: SimulatedTime] = [:]
+    var troubledUntilByProcesses = SimulatedTime.zero
+    /// Pushes that left once, of transactional messages. Looked up, never walked.
+    var firstLeft: Set<PushPair> = []
+    /// For tests of the checkers: what the engine says falsely.
+    package var lie: PlantedLie?
+    /// Since when nothing of a message may be sent. Looked up, never walked.
+    var stoppedAt: [MessageID: SimulatedTime] = [:]
+    /// Of messages that have a rate. Looked up, never walked.
+    var rateMeters: [MessageID: RateMeter] = [:]
+    /// Until when no process ends for the sake of such a step. Looked up, never walked.
+    var sparedUntil: [StoreStep: SimulatedTime] = [:]
+    /// Steps in whose middle a process ended, and which. Looked up, never walked.
+    var leftHalfDone: [UpkeepStep: Addressee] = [:]
+    /// What left, as Google counts: one for each project.
+    var meters: [QuotaMeter] = []
+    package var trail: Trail
+    package var violation: Violation?
+    /// Messages whose acceptance was heard.
+    var sent = 0
+    /// Looked up, never walked.
+    var acceptedReceived: Set<Int> = []
+    /// How often each was taken by a gateway. Looked up, never walked.
+    var acceptances: [Int: Int] = [:]
+    /// What becomes of requests.
+    var asker: SeededRandom
+    var streams = 0
+    var connections = 0
+    /// What each message is. Looked up, never walked.
+    package var forms: [MessageID: MessageForm] = [:]
+    /// Registrations whose push ends any process that tries to send it.
+    package var poisonous: Set<RegistrationID> = []
+    package var events = 0
+    package var incidents = WorldIncidents()
+
+    /// A world that needs more is spinning, or wedged.
+    package static let eventsMax = 4_000_000
+    /// No world has reason to keep more ahead of it.
+    package static let queueMax = 20_000
+
+    /// - Parameter trailLength: how many of the last events are kept for a report.
+    package init(plan: WorldPlan, trailLength: Int = Trail.lengthDefault) {
+        self.plan = plan
+        trail = Trail(length: trailLength)
+        random = SeededRandom(seed: plan.seed ^ 0x5eed)
+        asker = SeededRandom(seed: plan.seed ^ 0xa5c)
+        populate()
+        for index in 0..<plan.processes { processes.append(makeProcess(index)) }
+        for index in processes.indices { start(index) }
+        scheduleMessages()
+        for mischief in Mischief.allCases { scheduleNext(mischief) }
+        scheduleDeviceEvent()
+        scheduleChangeOfHands()
+        queue.put(.faultsEnd, at: plan.faultsEnd)
+        if plan.driftMax > 0 { incidents.note(.drift) }
+    }
+
+    /// The database's clock: the one that everyone agrees on.
+    package var wall: WallInstant { databaseWall(at: now) }
+
+    func databaseWall(at time: SimulatedTime) -> WallInstant { SimulatedWorld.wall(at: time) + weather.clockOffset }
+
+    package static func wall(at time: SimulatedTime) -> WallInstant {
+        WallInstant(microseconds: 1_800_000_000_000_000 + time.nanoseconds / 1_000)
+    }
+
+    var isFaulty: Bool { now < plan.faultsEnd }
+
+    package mutating func run() -> Violation? {
+        while violation == nil, !isQuiet {
+            events += 1
+            guard events < Self.eventsMax, queue.count < Self.queueMax, let next = queue.takeFirst() else {
+                fail("P1", "the world is wedged after \(events) events, \(queue.count) ahead: \(unfinished)")
+                break
+            }
+            now = next.at
+            trail.note(now, next.event)
+            handle(next.event)
+        }
+        if violation == nil { checkTheEnd() }
+        return violation
+    }
+
+    mutating func fail(_ promise: String, _ sentence: String) {
+        if violation == nil { violation = Violation(promise: promise, sentence: sentence) }
+    }
+
+    /// Everything was sent, everything is finished, and nobody holds anything.
+    var isQuiet: Bool {
+        guard !isFaulty, sent == messages.count else { return false }
+        return store.messages.allSatisfy(\.isAtItsEnd) && processes.allSatisfy(\.isIdle)
+    }
+
+    var unfinished: String {
+        store.messages.filter { !$0.isAtItsEnd }
+            .map { "\($0.state.name) with \(store.account($0.id)?.pending ?? 0) pending" }.joined(separator: ", ")
+    }
+
+    private mutating func handle(_ event: WorldEvent) {
+        if let to = event.addressee {
+            guard processes[to.process].incarnation == to.incarnation, processes[to.process].isAlive else {
+                return noteMissed(event)
+            }
+            if processes[to.process].isFrozen {
+                processes[to.process].delayed.append(event)
+                return
+            }
+            handle(event, in: to.process)
+            return
+        }
+        switch event {
+        case .callArrives(let call, let willBeAnswered): arrive(call, willBeAnswered)
+        case .pushArrives(let push): arriveAtProvider(push)
+        case .restart(let process): start(process)
+        case .thaw(let process): thaw(process)
+        case .mischief(let mischief): happen(mischief)
+        case .deviceEvent: happenToADevice()
+        case .changeOfHands: changeHands()
+        case .send(let number): ask(.send(number))
+        case .control(let number, let control): ask(.control(number, control))
+        case .askArrives(let asking): carryOutLate(asking)
+        case .faultsEnd: endFaults()
+        default: break
+        }
+    }
+
+    private mutating func handle(_ event: WorldEvent, in process: Int) {
+        switch event {
+        case .wake: wake(process)
+        case .housekeeping: runUpkeep(process)
+        case .flush: flush(process)
+        case .notified: send(.hint, to: process)
+        case .stopsNotified:
+            notify(.stops, process)
+            send(.hint, to: process)
+        case .ends: kill(process)
+        case .resolved(_, let serviceRoute, let lane):
+            // What the lane says of itself at this moment, whatever words of it are still on their way.
+            let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
+            send(.resolved(serviceRoute, lane, canSend: canSend), to: process)
+        case .credentialsChanged: send(.credentialsChanged, to: process)
+        case .laneCloses(_, let lane): send(.lane(lane, canSend: false), to: process)
+        case .laneOpens(_, let lane): openLane(lane, process)
+        case .laneTimer(_, let lane): notifyLane(lane, process)
+        case .connectionDies(_, let lane, let connection): removeConnection(connection, lane, process)
+        case .lastStreamSent(_, let lane, let connection): endGoAway(connection, lane, process)
+        case .accessArrives(_, let credential, let token): adopt(token, credential, process)
+        case .callAnswered(let call, let reply): receive(reply, to: call, process)
+        case .streamEnds(_, let lane, let stream, let end): endStream(stream, lane, end, process)
+        case .repeated(_, let lease, let position, let outcome):
+            incidents.note(.repeated)
+            noteRepeated(outcome, position, lease, process)
+            report(outcome, position, lease, process)
+        default: break
+        }
+    }
+
+    mutating func after(_ range: ClosedRange<SimulatedTime>) -> SimulatedTime { now + random.within(range) }
+}
+
+/// What is wrong with the world at large.
+package struct Weather: Sendable {
+    package var storeDownUntil = SimulatedTime.zero
+    /// Statements take seconds, and some are ended by their deadline.
+    var storeSlowUntil = SimulatedTime.zero
+    /// How far the database's clock was set from true time.
+    var clockOffset = Duration.zero
+    /// A provider that has too much to do answers everything so.
+    var storm: (kind: AnswerKind, until: SimulatedTime)?
+    /// Provider tokens that were signed earlier have expired.
+    var signedSince: [(credential: CredentialID, since: SimulatedTime)] = []
+    package var unreachable: [(provider: Provider, until: SimulatedTime)] = []
+    /// What its provider answers to everything.
+    package var onlyAnswer: AnswerKind?
+    /// It takes everything and says nothing.
+    package var silent: Provider?
+    /// Every token of the place looks bad: somebody mixed up a topic, an environment or a project.
+    package var waveUntil = SimulatedTime.zero
+    package var wavePlace = LanePlace.production
+    /// Google's 404 of the front door is a refusal too.
+    package var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
+    package var missing: [(credential: CredentialID, until: SimulatedTime)] = []
+    /// How often each slot was rotated.
+    package var rotations: [(slot: Int64, count: Int64)] = []
+
+    package func isUnreachable(_ provider: Provider, _ now: SimulatedTime) -> Bool {
+        unreachable.contains { $0.provider == provider && now < $0.until }
+    }
+}
+
+/// Where a lane leads.
+package enum LanePlace: Int64, CaseIterable, Sendable {
+    case production = 1
+    case sandbox = 2
+    /// By certificates for calls alone.
+    case calls = 3
+    case sandboxCalls = 4
+    case google = 5
+
+    package init(_ provider: Provider, _ environment: PushEnvironment, ownCalls: Bool) {
+        self =
+            switch (provider, environment) {
+            case (.fcm, _): .google
+            case (_, .sandbox): ownCalls ? .sandboxCalls : .sandbox
+            case (_, .production): ownCalls ? .calls : .production
+            }
+    }
+
+    package var provider: Provider { self == .google ? .fcm : .apns }
+    package var environment: PushEnvironment { self == .sandbox || self == .sandboxCalls ? .sandbox : .production }
+    package var isForCalls: Bool { self == .calls || self == .sandboxCalls }
+}
+
+/// The last things that happened, for the report of a run.
+package struct Trail: Sendable {
+    private struct Entry {
+        let at: SimulatedTime
+        let event: WorldEvent
+        /// What was drawn for it, which the event itself does not know.
+        var drawn: String?
+    }
+
+    private var entries: [Entry] = []
+    private var next = 0
+    private let length: Int
+    package static let lengthDefault = 60
+
+    init(length: Int) { self.length = max(1, length) }
+
+    mutating func note(_ at: SimulatedTime, _ event: WorldEvent) {
+        if entries.count < length {
+            entries.append(Entry(at: at, event: event))
+        } else {
+            entries[next] = Entry(at: at, event: event)
+        }
+        next = (next + 1) % length
+    }
+
+    /// Of the last one that was noted.
+    mutating func add(_ drawn: String) {
+        guard !entries.isEmpty else { return }
+        entries[(next == 0 ? entries.count : next) - 1].drawn = drawn
+    }
+
+    package var lines: [String] {
+        let inOrder = entries.count < length ? entries : Array(entries[next...] + entries[..<next])
+        return inOrder.map { entry in
+            "\(entry.at.text)  \(entry.event)\(entry.drawn.map { ": \($0)" } ?? "")"
+        }
+    }
+}
+
+extension SimulatedTime {
+    /// As traces have it.
+    var text: String { "\(nanoseconds / 1_000_000) ms" }
+}

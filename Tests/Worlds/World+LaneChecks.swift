@@ -1,0 +1,14 @@
+import FCM
+
+// What FCM's lanes may do with which access tokens.
+extension SimulatedWorld {
+    mutating func checkAccess(_ push: WirePush, _ index: Int) {
+        guard let access = push.access else {
+            if push.provider == .fcm { fail("P7", "a push goes to FCM without an access token") }
+            return
+        }
+        let account = processes[index].accounts.first { $0.credential == push.lane.credential }
+        if account?.refused.isEmpty == false { judge(.accessToken) }
+        if account?.refused.contains(access) ?? true { fail("P7", "an access token goes out that was refused") }
+    }
+}

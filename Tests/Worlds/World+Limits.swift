@@ -1,0 +1,109 @@
+import Basis
+import Model
+import QueueRules
+
+// What apps spare their people, and whether they are spared.
+extension SimulatedWorld {
+    /// The world begins at eight in Greenwich.
+    private static let beginning = 480
+
+    mutating func limit(_ app: AppID) {
+        var row = LimitRow(app: app)
+        // Where it is three minutes before midnight.
+        if app.value == 2 { row.timeZone = "GMT-08:03" }
+        row.dailyCap = plan.dailyCap
+        if let from = plan.quietFrom {
+            // Hours on the clock of the app: those of most phones.
+            let east = Int(SimulatedZones.minutesEast(row.timeZone))
+            let begin = Self.beginning + from + east + 1_440
+            row.quietHours = QuietHours(from: begin % 1_440, to: (begin + plan.quietMinutes) % 1_440)
+        }
+        guard row != LimitRow(app: app) else { return }
+        store.setLimits(row, now: wall)
+    }
+
+    /// Some clocks stand a few minutes off the app's, some phones don't say, and some say what nobody knows.
+    func timeZone(of phone: SimulatedDevice) -> DeviceRegistration.Change<String> {
+        let isLate = phone.app.value == 2
+        switch phone.number % 5 {
+        case 0: return .set(isLate ? "GMT-08:01" : "GMT+00:02")
+        case 1: return .set(isLate ? "GMT-08:06" : "GMT-00:03")
+        case 2: return .set("Mars/Olympus_Mons")
+        default: return .keep
+        }
+    }
+
+    /// Only what a person sees is spared them.
+    mutating func drawIgnored(_ content: SimulatedContent) -> AppLimits {
+        guard content == .alert else { return [.quietHours, .dailyCap] }
+        guard plan.unsparing > 0, random.happens(perMille: plan.unsparing) else { return [] }
+        return random.pick([[.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
+    }
+
+    /// Whether its app's limits are asked of each member.
+    func hasLimits(_ message: MessageRow) -> Bool {
+        let limits = store.limits(of: message.app)
+        return limits.quietHours != nil && !message.ignored.contains(.quietHours)
+            || limits.dailyCap != nil && !message.ignored.contains(.dailyCap)
+    }
+
+    /// Who is free to be sent to is in no quiet hour, and had less than the cap; who is not is kept with reason.
+    mutating func checkSpared(_ parcel: LeasedParcel, _ message: MessageRow) {
+        let limits = store.limits(of: parcel.app)
+        guard parcel.leasedAt < parcel.expiresAt else { return }
+        for (place, member) in parcel.members.enumerated()
+        where member.status != .deleted && member.status != .retired && !member.status.isExcluded {
+            let deferral = parcel.deferrals.isEmpty ? .none : parcel.deferrals[place]
+            checkHours(member, deferral, message, limits, parcel.leasedAt)
+            checkCap(member, deferral, message, limits)
+        }
+    }
+
+    private mutating func checkHours(
+        _ member: LeasedMember, _ deferral: MemberDeferral, _ message: MessageRow, _ limits: LimitRow,
+        _ now: WallInstant
+    ) {
+        let hours = message.ignored.contains(.quietHours) ? nil : limits.quietHours
+        let zone = store.registration(member.registration)?.stored.timeZone
+        let east = SimulatedZones.minutesEast(zone, else: limits.timeZone)
+        let quiet = hours.map { $0.isQuiet(now, east) } ?? false
+        if hours != nil { judge(.quietHours) }
+        guard case .quietHours(let until, _) = deferral else {
+            if quiet, deferral == .none { fail("P2", "a push may leave in its device's quiet hours") }
+            return
+        }
+        incidents.note(.quiet)
+        let isOver = hours.map { !$0.isQuiet(until, east) && $0.isQuiet(until + .microseconds(-1), east) } ?? false
+        if !quiet || !isOver { fail("P2", "a push waits in no quiet hours, or not until their end") }
+    }
+
+    private mutating func checkCap(
+        _ member: LeasedMember, _ deferral: MemberDeferral, _ message: MessageRow, _ limits: LimitRow
+    ) {
+        guard !message.ignored.contains(.dailyCap), let cap = limits.dailyCap, let who = store.who(member.registration)
+        else { return }
+        judge(.dailyCap)
+        let day = UserDay(app: message.app, who: who, day: store.day(of: message.app, wall))
+        switch deferral {
+        case .quietHours: break
+        case .none:
+            let had = ledger.spend(PushPair(message: message.id, registration: member.registration), day)
+            if had > cap { fail("P2", "\(who) gets \(had) messages on a day, \(cap) at most are allowed") }
+        case .dailyCap:
+            incidents.note(.capped)
+            let had = ledger.messages(day)
+            if had.count < cap || had.contains(message.id) {
+                fail("P2", "\(who) is capped after \(had.count) messages")
+            }
+        }
+    }
+}
+
+extension QuietHours {
+    /// By the minute that the clock shows.
+    fileprivate func isQuiet(_ now: WallInstant, _ minutesEast: Int64) -> Bool {
+        let minutes = now.microseconds / 60_000_000 + minutesEast
+        let shown = Int(minutes % 1_440)
+        return from < to ? (from..<to).contains(shown) : !(to..<from).contains(shown)
+    }
+}

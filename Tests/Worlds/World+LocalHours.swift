@@ -1,0 +1,80 @@
+import Basis
+import Model
+import QueueRules
+
+// Messages that leave at an hour of each device's own clock: by the devices, not by what the store made of them.
+extension SimulatedWorld {
+    private func ahead(_ device: SimulatedDevice) -> Duration {
+        var zone: String?
+        if case .set(let name) = timeZone(of: device) { zone = name }
+        return .seconds(60 * SimulatedZones.minutesEast(zone, else: store.limits(of: device.app).timeZone))
+    }
+
+    private func ahead(_ app: AppID) -> Duration {
+        .seconds(60 * SimulatedZones.minutesEast(store.limits(of: app).timeZone))
+    }
+
+    /// Drawn apart from everything else, so that a world without is the same as ever.
+    mutating func drawLocalHour(of number: Int, sentAt: SimulatedTime) {
+        var fate = SeededRandom(seed: plan.seed &* 37 &+ UInt64(number))
+        guard plan.local > 0, fate.happens(perMille: plan.local) else { return }
+        // For some it is past.
+        let shown = Self.wall(at: sentAt) + ahead(messages[number].app)
+        let hour = shown + .seconds(Int64(fate.within(-120...600)))
+        messages[number].localSending = LocalSending(
+            hour: LocalHour(inUTC: hour), sendsPassed: fate.happens(perMille: 500))
+    }
+
+    /// When a registration's device shows a message's hour; nil: it has none of its own, or the device is gone.
+    private func instant(_ message: MessageRow, _ registration: RegistrationID) -> WallInstant? {
+        guard let sending = message.localSending else { return nil }
+        if store.inlineTarget(registration) != nil { return sending.hour.inUTC + (.zero - ahead(message.app)) }
+        guard let row = store.registration(registration) else { return nil }
+        let device = devices.first { $0.app == row.app && $0.installation == row.stored.installation }
+        return device.map { sending.hour.inUTC + (.zero - ahead($0)) }
+    }
+
+    /// Who is in one parcel leaves at one instant, and its push lives from there.
+    mutating func checkHour(of parcel: ParcelRow) {
+        guard let message = store.message(parcel.message), let sending = message.localSending else { return }
+        let lifetime = message.expiresAt - sending.hour.last
+        for member in parcel.members {
+            guard let shown = instant(message, member) else { continue }
+            judge(.localHour)
+            let sentAt = max(shown, message.acceptedAt)
+            if shown < message.acceptedAt, !sending.sendsPassed {
+                fail("rule 9", "a push is planned whose hour had passed")
+            }
+            if parcel.dueAt != max(sentAt, wall) { fail("rule 9", "a push is due at another hour than its device's") }
+            if parcel.expiresAt != sentAt + lifetime { fail("rule 9", "a push's life does not count from its hour") }
+        }
+    }
+
+    /// Never before its hour; a clock that was set back may show a minute twice.
+    mutating func checkHour(of push: WirePush) {
+        if let hour = hours[push.message], plan.clockStepEvery == nil {
+            judge(.sendHour)
+            if wall < hour { fail("rule 9", "a push leaves \(hour - wall) before its message's hour") }
+        }
+        guard plan.clockStepEvery == nil, let message = store.message(push.message),
+            let shown = instant(message, push.registration), wall < max(shown, message.acceptedAt)
+        else { return }
+        fail("rule 9", "a push leaves \(shown - wall) before its hour")
+    }
+
+    /// Whom it came too late for got none, and nobody else.
+    mutating func checkTooLate(_ message: MessageRow) {
+        for row in store.history where row.message == message.id {
+            guard row.entry.event == .ended(TerminalStatus(.suppressed, TerminalReason.localTimePassed)) else {
+                continue
+            }
+            for member in row.entry.members {
+                guard let shown = instant(message, member) else { continue }
+                judge(.tooLate)
+                if shown >= message.acceptedAt || message.localSending?.sendsPassed != false {
+                    fail("rule 9", "a push is suppressed whose hour was ahead")
+                }
+            }
+        }
+    }
+}

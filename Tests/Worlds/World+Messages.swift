@@ -1,0 +1,112 @@
+import Basis
+import Content
+import Encodings
+import Model
+
+// What is sent, to whom.
+extension SimulatedWorld {
+    mutating func scheduleMessages() {
+        for number in 0..<plan.messages {
+            let isNamed = random.happens(perMille: plan.named)
+            let isShort = random.happens(perMille: plan.shortLived)
+            let message = write(number, isNamed: isNamed, lifetime: .seconds(isShort ? random.pick([30, 90]) : 86_400))
+            messages.append(message)
+            let latest = SimulatedTime(nanoseconds: plan.faultsEnd.nanoseconds * 3 / 4)
+            let at = number == 0 ? SimulatedTime.milliseconds(10) : random.within(.zero...latest)
+            queue.put(.send(number), at: at)
+            drawLocalHour(of: number, sentAt: at)
+            scheduleControls(number, sentAt: at)
+        }
+        scheduleLastControls()
+    }
+
+    /// For stories, before anything happens: this message, not the one that was drawn.
+    package mutating func replaceMessage(
+        _ number: Int, _ content: SimulatedContent, _ audience: Audience, _ urgency: MessageUrgency? = nil
+    ) {
+        let drawn = messages[number]
+        let form = MessageForm(content, badge: .none, drawn.id)
+        forms[drawn.id] = form
+        messages[number] = SimulatedMessage(
+            id: drawn.id, app: drawn.app, service: content.service,
+            urgency: urgency ?? drawn.urgency, kind: form.kind, badge: .none, lifetime: drawn.lifetime,
+            audience: audience)
+    }
+
+    private mutating func write(_ number: Int, isNamed: Bool, lifetime: Duration) -> SimulatedMessage {
+        let app = AppID(Int64(random.within(1...plan.apps)))
+        let id = MessageID(UniversalID(high: UInt64(number + 1), low: plan.seed))
+        let content = random.happens(perMille: plan.otherTypes) ? random.pick(SimulatedContent.allCases) : .alert
+        let badge = random.pick([BadgeChange.none, .increment, .increment, .value(7)])
+        let form = MessageForm(content, badge: content.mayHaveBadge ? badge : .none, id)
+        if form.kind != content.kind { fail("P2", "\(content) is for \(content.kind), not for \(form.kind)") }
+        forms[id] = form
+        var message = SimulatedMessage(
+            id: id, app: app, service: content.service, urgency: isNamed ? .transactional : .bulk,
+            kind: form.kind,
+            badge: content.mayHaveBadge ? badge : .none, lifetime: lifetime,
+            audience: isNamed ? drawNamed(number, app, form.kind) : drawBroadcast())
+        message.ignored = drawIgnored(content)
+        return message
+    }
+
+    private mutating func drawBroadcast() -> Audience {
+        let selection = random.pick([
+            Audience.Selection.all, .all, .tags(TagExpression(any: ["half", "third"])),
+            .tags(TagExpression(all: ["half", "third"])), .tags(TagExpression(any: ["half"], none: ["third"])),
+        ])
+        return Audience(selection, providers: random.pick([nil, nil, nil, nil, [.apns], [.fcm]]))
+    }
+
+    /// Some phones, or some people, whether they have a token of that kind or not, or some tokens, a few of them of
+    /// another kind; one of them is nobody's.
+    private mutating func drawNamed(_ number: Int, _ app: AppID, _ kind: TokenKind) -> Audience {
+        let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
+        switch random.below(3) {
+        case 0: return .installations(chosen.map(\.installation) + ["nobody-\(number)"])
+        case 1: return .users(chosen.compactMap(\.user) + ["nobody-\(number)"])
+        default:
+            let fitting = chosen.filter { $0.kind == kind || $0.provider == .fcm || random.happens(perMille: 100) }
+            var targets = fitting.map { target($0.provider, $0.token, environmentReported(by: $0)) }
+            targets.append(target(.apns, providers.issueToken(.apns, kind, .production), .production))
+            targets.append(target(.fcm, providers.issueToken(.fcm, .alert, .production), .production))
+            return .tokens(targets)
+        }
+    }
+
+    private func target(_ provider: Provider, _ token: DeviceToken, _ environment: PushEnvironment) -> InlineTarget {
+        InlineTarget(provider: provider, environment: environment, topic: "", token: token)
+    }
+
+    /// In some worlds everybody wants the same ones.
+    private mutating func drawHour() -> WallInstant {
+        let hour = wall + .seconds(Int64(random.below(30)))
+        guard let apart = plan.hoursApart else { return hour }
+        return WallInstant(secondsSince1970: (hour.secondsSince1970 / apart + 1) * apart)
+    }
+
+    /// Read by the wall clock of the gateway that is asked.
+    private mutating func due(at hour: WallInstant, _ message: MessageID) -> WallInstant? {
+        guard plan.wallClockOffMax + plan.wallDriftMax > 0 else { return hour }
+        let clock = processes[random.below(processes.count)].wallClock
+        let due: WallInstant?
+        // Who is further off than that refuses it, and another gateway is asked, whose clock is right.
+        do { due = try SendTime.due(.instant(hour), now: clock.read(at: now)) } catch { return hour }
+        if due == nil { incidents.note(.hourPassed) }
+        hours[message] = hour + (.zero - max(.zero, clock.error(at: now)))
+        return due
+    }
+
+    /// A gateway takes it.
+    mutating func send(_ message: SimulatedMessage) {
+        var message = message
+        if random.happens(perMille: plan.scheduled), message.localSending == nil {
+            message.dueAt = due(at: drawHour(), message.id)
+        }
+        store.accept(message, now: wall)
+        noteRate(of: message.id)
+        for process in processes where process.isAlive {
+            queue.put(.notified(process.addressee), at: after(.zero ... .milliseconds(30)))
+        }
+    }
+}

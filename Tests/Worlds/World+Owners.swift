@@ -1,0 +1,54 @@
+import Model
+import QueueRules
+
+// Devices change hands while messages wait, and a push must not reach the next owner (DESIGN, rule 2).
+extension SimulatedWorld {
+    mutating func scheduleChangeOfHands() {
+        guard let every = plan.handsChangeEvery else { return }
+        let next = after(.zero...every + every)
+        if next < plan.faultsEnd { queue.put(.changeOfHands, at: next) }
+    }
+
+    /// Someone else signs in on a device, or nobody does; or the app changes the device's tags.
+    mutating func changeHands() {
+        scheduleChangeOfHands()
+        let device = random.below(devices.count)
+        let phone = devices[device]
+        if random.happens(perMille: 500) {
+            devices[device].tags = ["half", "third"].filter { _ in random.happens(perMille: 500) }
+        } else {
+            devices[device].user = random.pick([nil, "user-0", "user-1", "user-\(phone.number)"])
+        }
+        trail.add("\(phone.installation) of app \(phone.app.value), \(phone.kind), has another owner or other tags")
+        if let row = row(of: device) { ledger.disturb(row.id) }
+        register(device)
+    }
+
+    /// A lease excludes the registrations that its message's audience no longer includes, and no others.
+    mutating func checkAudience(_ parcel: LeasedParcel, _ message: MessageRow) {
+        for member in parcel.members {
+            guard let row = store.registration(member.registration), row.isLive,
+                let isIncluded = message.audienceWanted.includes(user: row.stored.user, tags: row.stored.tags)
+            else { continue }
+            judge(.audience)
+            if case .excluded = member.status {
+                if isIncluded { fail("P2", "a lease excludes a registration that its audience includes") }
+            } else if !isIncluded {
+                fail("P2", "a lease brings a registration that its audience no longer includes")
+            }
+        }
+    }
+}
+
+extension Audience {
+    /// nil: it has no conditions on users or tags.
+    fileprivate func includes(user: String?, tags: [String]) -> Bool? {
+        switch selection {
+        case .users(let names): user.map(names.contains) ?? false
+        case .tags(let wanted):
+            wanted.all.allSatisfy(tags.contains) && !wanted.none.contains(where: tags.contains)
+                && (wanted.any.isEmpty || wanted.any.contains(where: tags.contains))
+        case .all, .installations, .tokens, .filter, .stale: nil
+        }
+    }
+}

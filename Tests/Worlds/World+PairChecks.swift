@@ -1,0 +1,162 @@
+import Basis
+import Model
+import QueueRules
+
+// Each ending of each push, held against what was heard of it, what was said of its message, and the rules of its app.
+extension SimulatedWorld {
+    /// What a settle makes of one of its members; nil: it goes on.
+    mutating func checkClosed(
+        _ member: RegistrationID, as terminalStatus: TerminalStatus?, _ lease: LeaseName, _ before: ParcelRow
+    ) {
+        let pair = PushPair(message: before.message, registration: member)
+        let answers = answerLedger.answers(lease, member)
+        if answers.reportsAccepted, !answerLedger.isContradicted(pair) {
+            judge(.acceptedKept)
+            if terminalStatus?.state != .accepted {
+                fail("P2", "an accepted push \(terminalStatus.map { "is recorded as \($0.state.name)" } ?? "goes on")")
+            }
+        }
+        guard let terminalStatus else { return }
+        let wrong =
+            switch terminalStatus.state {
+            case .accepted: acceptedWrongly(answers)
+            case .rejected: rejectedWrongly(terminalStatus, pair, answers, before)
+            case .unregistered:
+                unregisteredWrongly(terminalStatus, answers, answerLedger.finding(lease, member), before)
+            case .expired: expiredWrongly(answers, before)
+            case .suppressed: suppressedWrongly(terminalStatus, answerLedger.finding(lease, member), before)
+            case .cancelled: cancelledWrongly(before)
+            case .gaveUp: gaveUpWrongly(terminalStatus, pair, answers, before)
+            }
+        judge(.terminalStatus(terminalStatus.state))
+        if let wrong, !answerLedger.isContradicted(pair) {
+            fail("P2", "a push is recorded as \(terminalStatus.text), \(wrong)")
+        }
+    }
+
+    private func acceptedWrongly(_ answers: ReceivedAnswers) -> String? {
+        answers.reportsAccepted ? nil : "and nobody heard that it was"
+    }
+
+    private func rejectedWrongly(
+        _ terminalStatus: TerminalStatus, _ pair: PushPair, _ answers: ReceivedAnswers, _ before: ParcelRow
+    ) -> String? {
+        if terminalStatus.reason == "nothing_to_show" {
+            return ledger.refusedHere.contains(pair) ? nil : "and its provider has a form of it"
+        }
+        // What is wrong with a message is wrong with it in either environment.
+        guard let origin = before.origin, answers.answer?.kind != .payloadTooLarge else {
+            guard let kind = answers.answer?.kind, kind.isRefusal, !kind.reportsUnregistered else {
+                return "and no answer refused it"
+            }
+            return kind.provider == .fcm || terminalStatus.reason == kind.rawValue ? nil : "and the answer was \(kind)"
+        }
+        let wasSuspected = providers.seen(pair).contains { !$0.push.isElsewhere && $0.answer.kind.suspectsToken }
+        if terminalStatus.reason != origin.reason || !wasSuspected { return "and home did not say so" }
+        if answers.answer?.kind.isRefusal == true { return nil }
+        return latest(answers, before) >= origin.until ? nil : "and the other environment could still have been asked"
+    }
+
+    private func unregisteredWrongly(
+        _ terminalStatus: TerminalStatus, _ answers: ReceivedAnswers, _ finding: MemberFinding, _ before: ParcelRow
+    ) -> String? {
+        switch terminalStatus.reason {
+        case TerminalReason.deviceDeleted: finding.status == .deleted ? nil : "and its registration is there"
+        case TerminalReason.retired: finding.status == .retired ? nil : "and its token lives"
+        case TerminalReason.userChanged: finding.status == .excluded(.user) ? nil : "and its user is the same"
+        case TerminalReason.audienceChanged:
+            finding.status == .excluded(.condition) ? nil : "and its audience includes it"
+        default:
+            answers.answer?.kind.reportsUnregistered == true && before.origin == nil
+                ? nil : "and no answer called its token dead"
+        }
+    }
+
+    /// What could not be tried again before it expired has expired; nobody saw it is said at the end.
+    private func expiredWrongly(_ answers: ReceivedAnswers, _ before: ParcelRow) -> String? {
+        latest(answers, before) >= before.expiresAt ? nil : "and it has \(before.expiresAt - wall) to live"
+    }
+
+    private func suppressedWrongly(_ terminalStatus: TerminalStatus, _ finding: MemberFinding, _ before: ParcelRow)
+        -> String?
+    {
+        switch (terminalStatus.reason, finding.deferral) {
+        case (TerminalReason.dailyCap, .dailyCap): nil
+        case (TerminalReason.quietHours, .quietHours(let until, _)) where until >= before.expiresAt: nil
+        default: "and no rule of its app says so"
+        }
+    }
+
+    private func cancelledWrongly(_ before: ParcelRow) -> String? {
+        cancelled.contains(before.message) ? nil : "and nobody cancelled its message"
+    }
+
+    private func gaveUpWrongly(
+        _ terminalStatus: TerminalStatus, _ pair: PushPair, _ answers: ReceivedAnswers, _ before: ParcelRow
+    ) -> String? {
+        switch terminalStatus.reason {
+        case TerminalReason.poison:
+            return ledger.lapses[pair, default: 0] >= Int(PoisonRule.lapsesMax) ? nil : "and ended no three processes"
+        case TerminalReason.answerLost:
+            let isLost = answerLedger.mayBeLost(pair) || ledger.lapses[pair, default: 0] > 0
+            return isLost && ledger.wasFree(pair) ? nil : "and no answer of it was lost"
+        case TerminalReason.retriesExhausted:
+            guard answers.isTried, let message = store.message(before.message) else { return "and was not tried" }
+            // Each try rounds up its wait and the time that it took.
+            let rounding = Duration.seconds(2 * (Int64(before.attempt) + 1))
+            let spent = latest(answers, before) - message.acceptedAt + rounding
+            return spent >= plan.settings.retry.budget ? nil : "and has tries left"
+        default: return "for no reason that there is"
+        }
+    }
+
+    /// When it could be tried again at the latest, by what was heard of it: an upper bound of what the policy makes of it.
+    private func latest(_ answers: ReceivedAnswers, _ before: ParcelRow) -> WallInstant {
+        // A credential that is refused pauses so long also what was not tried; clocks may differ.
+        var pause = Duration.seconds(16)
+        if answers.isTried {
+            // A project that others found a while ago is asked for a minute later.
+            let isMissing = answers.answer?.kind == .noSuchProject
+            var asked = max(.seconds(isMissing ? 60 : 1), answers.answer?.pauseAsked ?? .zero)
+            // A date is read by a clock that may be behind, or ahead of it: then it says nothing.
+            if let answer = answers.answer, answer.retryAt != nil {
+                asked = max(asked + max(.zero, .zero - answers.clockError), answer.kind.floor ?? .zero)
+            }
+            let doubled = asked * (1 << min(20, Int(before.attempt)))
+            let bare = min(doubled, max(plan.settings.retry.ceiling, asked))
+            pause = max(pause, bare * 5 / 4 + .seconds(2))
+        }
+        return wall + pause + clockSlack
+    }
+
+    /// When all is over: who has an ending that says so was not shown the push, and who has one that says the opposite was.
+    mutating func checkShown(_ pair: PushPair) {
+        guard let terminalStatus = ledger[pair]?.terminalStatus, !answerLedger.isContradicted(pair) else { return }
+        let isShown = providers.seen(pair).contains { $0.answer.kind.isAccepted }
+        switch terminalStatus.state {
+        case .accepted: if !isShown { fail("P2", "a push is called accepted that no provider accepted") }
+        case .expired, .cancelled, .suppressed:
+            judge(.notShown)
+            if isShown { fail("P2", "a push is called \(terminalStatus.text) that its provider accepted") }
+        case .rejected, .unregistered, .gaveUp: break
+        }
+    }
+}
+
+extension WorldChecker {
+    fileprivate static func terminalStatus(_ state: TerminalState) -> WorldChecker {
+        switch state {
+        case .accepted: .accepted
+        case .rejected: .rejected
+        case .unregistered: .unregistered
+        case .expired: .expired
+        case .suppressed: .suppressed
+        case .cancelled: .cancelled
+        case .gaveUp: .gaveUp
+        }
+    }
+}
+
+extension TerminalStatus {
+    fileprivate var text: String { reason.isEmpty ? state.name : "\(state.name) (\(reason))" }
+}

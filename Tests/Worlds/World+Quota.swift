@@ -1,0 +1,126 @@
+import Basis
+import LaneRules
+import Model
+import QueueRules
+
+// Google's quota: of a project, whichever of its credentials sends, and from whichever process.
+extension SimulatedWorld {
+    /// The apps of some worlds have service accounts of one project; an account's successor is of the same in all.
+    func project(of lane: LaneKey) -> Int64 { plan.isOneProject ? 0 : lane.credential.value / 10_000 }
+
+    /// nil: a push may leave now; otherwise when this lane asks again.
+    mutating func askPace(_ place: Int, _ index: Int) -> MonotonicInstant? {
+        guard let quota = processes[index].lanes[place].quota else { return nil }
+        let mono = processes[index].clock.read(at: now)
+        let meter = placeOfMeter(quota, index)
+        meters[meter].ask(at: now)
+        guard let share = quota.share,
+            let allowance = processes[index].projects[quota.project].pace?.allowance(share, mono)
+        else { return nil }
+        askLedger(quota, index, mono)
+        guard allowance < 1 else { return nil }
+        incidents.rateLimited += 1
+        let isBeginning = meters[meter].began.map { now - $0 <= .seconds(10) } ?? false
+        if isBeginning, plan.clockStepEvery == nil { judge(.rampUp) }
+        if processes[index].lanes.contains(where: {
+            $0.key != processes[index].lanes[place].key && isRateLimited($0, quota)
+        }) {
+            incidents.rateLimitedGroup += 1
+        }
+        return processes[index].projects[quota.project].pace?.nextAt(share, mono)
+    }
+
+    private func isRateLimited(_ lane: SimulatedLane, _ quota: LaneQuota) -> Bool {
+        lane.quota?.project == quota.project && !lane.waiting.isEmpty
+    }
+
+    /// Whatever keeps it from sending, it is not the pace: the others of its project have its part.
+    mutating func idlePace(_ place: Int, _ index: Int) {
+        let lane = processes[index].lanes[place]
+        guard let quota = lane.quota, let share = quota.share else { return }
+        if lane.waiting.isEmpty || lane.isBlocked || placeForStream(lane) == nil || lane.unusableSince != nil {
+            processes[index].projects[quota.project].pace?.idle(share)
+        }
+    }
+
+    mutating func countAgainstQuota(_ place: Int, _ index: Int) {
+        guard let quota = processes[index].lanes[place].quota else { return }
+        if let share = quota.share { processes[index].projects[quota.project].pace?.took(share, 1) }
+        let meter = placeOfMeter(quota, index)
+        meters[meter].leave(from: processes[index].addressee, at: now)
+        checkPace(meters[meter])
+    }
+
+    mutating func giveBackToQuota(_ place: Int, _ index: Int) {
+        guard let quota = processes[index].lanes[place].quota else { return }
+        let meter = placeOfMeter(quota, index)
+        meters[meter].throwBack(at: now)
+        guard let share = quota.share else { return }
+        processes[index].projects[quota.project].pace?.giveBack(share, 1)
+        checkGivenBack(quota, index)
+    }
+
+    private mutating func placeOfMeter(_ quota: LaneQuota, _ index: Int) -> Int {
+        let project = processes[index].projects[quota.project].number
+        if let place = meters.firstIndex(where: { $0.project == project }) { return place }
+        meters.append(QuotaMeter(project: project))
+        return meters.count - 1
+    }
+}
+
+// The book that all processes share.
+extension SimulatedWorld {
+    private mutating func askLedger(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
+        guard let ask = processes[index].projects[quota.project].pace?.ask(mono) else { return }
+        call(.quota(project: processes[index].projects[quota.project].number, ask), index)
+    }
+
+    mutating func applyQuota(_ ask: QuotaRequest, _ project: Int64, _ owner: ProcessID) -> StoreReply {
+        let grant = store.answer(ask, of: owner, project: "project-\(project)", now: wall)
+        if let grant, grant.part < .whole { incidents.quotaParts += 1 }
+        return .quota(grant)
+    }
+
+    /// - Parameter grant: nil where none came.
+    mutating func receiveQuota(_ grant: QuotaGrant?, _ ask: QuotaRequest, _ project: Int64, _ index: Int) {
+        guard let place = processes[index].projects.firstIndex(where: { $0.number == project }) else { return }
+        let mono = processes[index].clock.read(at: now)
+        processes[index].projects[place].pace?.receive(grant, of: ask, mono)
+    }
+}
+
+// What Google would say.
+extension SimulatedWorld {
+    /// Google's count of the last minute, and of its first seconds after a rest.
+    private mutating func checkPace(_ meter: QuotaMeter) {
+        guard let perMinute = plan.requestsPerMinute else { return }
+        // What a second's rest has saved comes on top; clocks run wrong by a few parts in a thousand. Each process has
+        // a push of its own and a hundredth of the quota without asking. Where the database's clock is set forward,
+        // each may take the others to be gone.
+        let aSecond = max(1, perMinute / 60)
+        let advances = meter.senders(within: 60, at: now) * (1 + perMinute / 100)
+        let alone = plan.clockStepEvery == nil ? 1 : plan.processes
+        let bound = alone * (perMinute + perMinute / 100 + aSecond) + advances
+        let counted = meter.counted(within: 60, at: now)
+        // A world has to send so much before it can be too much.
+        if counted > perMinute / 10 { judge(.minuteQuota) }
+        if counted > bound { fail("P7", "\(counted) pushes count for a minute's quota of \(perMinute)") }
+        guard plan.clockStepEvery == nil, let began = meter.began, now - began <= .seconds(10) else { return }
+        // A tenth of the rate, growing for a minute: a quarter after ten seconds.
+        let starts = meter.senders(within: 10, at: now) * (1 + aSecond / 10)
+        let ramp = 10 * aSecond / 4 + aSecond + starts
+        let first = meter.counted(within: 10, at: now)
+        if first > ramp { fail("P7", "\(first) pushes in the first ten seconds, of \(perMinute) a minute") }
+    }
+
+    /// What was throttled is not counted: another one may leave in its place, where no other lane wants to send.
+    private mutating func checkGivenBack(_ quota: LaneQuota, _ index: Int) {
+        guard let share = quota.share, var pace = processes[index].projects[quota.project].pace else { return }
+        for lane in processes[index].lanes where lane.quota?.project == quota.project && lane.quota?.share != share {
+            if let other = lane.quota?.share { pace.idle(other) }
+        }
+        judge(.givenBack)
+        let allowance = pace.allowance(share, processes[index].clock.read(at: now))
+        if allowance < 1 { fail("P7", "a push that was answered 429 is counted") }
+    }
+}

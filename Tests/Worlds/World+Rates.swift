@@ -1,0 +1,107 @@
+import Basis
+import Model
+import QueueRules
+
+// Messages that have a rate: what of one was leased, and what left, within any time.
+extension SimulatedWorld {
+    /// It may be another one from now on.
+    mutating func noteRate(of id: MessageID) {
+        guard let rate = store.message(id)?.ratePerSecond else {
+            rateMeters[id] = nil
+            return
+        }
+        guard rateMeters[id]?.perSecond != rate else { return }
+        // What was leased before at a higher one is taken back when its process hears of it.
+        rateMeters[id] = RateMeter(
+            perSecond: rate, lanesMax: plan.hasSandbox ? 3 : 2,
+            leavingFrom: now + SimulatedTime(plan.settings.pollEvery) + .seconds(1))
+    }
+
+    /// Small parcels are leased together as one share.
+    var quantaMax: Int { MessagePace.quantum(of: .max, perSecond: Self.rates.compactMap(\.self).max() ?? 0) }
+
+    /// By the database's clock, over all processes. What travels alone and what is away from home doesn't wait.
+    mutating func checkRate(of parcel: LeasedParcel, _ scope: LeaseScope) {
+        guard scope == .rateLimited, parcel.leasedAt < parcel.expiresAt else { return }
+        incidents.quanta += 1
+        guard parcel.ratePerSecond == rateMeters[parcel.message]?.perSecond else {
+            return fail("P7", "a share is leased of a message without its rate")
+        }
+        judge(.rateLeased)
+        let wall = wall
+        let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.deferredCount, at: wall)
+        guard let excess, excess > 0, plan.clockStepEvery == nil else { return }
+        fail("P7", "\(excess) pushes more are leased than \(parcel.ratePerSecond ?? 0) a second allow")
+    }
+
+    /// On the wire, where nothing holds anything up for long: each process may have so much under way.
+    mutating func checkRate(of push: WirePush) {
+        let (now, count) = (now, processes.count)
+        guard plan.reportsAtOnce, !push.isElsewhere, rateMeters[push.message].map({ now >= $0.leavingFrom }) == true,
+            let excess = rateMeters[push.message]?.leave(at: now, processes: count)
+        else { return }
+        if rateMeters[push.message]?.wouldShow(processes: count) == true { judge(.rateOnTheWire) }
+        guard excess > 0 else { return }
+        fail("P7", "\(excess) pushes more leave than the rate of their message allows")
+    }
+}
+
+/// The bookkeeper's own count of one message since it got its rate: it keeps no instants to come, and no debts.
+struct RateMeter: Sendable {
+    let perSecond: Int32
+    /// Of one process, that have pushes of the message: APNs' environments, and Google's.
+    let lanesMax: Int
+    /// What left before that was leased under another rate.
+    let leavingFrom: SimulatedTime
+    private var leases: [(at: WallInstant, pushes: Int)] = []
+    private var left: [SimulatedTime] = []
+    /// Longer ago than this, whatever was too much would have been seen.
+    private static let eventsMax = 400
+
+    init(perSecond: Int32, lanesMax: Int, leavingFrom: SimulatedTime) {
+        self.perSecond = perSecond
+        self.lanesMax = lanesMax
+        self.leavingFrom = leavingFrom
+    }
+
+    private var quantum: Int { MessagePace.quantum(of: .max, perSecond: perSecond) }
+
+    private func allowed(within time: Duration) -> Int {
+        Int(time.wholeNanoseconds / 1_000) * Int(perSecond) / 1_000_000
+    }
+
+    /// How many more than allowed within any time that ends now.
+    mutating func lease(_ pushes: Int, at now: WallInstant) -> Int {
+        leases.append((now, pushes))
+        if leases.count > Self.eventsMax { leases.removeFirst() }
+        var sum = 0
+        var worst = 0
+        for lease in leases.reversed() {
+            sum += lease.pushes
+            // The share that begins a time is paid for after it; a rounding down for each.
+            let bound = allowed(within: now - lease.at + MessagePace.slack) + quantum + 1
+            worst = max(worst, sum - bound)
+        }
+        return worst
+    }
+
+    /// Its routes are asked beside each other, each for a share.
+    private func open(_ processes: Int) -> Int {
+        processes * (lanesMax * MessagePace.unsentMax(perSecond: perSecond) + 4 * quantum)
+    }
+
+    /// So many have left that they would have been too many at once.
+    func wouldShow(processes: Int) -> Bool { left.count > open(processes) + allowed(within: MessagePace.slack) + 1 }
+
+    mutating func leave(at now: SimulatedTime, processes: Int) -> Int {
+        left.append(now)
+        if left.count > Self.eventsMax { left.removeFirst() }
+        let open = open(processes)
+        var worst = 0
+        for (count, instant) in left.reversed().enumerated() {
+            let time = Duration.nanoseconds(now.nanoseconds - instant.nanoseconds)
+            worst = max(worst, count + 1 - allowed(within: time + MessagePace.slack) - open - 1)
+        }
+        return worst
+    }
+}

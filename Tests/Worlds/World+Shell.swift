@@ -1,0 +1,189 @@
+import Basis
+import Encodings
+import Model
+import QueueRules
+
+// What Delivery's shell does, around the real Dispatcher.
+extension SimulatedWorld {
+    func makeProcess(_ index: Int) -> SimulatedProcess {
+        var random = SeededRandom(seed: plan.seed &+ UInt64(index) &* 7_919)
+        let drift = plan.driftMax == 0 ? 0 : Int64(random.within(-plan.driftMax...plan.driftMax))
+        let clock = ProcessClock(origin: Int64(random.below(1_000_000_000_000)), partsPerMillion: drift)
+        // Drawn apart from everything else, so that a world without is the same as ever.
+        var apart = SeededRandom(seed: plan.seed &* 41 &+ UInt64(index))
+        let wallClock = ProcessWallClock(
+            offset: .seconds(apart.within(-plan.wallClockOffMax...plan.wallClockOffMax)),
+            partsPerMillion: Int64(apart.within(-plan.wallDriftMax...plan.wallDriftMax)))
+        return SimulatedProcess(
+            index: index, id: ProcessID(UniversalID(high: UInt64(index), low: 0)),
+            dispatcher: Dispatcher(settings: plan.settings, now: clock.read(at: now)), clock: clock,
+            wallClock: wallClock, isAlive: false)
+    }
+
+    /// A new process in the place of the old one; nothing is left of that but its clocks.
+    mutating func start(_ index: Int) {
+        guard !processes[index].isAlive else { return }
+        let old = processes[index]
+        var fresh = SimulatedProcess(
+            index: index, incarnation: old.incarnation + 1,
+            id: ProcessID(UniversalID(high: UInt64(index), low: UInt64(old.incarnation + 1))),
+            dispatcher: Dispatcher(settings: plan.settings, now: old.clock.read(at: now)), clock: old.clock,
+            wallClock: old.wallClock)
+        fresh.isAlive = true
+        fresh.receivesSince = now
+        processes[index] = fresh
+        queue.put(.housekeeping(fresh.addressee), at: after(.zero ... .seconds(1)))
+        scheduleWake(index)
+    }
+
+    /// What reached nobody, since its process had ended.
+    mutating func noteMissed(_ event: WorldEvent) {
+        switch event {
+        case .callAnswered(let call, let reply): noteKilled(behind: call, reply)
+        case .streamEnds: incidents.note(.killedOnTheWire)
+        case .flush: incidents.note(.killedUnread)
+        default: break
+        }
+    }
+
+    mutating func send(_ event: DispatchEvent, to index: Int) {
+        let incarnation = processes[index].incarnation
+        let mono = processes[index].clock.read(at: now)
+        let actions = processes[index].dispatcher.handle(event, now: mono)
+        for action in actions { perform(action, index) }
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
+        send(actions, index)
+        checkBounds(index)
+        pumpLanes(index)
+        guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
+        scheduleWake(index)
+    }
+
+    mutating func wake(_ index: Int) {
+        // Set to an earlier time meanwhile; that alarm has rung.
+        guard let due = processes[index].wakesAt, due <= now else { return }
+        processes[index].wakesAt = nil
+        processes[index].ticksWithoutTime += 1
+        send(.timer, to: index)
+    }
+
+    /// One alarm clock a process, set to the earliest.
+    mutating func scheduleWake(_ index: Int) {
+        let due = processes[index].clock.time(of: processes[index].dispatcher.nextWake())
+        guard due < .never else { return }
+        let wakesAt = max(due, now)
+        if let set = processes[index].wakesAt, set <= wakesAt { return }
+        if wakesAt > now { processes[index].ticksWithoutTime = 0 }
+        processes[index].wakesAt = wakesAt
+        queue.put(.wake(processes[index].addressee), at: wakesAt)
+    }
+
+    private mutating func perform(_ action: DispatchAction, _ index: Int) {
+        switch action {
+        case .poll:
+            call(.poll(processes[index].dispatcher.runningMessages), index)
+        case .resolve(let ready):
+            let lane = lane(of: ready, index)
+            queue.put(
+                .resolved(processes[index].addressee, ready.serviceRoute, lane), at: after(.zero ... .milliseconds(20)))
+        case .lease(let request):
+            processes[index].leaseCalls += 1
+            call(.lease(request), index)
+        case .submit(let name, let key, let positions, let until):
+            submit(name, key, positions, until, index)
+        case .extend(let name, _, let until):
+            if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
+                processes[index].leases[place].until = until
+            }
+        case .settle, .renew: break  // All of one event's together: `send`.
+        case .withdraw(let name, let key):
+            withdraw(name, key, index)
+        case .forget(let name, _):
+            processes[index].leases.removeAll { $0.name == name }
+            for lane in processes[index].lanes.indices {
+                processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
+            }
+        case .reportOpenBreaker(let key, let breaker): noteOpenBreaker(key, until: breaker.until, index)
+        case .reportClosedBreaker: break
+        case .alarm:
+            break
+        case .drained:
+            leave(index)
+        }
+    }
+
+    /// After a drain: nothing may be left in hand.
+    private mutating func leave(_ index: Int) {
+        let process = processes[index]
+        if !process.dispatcher.runningLeases.isEmpty || process.dispatcher.membersInFlight != 0 {
+            fail("P8", "a process said that it was drained, with leases in hand")
+        }
+        incidents.drains += 1
+        processes[index].isAlive = false
+        queue.put(.restart(process: index), at: after(.seconds(1) ... .seconds(20)))
+    }
+
+    /// What a reply means to the Dispatcher.
+    mutating func receive(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
+        switch (call.request, reply) {
+        case (.poll, .routes(let routes, let stopped, let rated)):
+            notePollReceived(index)
+            if !stopped.isEmpty {
+                noteStopped(stopped, index)
+                send(.stopped(stopped), to: index)
+            }
+            if !rated.isEmpty { send(.rated(rated), to: index) }
+            send(.polled(routes), to: index)
+        case (.poll, _):
+            notePollReceived(index)
+            send(.pollFailed, to: index)
+        case (.lease(let request), let reply): receiveLease(reply, request, index)
+        case (.renew(let names), let reply): receiveRenewals(reply, names, index)
+        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(.single(entry)), index)
+        case (.verdicts(let entry), _):
+            end(.single(entry), .settled([], failed: [UnsettledLease(entry.name)]), index)
+        case (.settle(let turn), let reply): receiveSettles(reply, turn, index)
+        case (.plan, .planned(let slice)):
+            guard let slice else { return }
+            self.call(.plan, index)
+            if !slice.ready.isEmpty { send(.planned(slice.ready), to: index) }
+            if slice.waitsForRate { send(.hint, to: index) }
+            notifyOthers(index)
+        case (.quota(let project, let ask), .quota(let grant)): receiveQuota(grant, ask, project, index)
+        case (.quota(let project, let ask), _): receiveQuota(nil, ask, project, index)
+        case (.maintain(let round), let reply): receive(reply, of: round, index)
+        case (.plan, _): break
+        }
+    }
+
+    private mutating func receiveLease(_ reply: StoreReply, _ request: LeaseRequest, _ index: Int) {
+        processes[index].leaseCalls -= 1
+        switch reply {
+        case .leased(let parcels, let number, let again):
+            for (place, parcel) in parcels.enumerated() { hold(parcel, number + place, request, index) }
+            if !parcels.isEmpty { checkQuarantine(index) }
+            let read = parcels.map { ReadParcel($0, reading(of: $0.message)) }
+            send(.leased(read, asked: request, again: again), to: index)
+        default: send(.leaseFailed(request), to: index)
+        }
+    }
+
+    private mutating func hold(_ parcel: LeasedParcel, _ number: Int, _ request: LeaseRequest, _ index: Int) {
+        processes[index].leases.append(
+            ActiveLease(
+                name: LeaseName(parcel: parcel.id, epoch: parcel.epoch), parcel: parcel, number: number,
+                lane: request.lane, askedAt: request.startedAt))
+    }
+
+    private mutating func reading(of message: MessageID) -> MessageReading {
+        if isFaulty, random.happens(perMille: plan.storeCallLost) { return .unread }
+        return forms[message]?.mayRepeat == false ? .unrepeatable : .repeatable
+    }
+
+    mutating func notifyOthers(_ index: Int) {
+        for other in processes where other.index != index && other.isAlive {
+            guard !(isFaulty && random.happens(perMille: plan.notificationLost)) else { continue }
+            queue.put(.notified(other.addressee), at: after(.zero ... .milliseconds(50)))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import QueueRules
+
+// The events of a world as sentences, for who reads a trace.
+extension WorldEvent: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .wake(let to): "\(to): its alarm rings"
+        case .housekeeping(let to): "\(to) keeps house"
+        case .flush(let to): "\(to) hands answers to its dispatcher"
+        case .notified(let to): "\(to) is told of work"
+        case .stopsNotified(let to): "\(to) is told that something was said of a message"
+        case .ends(let to): "\(to) ends"
+        case .resolved(let to, let serviceRoute, let lane):
+            "\(to): route \(serviceRoute.route.value) \(lane.map { "leaves by \($0.text)" } ?? "has no credential")"
+        case .credentialsChanged(let to): "\(to) hears that credentials changed"
+        case .laneCloses(let to, let lane): "\(to): \(lane.text) can't send"
+        case .laneOpens(let to, let lane): "\(to): \(lane.text) can send"
+        case .laneTimer(let to, let lane): "\(to): \(lane.text) looks at what waits"
+        case .connectionDies(let to, _, let connection): "\(to): connection \(connection) answers no PING"
+        case .lastStreamSent(let to, _, let connection): "\(to): connection \(connection) is told its last stream"
+        case .accessArrives(let to, _, let token): "\(to) gets \(token == nil ? "no" : "an") access token"
+        case .callArrives(let call, let willBeAnswered):
+            "the database gets \(call.text)\(willBeAnswered ? "" : ", whose caller won't hear of it")"
+        case .callAnswered(let call, let reply): "\(call.text): \(reply.text)"
+        case .pushArrives(let push): "\(push.provider) gets \(push.text)"
+        case .streamEnds(let to, _, let stream, let end): "\(to): stream \(stream) ends, \(end.text)"
+        case .repeated(let to, let lease, let position, _):
+            "\(to) hears again of \(lease.text), position \(position)"
+        case .restart(let process): "process \(process) starts"
+        case .thaw(let process): "process \(process) gets time again"
+        case .mischief(let mischief): mischief.text
+        case .deviceEvent: "a device"
+        case .changeOfHands: "a device changes hands"
+        case .send(let number): "message \(number + 1) is sent to a gateway"
+        case .control(let number, let control): "message \(number + 1): \(control)"
+        case .askArrives(let asking): "message \(asking.number + 1): a request arrives that its asker gave up"
+        case .faultsEnd: "nothing goes wrong from now on"
+        }
+    }
+}
+
+extension Mischief {
+    fileprivate var text: String {
+        switch self {
+        case .kill: "a process is killed"
+        case .freeze: "a process gets no time"
+        case .drain: "a process is asked to end"
+        case .outage: "the database is gone"
+        case .slowness: "the database is slow"
+        case .unreachable: "a provider can't be reached"
+        case .connectionTrouble: "a connection is in trouble"
+        case .storm: "a provider refuses"
+        case .credentialTrouble: "a credential is in trouble"
+        case .revocation: "access tokens are revoked"
+        case .tokenExpiry: "provider tokens are too old from now on"
+        case .wave: "answers come late, in a wave"
+        case .clockStep: "the database's clock steps"
+        case .wallStep: "a process's clock steps"
+        }
+    }
+}
+
+extension Addressee: CustomStringConvertible {
+    /// The process, and which of its lives.
+    package var description: String { "process \(process).\(incarnation)" }
+}
+
+extension LaneKey {
+    fileprivate var text: String { "lane \(credential.value)" }
+}
+
+extension LeaseName {
+    fileprivate var text: String { "parcel \(parcel.value), lease \(epoch)" }
+}
+
+extension SettleEntry {
+    fileprivate var text: String {
+        "\(pending.settlement.settles) of \(name.text), \(pending.settlement.pendingAfter) left open"
+    }
+}
+
+extension StoreCall {
+    fileprivate var text: String {
+        switch request {
+        case .poll: "\(from)'s question for work"
+        case .lease(let request): "\(from)'s lease on route \(request.serviceRoute.route.value)"
+        case .renew(let leases): "\(from)'s renewal of \(leases.map(\.text).joined(separator: "; "))"
+        case .verdicts(let entry): "\(from)'s \(entry.pending.verdicts.count) verdicts of \(entry.name.text)"
+        case .settle(let turn): "\(from)'s settle \(turn.entries.map(\.text).joined(separator: "; "))"
+        case .plan: "\(from)'s plan"
+        case .maintain(let round): "\(from)'s \(round.step?.text ?? "nothing")"
+        case .quota(let project, let ask):
+            "\(from) wants \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
+        }
+    }
+}
+
+extension UpkeepStep {
+    fileprivate var text: String {
+        switch self {
+        case .rescue: "rescue"
+        case .confirm: "look at doubts"
+        case .fallDue: "look for hours that have come"
+        case .checkControls: "look for pauses, cancels and rates"
+        case .putOnHold(let message): "holding of message \(message.value.high)"
+        case .end(let message): "ending of message \(message.value.high)"
+        case .release(let message): "release of message \(message.value.high)"
+        case .liftRates(let message): "release of message \(message.value.high) from its rate"
+        case .forgetStops: "forgetting of stops"
+        case .forgetRates: "forgetting of rates"
+        }
+    }
+}
+
+extension StoreReply {
+    fileprivate var text: String {
+        switch self {
+        case .failed: "no reply"
+        case .routes(let routes, _, _): "\(routes.count) routes have work"
+        case .leased(let parcels, _, _):
+            parcels.isEmpty ? "nothing there" : parcels.map(\.text).joined(separator: "; ")
+        case .renewed(let stillLeased): stillLeased.map { $0 ? "held" : "lost" }.joined(separator: "; ")
+        case .verdictsWritten: "written"
+        case .settled(let replies): replies.map { $0?.text ?? "refused" }.joined(separator: "; ")
+        case .planned(let slice): slice.map { "\($0.members) members" } ?? "nothing to plan"
+        case .quota(let grant): grant.map { "\($0.part.millionths) millionths" } ?? "overtaken"
+        case .maintained(let kept): "\(kept.count) rows\(kept.isFull ? ", there may be more" : "")"
+        }
+    }
+}
+
+extension SettleReply {
+    fileprivate var text: String {
+        switch self {
+        case .settled: "written"
+        case .fenced: "fenced"
+        }
+    }
+}
+
+extension WirePush {
+    fileprivate var text: String {
+        "stream \(stream): message \(message.value.high) for registration \(registration.value)"
+    }
+}
+
+extension StreamEnd {
+    fileprivate var text: String {
+        switch self {
+        case .answered(let answer): "\(answer.kind.rawValue)\(answer.retryAfter.map { ", again in \($0) s" } ?? "")"
+        case .fault(let isSent, let fault): "\(fault), \(isSent ? "sent" : "not sent")"
+        }
+    }
+}
+
+extension LeasedParcel {
+    fileprivate var text: String {
+        "parcel \(id.value), lease \(epoch), \(members.count) members, try \(attempt + 1)"
+    }
+}

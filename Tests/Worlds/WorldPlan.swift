@@ -1,0 +1,325 @@
+import QueueRules
+import RegistryRules
+
+/// Everything that one seed decides before the first event: how big the world is, and what will go wrong in it.
+///
+/// Each kind of fault is switched on or off by itself, so that some worlds are calm but for one thing: faults that
+/// always come together hide each other.
+package struct WorldPlan: Sendable {
+    package let seed: UInt64
+    package var processes: Int
+    package var apps: Int
+    package var devicesPerApp: Int
+    package var messages: Int
+    package var idsMax: Int
+    package var parcelMembersMax: Int
+    package var streamsMax: Int
+    /// Of a lane.
+    package var connectionsMax = 1
+    /// In a thousand installations.
+    package var fcmDevices = 0
+    /// In a thousand of Apple's installations: they name the wrong environment.
+    package var mistaken = 0
+    /// The apps have credentials for APNs' sandbox too. Without, everything is registered for production.
+    package var hasSandbox = true
+    /// The apps have certificates of their own for calls.
+    package var hasOwnCalls = false
+    /// In a thousand of Apple's installations: they have tokens of other kinds too.
+    package var manyKinds = 0
+    /// How fast a project of FCM may be sent to by a process; nil: as it likes.
+    package var requestsPerMinute: Int?
+    /// The apps' service accounts are of one project of Google's.
+    package var isOneProject = false
+    /// How long Google lets an access token serve.
+    package var accessSeconds: Int64 = 3_599
+    package var settings: DispatcherSettings
+    package var suspicion: SuspicionRule
+    /// Parts per million that a process's clock is fast (or slow) by.
+    package var driftMax: Int
+    package var faultsEnd: SimulatedTime
+    /// By how many seconds each gateway's own wall clock is wrong at first, at most, and by how much it drifts.
+    package var wallClockOffMax = 0
+    package var wallDriftMax = 0
+    /// In a thousand pauses that Google asks for: by a date.
+    package var datedPauses = 0
+
+    // How often, in a thousand.
+    package var storeCallLost = 0
+    package var storeReplyLost = 0
+    package var storeCallLate = 0
+    package var notificationLost = 0
+    package var answerLost = 0
+    package var requestLost = 0
+    package var silent = 0
+    package var streamRefused = 0
+    package var answerDoubled = 0
+    package var throttled = 0
+    package var busy = 0
+    package var messageRefused = 0
+    package var staleGone = 0
+    package var deadDevices = 0
+    package var badTokens = 0
+    package var poisonous = 0
+    package var accessFailed = 0
+
+    /// The average pause between two events of the kind; nil where it doesn't happen.
+    package var killEvery: SimulatedTime?
+    package var freezeEvery: SimulatedTime?
+    package var drainEvery: SimulatedTime?
+    package var outageEvery: SimulatedTime?
+    package var unreachableEvery: SimulatedTime?
+    package var credentialTroubleEvery: SimulatedTime?
+    package var revocationEvery: SimulatedTime?
+    package var waveEvery: SimulatedTime?
+    package var connectionTroubleEvery: SimulatedTime?
+    /// In a thousand GOAWAYs: one that names no stream comes first.
+    package var goAwayPairs = 0
+    package var slownessEvery: SimulatedTime?
+    package var stormEvery: SimulatedTime?
+    /// Apple's provider tokens expire, also those on their way.
+    package var tokenExpiryEvery: SimulatedTime?
+    /// The database's clock is set.
+    package var clockStepEvery: SimulatedTime?
+    /// A gateway's wall clock is set.
+    package var wallStepEvery: SimulatedTime?
+    package var deviceEventEvery: SimulatedTime?
+    /// Devices get other owners and other tags.
+    package var handsChangeEvery: SimulatedTime?
+    package var upkeepLimits = UpkeepLimits()
+    /// In a thousand steps of the upkeep that write something: its process is killed about then.
+    package var stepKills = 0
+    /// In a thousand requests: lost, carried out unheard, and late, each.
+    package var asksLost = 0
+    /// Who asks again names the same idempotency key.
+    package var asksKeyed = true
+
+    /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
+    package var insideOutFrom: SimulatedTime?
+
+    /// In a thousand messages.
+    package var shortLived = 0
+    /// Of another push type than alert.
+    package var otherTypes = 0
+    package var named = 0
+    package var paused = 0
+    package var cancelled = 0
+    /// They have a rate.
+    package var rated = 0
+    package var scheduled = 0
+    /// Seconds between the hours that messages are to leave at; nil: at any.
+    package var hoursApart: Int64?
+    /// At an hour of each device's own clock.
+    package var local = 0
+
+    /// The apps spare their people: from this minute of the world on, and for so many; nil: at no hour.
+    package var quietFrom: Int?
+    package var quietMinutes = 0
+    package var dailyCap: Int32?
+    /// In a thousand messages: what their app spares people does not count for them.
+    package var unsparing = 0
+
+    package init(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        self.seed = seed
+        processes = random.within(1...3)
+        apps = random.within(1...2)
+        devicesPerApp = random.pick([1, 3, 8, 20, 60, 150])
+        messages = random.within(1...6)
+        idsMax = random.pick([1, 3, 10, 100])
+        parcelMembersMax = random.pick([1, 2, 4, 8, 20])
+        streamsMax = random.pick([1, 2, 8, 50])
+        settings = WorldPlan.settings(&random)
+        suspicion = SuspicionRule(window: .seconds(random.pick([60, 180])), shareMax: 0.2, sampleMin: 5)
+        driftMax = random.pick([0, 200, 5_000])
+        faultsEnd = .minutes(Int64(random.pick([2, 6, 12])))
+        drawRates(&random)
+        drawMischief(&random)
+        drawMessages(&random)
+        drawProviders(&random)
+        drawControls(&random)
+        drawLimits(&random)
+        drawUndisturbed()
+        drawWallClocks()
+        drawLinks()
+        drawUpkeep()
+        drawOwners()
+    }
+
+    /// Nothing goes wrong.
+    private init(seed: UInt64, processes: Int, apps: Int, devicesPerApp: Int, messages: Int) {
+        self.seed = seed
+        self.processes = processes
+        self.apps = apps
+        self.devicesPerApp = devicesPerApp
+        self.messages = messages
+        idsMax = 10
+        parcelMembersMax = 4
+        streamsMax = 8
+        settings = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
+        settings.laneSignalsMin = ThrottleSignals.signalsMin
+        suspicion = SuspicionRule(window: .seconds(60), shareMax: 0.2, sampleMin: 5)
+        driftMax = 0
+        faultsEnd = .minutes(2)
+    }
+
+    private static func settings(_ random: inout SeededRandom) -> DispatcherSettings {
+        let lease = random.pick([15, 60])
+        let laneMembersMax = random.pick([1, 10, 1_000])
+        var settings = DispatcherSettings(
+            leaseLength: .seconds(lease), requestDeadline: .seconds(random.pick([2, lease / 3])),
+            settleEvery: .milliseconds(random.pick([50, 1_000])), pollEvery: .seconds(random.pick([1, 5])),
+            storePause: .milliseconds(500), laneMembersMax: laneMembersMax,
+            membersMax: laneMembersMax * random.pick([1, 3]), laneParcelsMax: min(laneMembersMax, 20),
+            parcelsMax: min(laneMembersMax, 20) * 2, membersReserve: laneMembersMax,
+            laneUrgentMax: max(1, laneMembersMax / 10), urgentMax: laneMembersMax, leasesMax: 4,
+            leaseGroup: LeaseGroup(parcelsMax: min(laneMembersMax, 64), membersMax: laneMembersMax),
+            retry: RetryPolicy(
+                ceiling: .seconds(random.pick([8, 900])), budget: .seconds(random.pick([7_200, 7_200, 60]))))
+        settings.laneSignalsMin = ThrottleSignals.signalsMin
+        return settings
+    }
+
+    private mutating func drawRates(_ random: inout SeededRandom) {
+        func rate(_ choices: [Int]) -> Int { random.happens(perMille: 500) ? 0 : random.pick(choices) }
+        storeCallLost = rate([5, 50, 150])
+        storeReplyLost = rate([5, 50, 150])
+        storeCallLate = rate([5, 50])
+        notificationLost = rate([100, 1_000])
+        answerLost = rate([10, 100])
+        requestLost = rate([10, 100])
+        silent = rate([5, 50])
+        streamRefused = rate([10, 200])
+        answerDoubled = rate([20, 200])
+        throttled = rate([10, 200])
+        busy = rate([10, 200])
+        messageRefused = rate([10, 100])
+        staleGone = rate([20, 200])
+        deadDevices = rate([20, 200])
+        badTokens = rate([20, 100])
+        poisonous = random.happens(perMille: 850) ? 0 : 30
+    }
+
+    private mutating func drawMischief(_ random: inout SeededRandom) {
+        func pause(_ choices: [Int64]) -> SimulatedTime? {
+            random.happens(perMille: 500) ? nil : .seconds(random.pick(choices))
+        }
+        killEvery = pause([5, 20, 60])
+        freezeEvery = pause([20, 60])
+        drainEvery = pause([30, 90])
+        outageEvery = pause([30, 120])
+        unreachableEvery = pause([20, 90])
+        credentialTroubleEvery = pause([20, 90])
+        waveEvery = pause([60, 200])
+        deviceEventEvery = pause([1, 5, 20])
+        connectionsMax = random.pick([1, 1, 2, 3])
+        connectionTroubleEvery = pause([2, 10, 40])
+        slownessEvery = pause([30, 120])
+        stormEvery = pause([60, 200])
+        tokenExpiryEvery = pause([20, 90])
+        clockStepEvery = random.happens(perMille: 150) ? .seconds(random.pick([20, 90])) : nil
+    }
+
+    private mutating func drawMessages(_ random: inout SeededRandom) {
+        shortLived = random.pick([0, 0, 0, 300])
+        otherTypes = random.pick([0, 0, 300, 700])
+        named = random.pick([0, 300])
+    }
+
+    private mutating func drawProviders(_ random: inout SeededRandom) {
+        fcmDevices = random.pick([0, 300, 300, 500, 1_000])
+        manyKinds = random.pick([0, 0, 300, 700])
+        requestsPerMinute = random.pick([nil, nil, 120, 600, 6_000])
+        accessSeconds = random.pick([3_599, 3_599, 90])
+        accessFailed = random.pick([0, 0, 300])
+        revocationEvery = random.pick([nil, nil, .seconds(10), .seconds(60)])
+        mistaken = random.pick([0, 0, 100, 500])
+        hasSandbox = !random.happens(perMille: 150)
+        isOneProject = random.happens(perMille: 300)
+        hasOwnCalls = random.happens(perMille: 400)
+    }
+
+    private mutating func drawControls(_ random: inout SeededRandom) {
+        // Drawn apart, so that a world without is the same as ever.
+        var apart = SeededRandom(seed: seed ^ 0x7a7e)
+        rated = apart.happens(perMille: 200) ? apart.pick([300, 1_000]) : 0
+        guard random.happens(perMille: 300) else { return }
+        paused = random.pick([0, 300, 700])
+        cancelled = random.pick([0, 300, 700])
+        scheduled = random.pick([0, 500])
+        local = random.pick([0, 500])
+    }
+
+    private mutating func drawLimits(_ random: inout SeededRandom) {
+        guard random.happens(perMille: 300) else { return }
+        quietFrom = random.pick([nil, -5, 0, 1, 3])
+        quietMinutes = random.within(1...9)
+        dailyCap = random.pick([nil, 1, 2, 4])
+        unsparing = random.pick([0, 300])
+    }
+
+    /// Some worlds have no trouble with processes, their database, their connections and clocks: what leaves at once and
+    /// no faster than it may can be judged there on the wire, whatever providers and devices are up to. Drawn apart.
+    private mutating func drawUndisturbed() {
+        var apart = SeededRandom(seed: seed ^ 0xca1f)
+        guard apart.happens(perMille: 150) else { return }
+        (killEvery, freezeEvery, outageEvery, slownessEvery) = (nil, nil, nil, nil)
+        (connectionTroubleEvery, clockStepEvery, driftMax) = (nil, nil, 0)
+        (storeCallLost, storeReplyLost, storeCallLate, notificationLost) = (0, 0, 0, 0)
+        (rated, poisonous) = apart.pick([(0, 0), (0, 60), (700, 0), (700, 0)])
+        // A message has to be so large that its rate, or a stop, holds something back.
+        if rated > 0 { devicesPerApp = 150 }
+        if poisonous > 0 { devicesPerApp = max(devicesPerApp, 20) }
+        named = max(named, 300)
+        paused = max(paused, apart.pick([0, 500]))
+        cancelled = max(cancelled, apart.pick([0, 300]))
+        if paused > 0 { streamsMax = min(streamsMax, 2) }
+    }
+
+    /// Drawn apart, so that a world without is the same as ever.
+    private mutating func drawLinks() {
+        var apart = SeededRandom(seed: seed ^ 0x11c5)
+        goAwayPairs = apart.pick([0, 0, 500, 1_000])
+        asksLost = apart.pick([0, 0, 0, 50, 150])
+        asksKeyed = apart.happens(perMille: 500)
+    }
+
+    /// So few rows a transaction that most of what small worlds do takes several. Drawn apart.
+    private mutating func drawUpkeep() {
+        var apart = SeededRandom(seed: seed ^ 0x57e9)
+        upkeepLimits = UpkeepLimits(
+            messagesMax: apart.pick([1, 2, 4]), movedMax: apart.pick([1, 2, 8]), endedMax: apart.pick([1, 2, 4]),
+            fallenMax: apart.pick([1, 1, 2]), rescuedMax: apart.pick([2, 8, 40]), judgedMax: apart.pick([2, 5, 20]))
+        stepKills = apart.pick([0, 200, 500])
+        hoursApart = apart.pick([nil, 60, 120])
+    }
+
+    /// Drawn apart, so that a world without is the same as before.
+    private mutating func drawOwners() {
+        var apart = SeededRandom(seed: seed ^ 0x0a4d)
+        handsChangeEvery = apart.pick([nil, nil, .seconds(1), .seconds(5)])
+    }
+
+    /// Drawn apart, so that a world without is the same as ever.
+    private mutating func drawWallClocks() {
+        var apart = SeededRandom(seed: seed ^ 0xc10c)
+        guard apart.happens(perMille: 300) else { return }
+        wallClockOffMax = apart.pick([2, 40, 5_400])
+        wallDriftMax = apart.pick([0, 200, 5_000])
+        wallStepEvery = apart.pick([nil, .seconds(20), .seconds(90)])
+        datedPauses = apart.pick([0, 500])
+        scheduled = max(scheduled, apart.pick([0, 500]))
+    }
+
+    /// A world in which nothing goes wrong: for stories about one thing that does.
+    package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
+        WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
+    }
+
+    /// Nothing in this world may keep a push from a device that can get it.
+    package var everyoneIsReached: Bool {
+        shortLived == 0 && dailyCap == nil && poisonous == 0 && cancelled == 0
+            && settings.retry.budget >= .seconds(7_200)
+            // A gateway that reads a date by a clock that is an hour behind waits for as long.
+            && !(wallClockOffMax > 3_600 && datedPauses > 0)
+    }
+}

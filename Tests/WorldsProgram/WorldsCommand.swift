@@ -1,0 +1,72 @@
+import ArgumentParser
+import CommandLine
+import Worlds
+
+/// `carillon-worlds`: replays worlds of the dry simulation (docs/simulation.md). For whoever works on the program.
+@main
+struct WorldsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "carillon-worlds",
+        abstract: "Replays the delivery rules in a simulated world of one seed, or in many.",
+        discussion: HelpText.of(
+            """
+            Gateways, their database, the providers and the devices, with every fault that the seed holds, in a moment \
+            and the same every time: nothing is sent, nothing is stored. One seed is told with its last events and each \
+            message's account; of many, only what broke a promise, and how often each kind of trouble came about. Ends \
+            with 1 where a promise was broken, or where some kind of trouble never came about in \
+            thousands of them. docs/simulation.md tells what is simulated, and how a seed \
+            of the worlds with a real database is tried again, which takes the sources.
+            """,
+            examples: [
+                "carillon-worlds --seed 11", "carillon-worlds --seed 11 --events 1000000",
+                "carillon-worlds --seed 1 --worlds 20000",
+            ]))
+
+    /// As many as the suite tries.
+    private static let reportEveryMin: UInt64 = 2_000
+
+    @Option(help: "The seed; of many, the first.")
+    var seed: UInt64
+
+    @Option(help: ArgumentHelp("How many of the last events are told.", valueName: "count"))
+    var events = 60
+
+    @Option(help: ArgumentHelp("Tries so many seeds, from --seed on.", valueName: "count"))
+    var worlds: UInt64 = 1
+
+    func validate() throws {
+        guard events >= 1 else { throw ValidationError("--events is at least 1.") }
+        guard worlds >= 1, seed.addingReportingOverflow(worlds).overflow == false else {
+            throw ValidationError("--worlds is at least 1, and the last seed has to fit in 64 bits.")
+        }
+    }
+
+    func run() async throws {
+        let isKept = worlds == 1 ? replay() : await tryMany()
+        if !isKept { throw ExitCode(1) }
+    }
+
+    private func replay() -> Bool {
+        let report = WorldReport(seed: seed, events: events)
+        for line in report.lines { Console.write(line) }
+        return report.violation == nil
+    }
+
+    /// A few at a time, so that the cores share them.
+    private func tryMany() async -> Bool {
+        let harvest = await withTaskGroup(of: WorldTotals.self) { group in
+            for first in stride(from: seed, to: seed + worlds, by: 50) {
+                let last = min(first + 50, seed + worlds)
+                group.addTask { WorldTotals(first..<last) }
+            }
+            return await group.reduce(into: WorldTotals()) { $0.add($1) }
+        }
+        for line in "\(harvest.census)".split(separator: "\n") { Console.write(String(line)) }
+        for report in harvest.reports { Console.write(report.headline) }
+        Console.write("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
+        // Few worlds need not see everything; of as many as the suite tries, each kind comes about hundreds of times.
+        let missing = worlds >= Self.reportEveryMin ? harvest.census.missing : []
+        if !missing.isEmpty { Console.write("Nothing was tried of: \(missing.joined(separator: "; "))") }
+        return harvest.reports.isEmpty && missing.isEmpty
+    }
+}
