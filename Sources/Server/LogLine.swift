@@ -27,7 +27,7 @@ package struct LogLine {
     /// Beyond it a text is cut: what a peer wrote may be long, and a line is held in memory.
     package static let textBytesMax = 8_192
     /// What every object has. Metadata of such a name gets a low line behind it.
-    private static let ownNames: Set<String> = ["time", "level", "label", "room", "message"]
+    private static let ownNames: Set<String> = ["time", "level", "label", "module", "message"]
 
     /// - Parameter metadata: the event's own, and the logger's.
     package init(_ event: LogEvent, label: String, metadata: Logger.Metadata, time: WallInstant) {
@@ -76,7 +76,7 @@ package struct LogLine {
         writer.beginObject()
         writer.member("time", RFC3339.format(time))
         writer.member("level", level.rawValue)
-        for (name, text) in [("label", label), ("room", module), ("message", message)] {
+        for (name, text) in [("label", label), ("module", module), ("message", message)] {
             writer.name(name)
             writer.raw(Self.quoted(text))
         }

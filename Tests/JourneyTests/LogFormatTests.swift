@@ -27,11 +27,11 @@ extension Journeys {
                 }
                 for line in lines {
                     let names = line.members.map(\.name)
-                    #expect(Array(names.prefix(5)) == ["time", "level", "label", "room", "message"])
+                    #expect(Array(names.prefix(5)) == ["time", "level", "label", "module", "message"])
                     #expect(line["time"]?.string?.wholeMatch(of: /[-0-9]{10}T[:0-9]{8}\.\d{3}Z/) != nil, "\(line)")
                 }
                 #expect(
-                    lines.contains { $0["message"]?.string == "Migration applied" && $0["room"]?.string == "Gateway" })
+                    lines.contains { $0["message"]?.string == "Migration applied" && $0["module"]?.string == "Server" })
                 let waiting = lines.first { $0["message"]?.string?.hasPrefix("Pushes wait") == true }
                 #expect(waiting?["app"]?.string == "garden", "an app is called by its slug")
                 let lane = lines.first { $0["credential"] != nil }

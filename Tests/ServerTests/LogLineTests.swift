@@ -33,7 +33,7 @@ struct LogLineTests {
     func json() {
         #expect(
             line(.json, "A lane can send", ["credential": "7", "app": "demo"])
-                == #"{"time":"2026-12-03T12:00:00.123Z","level":"info","label":"carillon","room":"Delivery","#
+                == #"{"time":"2026-12-03T12:00:00.123Z","level":"info","label":"carillon","module":"Delivery","#
                 + #""message":"A lane can send","app":"demo","credential":"7"}"# + "\n")
     }
 
@@ -81,7 +81,9 @@ struct LogLineTests {
     func ownNames() throws {
         let object = try parsed("said", ["message": "m", "time": "t", "level": "l"])
         #expect(
-            object.members.map(\.name) == ["time", "level", "label", "room", "message", "level_", "message_", "time_"])
+            object.members.map(\.name) == [
+                "time", "level", "label", "module", "message", "level_", "message_", "time_",
+            ])
         #expect(object["message"]?.string == "said")
     }
 
