@@ -17,7 +17,7 @@ package struct CommandFault: Error, CustomStringConvertible {
         /// The key is missing, not valid, or lacks a scope.
         case noPermission = 77
 
-        /// Stable words: published in docs/operations.md, never reused.
+        /// Stable words: published in docs/operations/command-line.md, never reused.
         var code: String {
             switch self {
             case .failed: "failed"

@@ -36,29 +36,29 @@ package struct SettingsChapter: Sendable {
 package struct PlaceSettings: Sendable {
     package let databaseURL = Setting(
         "DATABASE_URL", none: "(a private PostgreSQL in DATA_DIR)",
-        "PostgreSQL to use, as a URL. Needs MASTER_KEY_FILE and ADMIN_KEY.", isSecret: true,
+        "URL of the PostgreSQL to use. Needs MASTER_KEY_FILE and ADMIN_KEY.", isSecret: true,
         read: SettingText.databaseURL)
     package let dataFolder = Setting(
-        "DATA_DIR", "data", "Folder for the private PostgreSQL and for keys made here.", read: SettingText.path)
+        "DATA_DIR", "data", "Folder of the private PostgreSQL and of the keys made here.", read: SettingText.path)
     package let listen = Setting(
-        "LISTEN", "127.0.0.1:8080", "host:port of the HTTP API; port 0 takes a free one.",
+        "LISTEN", "127.0.0.1:8080", "Host and port of the HTTP API; port 0 takes a free one.",
         read: SettingText.listenAddress)
     package let tlsCertificateFile = Setting(
         "TLS_CERTIFICATE", none: "(none: plain HTTP)",
-        "PEM file with the certificate of the HTTP API's port and those that lead to its authority. Needs TLS_KEY.",
+        "PEM file with the API's certificate chain. Needs TLS_KEY.",
         read: SettingText.path)
     package let tlsKeyFile = Setting(
-        "TLS_KEY", none: "(none: plain HTTP)", "PEM file with that certificate's key.", read: SettingText.path)
+        "TLS_KEY", none: "(none: plain HTTP)", "PEM file with the key of that certificate.", read: SettingText.path)
     package let masterKeyFile = Setting(
         "MASTER_KEY_FILE", none: "(made in DATA_DIR with a private PostgreSQL)",
-        "File with the 32-byte key that seals credentials: raw, or as 64 hexadecimal digits.", read: SettingText.path)
+        "File with the 32-byte key that seals credentials: raw, or 64 hexadecimal digits.", read: SettingText.path)
     package let adminKey = Setting(
         "ADMIN_KEY", none: "(made in DATA_DIR with a private PostgreSQL)",
         "API key with every right, at least 32 characters.", isSecret: true, read: SettingText.adminKey)
     package let logLevel = Setting(
         "LOG_LEVEL", "info", "trace, debug, info, notice, warning, error or critical.", read: SettingText.logLevel)
     package let logFormat = Setting(
-        "LOG_FORMAT", "text", "text, for people; or json, an object a line, for what collects logs.",
+        "LOG_FORMAT", "text", "text for people, or json with one object per line.",
         read: SettingText.logFormat)
 }
 
@@ -71,15 +71,15 @@ package struct ProviderSettings: Sendable {
         read: SettingText.httpsURL)
     package let fcm = Setting("FCM_URL", "https://fcm.googleapis.com", "FCM.", read: SettingText.httpsURL)
     package let providerCAFile = Setting(
-        "PROVIDER_CA_FILE", none: "(the system's)", "PEM file of authorities to trust as well.",
+        "PROVIDER_CA_FILE", none: "(the system's)", "PEM file of authorities to trust in addition.",
         read: SettingText.path)
     package let providerProxy = Setting(
         "PROVIDER_PROXY", none: "(none)",
-        "HTTP CONNECT proxy in front of the providers: http://host:port, or http://user:password@host:port.",
+        "HTTP CONNECT proxy to the providers: http://host:port or http://user:password@host:port.",
         read: SettingText.proxyURL)
     package let allowsPrivateTargets = Setting(
         "ALLOW_PRIVATE_TARGETS", "false",
-        "Whether URLs that credentials name (token_uri) may lead to this machine or its network: true or false.",
+        "Whether a credential's token_uri may lead into this machine or its network: true or false.",
         read: SettingText.claim)
 }
 
@@ -88,40 +88,40 @@ package struct LimitSettings: Sendable {
     package let requestDeadline = Setting(
         "REQUEST_DEADLINE_SECONDS", seconds: 20, in: 1...60, "How long a provider may take for one push.")
     package let lease = Setting(
-        "LEASE_SECONDS", seconds: 60, in: 2...600, "How long a process owns a parcel that it went silent on.")
+        "LEASE_SECONDS", seconds: 60, in: 2...600,
+        "How long a silent process keeps a parcel before another process may take it.")
     package let suspectWindow = Setting(
         "SUSPECT_WINDOW_SECONDS", seconds: 600, in: 1...604_800,
-        "How long a doubted token waits before it can be retired.")
+        "How long a suspected token waits before it can be retired.")
     package let suspectShare = Setting(
         "SUSPECT_SHARE", "0.2",
-        "Above this share of doubted tokens a route blames itself and retires none; of found ones, it moves none.",
+        "Largest share of suspected tokens per route. Above it no token is retired or moved: the cause is probably a"
+            + " configuration error.",
         range: "above 0 to 1", read: SettingText.share)
     package let suspectSample = Setting(
-        "SUSPECT_SAMPLE", 50, in: 1...1_000_000, "How many answers a route needs before its doubts count.")
+        "SUSPECT_SAMPLE", 50, in: 1...1_000_000, "Answers that a route needs before its suspicions count.")
     package let connectionsPerLane = Setting(
-        "CONNECTIONS_PER_LANE", 16, in: 1...64, "Connections to a provider, per credential and process.")
+        "CONNECTIONS_PER_LANE", 16, in: 1...64, "Connections to a provider, per credential, environment and process.")
     package let fcmMessagesPerMinute = Setting(
         "FCM_MESSAGES_PER_MINUTE", FCMLimits.messagesPerMinute, in: 60...1_000_000_000,
-        "What is sent to one FCM project in a minute at most, by all processes together, reached within a minute:"
-            + " your project's quota.")
+        "Quota of an FCM project: the most pushes that all processes together send it in a minute.")
     package let parcelMembers = Setting(
         "PARCEL_MEMBERS", 5_000, in: 1...20_000, "Pushes that are leased, sent and settled together.")
     package let backlogMessages = Setting(
         "BACKLOG_MESSAGES", 1_000_000, in: 1...100_000_000,
-        "Unfinished messages of one app that name their receivers, at most 100; further ones are answered 429."
-            + " Those that wait count: for their hour, for the end of quiet hours, for a credential.")
+        "Unfinished direct messages of an app, scheduled ones included; further ones are answered 429.")
     package let backlogBroadcasts = Setting(
         "BACKLOG_BROADCASTS", 1_000, in: 1...1_000_000,
-        "The same of all other messages, which have a backlog of their own.")
+        "Unfinished broadcasts of an app, scheduled ones included; further ones are answered 429.")
     package let historyDays = Setting(
         "HISTORY_DAYS", 30, in: 1...3_650,
-        "How long it can be asked what happened to each push of a message, from the message's day on.")
+        "How long the steps of each push can be read, from the message's day on.")
     package let contentDays = Setting(
         "CONTENT_DAYS", 30, in: 1...3_650,
-        "How long what a message said is kept after it was accepted; in any case until it is over.")
+        "How long a message's content is kept, and at least until it finished.")
     package let feedbackDays = Setting(
         "FEEDBACK_DAYS", 365, in: 1...3_650,
-        "How long an entry of the feed is kept, and can be undone; a reader who was away for longer is told.")
+        "How long feedback is kept and can be undone. A reader who was away for longer is told.")
     package let bodyBytes = Setting(
         "BODY_BYTES", 1_048_576, in: 4_096...67_108_864, "The largest request body that is read.")
 }

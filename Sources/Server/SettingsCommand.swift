@@ -18,7 +18,12 @@ struct SettingsCommand: AsyncParsableCommand {
     @Flag(help: ArgumentHelp("Prints the lists of docs/operations.md.", visibility: .hidden)) var markdown = false
 
     func run() async throws {
-        if markdown { return Console.write(SettingsListing.markdown) }
+        if markdown {
+            for line in SettingsListing.markdown.split(separator: "\n", omittingEmptySubsequences: false) {
+                Console.write(String(line))
+            }
+            return
+        }
         try await orComplain(ofThisMachine: json) {
             let reader = try SettingsReader()
             if json {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use
-/// asks for. Reasons stand in the migrations and in docs/operations.md; a table that is new gets its line here.
+/// asks for. Reasons stand in the migrations and in docs/operations/database.md; a table that is new gets its line here.
 @Suite("The settings of tables")
 struct TableSettingsTests {
     /// What a table is used for.
