@@ -1,13 +1,15 @@
-/// What goes to the database in turns: a few of them on their way at once, each with as much as has waited until then.
+/// Entries that go to the database in batches. A batch takes all that have gathered; a few batches are in flight at
+/// once.
 ///
-/// The first goes at once, so that one alone waits for nobody. A value: whoever carries a turn out says when it is over.
+/// The first entry leaves at once, so a single entry waits for no other. A value: its user carries the batches out and
+/// reports each end.
 package struct BatchQueue<Entry: Sendable>: Sendable {
-    /// On their way at once.
+    /// The largest number of batches in flight at once.
     private let batchesMax: Int
-    /// In one of them.
+    /// The largest number of entries in one batch.
     private let entriesMax: Int
     private var waiting: [Entry] = []
-    /// Of `waiting`, those in front that have gone.
+    /// The number of entries at the front of `waiting` that have left in a batch.
     private var goneCount = 0
     private var batchesOut = 0
 
@@ -19,14 +21,14 @@ package struct BatchQueue<Entry: Sendable>: Sendable {
 
     package mutating func add(_ entry: Entry) { waiting.append(entry) }
 
-    /// The next turn, in the order in which they came; nil: nothing waits, or enough is on its way.
+    /// The next batch, in order of arrival; nil: no entry waits, or `batchesMax` batches are in flight.
     package mutating func take() -> [Entry]? {
         guard batchesOut < batchesMax, goneCount < waiting.count else { return nil }
         batchesOut += 1
         let end = min(goneCount + entriesMax, waiting.count)
         let batch = Array(waiting[goneCount..<end])
         goneCount = end
-        // Moved up now and then only, so that each entry is moved once or twice in all.
+        // Compacted rarely, so that each entry is moved once or twice in all.
         if 2 * goneCount >= waiting.count {
             waiting.removeFirst(goneCount)
             goneCount = 0
@@ -34,12 +36,12 @@ package struct BatchQueue<Entry: Sendable>: Sendable {
         return batch
     }
 
-    /// One of them came back, whatever became of it.
+    /// One batch came back, whether it succeeded or failed.
     package mutating func end() {
         precondition(batchesOut > 0, "a turn ends once")
         batchesOut -= 1
     }
 
-    /// Nothing waits, and nothing is on its way.
+    /// True while no entry waits and no batch is in flight.
     package var isIdle: Bool { batchesOut == 0 && goneCount == waiting.count }
 }

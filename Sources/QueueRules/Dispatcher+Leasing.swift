@@ -8,7 +8,8 @@ extension Dispatcher {
         routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
     }
 
-    /// Lanes are few; a new one can send until it says otherwise.
+    /// The lane's place, added if the lane is new. Lanes are few; a new lane counts as able to send until it reports
+    /// otherwise.
     mutating func placeOfLane(_ key: LaneKey) -> Int {
         if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
         lanes.append(LaneState(key: key, signalsMin: settings.laneSignalsMin))
@@ -35,7 +36,7 @@ extension Dispatcher {
         forgetIdle(Set(ready.map(\.serviceRoute)))  // lookup only
     }
 
-    /// What a poll would find, and nothing of what else it looks at.
+    /// Notes what a poll would find on these routes, without the poll's other findings.
     mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for route in ready {
             if let place = placeOfRoute(route.serviceRoute) {
@@ -49,12 +50,12 @@ extension Dispatcher {
         }
     }
 
-    /// Routes without work, and lanes that no route and no parcel uses, so that both lists are bounded by what is due.
+    /// Forgets routes without work, and lanes that no route and no parcel uses. Both lists stay bounded by what is due.
     private mutating func forgetIdle(_ ready: Set<ServiceRoute>) {  // lookup only
         routes.removeAll { $0.isIdle && !ready.contains($0.ready.serviceRoute) }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
-        // What its provider said is remembered while it counts.
+        // A lane's throttle signals are remembered while they count.
         for lane in lanes where !lane.throttle.isCalm { used.insert(lane.key) }
         lanes.removeAll { $0.members == 0 && $0.urgentMembers == 0 && !used.contains($0.key) }
     }
@@ -79,13 +80,13 @@ extension Dispatcher {
     ) {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.serviceRoute) else { return }
-        // Where nothing came, another process has the quantum in its hand.
+        // If no parcel came, another process has the quantum.
         let floor = parcel == nil ? MessagePace.askAgainFloor : .zero
         routes[place].noteRated(request, again: again, atLeast: floor, now)
         routes[place].end(request, parcel)
     }
 
-    /// The next poll looks for the route's parcels again; rate-limited ones are asked for after a pause.
+    /// The next poll looks for the route's parcels again; rate-limited parcels are asked for after a pause.
     mutating func noteLeaseFailed(_ request: LeaseRequest, _ now: MonotonicInstant) {
         leasesOutstanding -= 1
         guard let place = placeOfRoute(request.serviceRoute) else { return }
@@ -98,7 +99,8 @@ extension Dispatcher {
         _ actions: inout [DispatchAction]
     ) {
         let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
-        // A database that was set back hands it out a second time: what is in hand is nobody's then.
+        // A database that was restored hands out the same lease a second time: the run in hand no longer owns the
+        // parcel.
         if let place = placeOfRun(name) { abandon(place, &actions) }
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
@@ -124,7 +126,7 @@ extension Dispatcher {
         handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
     }
 
-    /// Leased, but not to be sent from here: back through the one settle.
+    /// Returns members that were leased but must not be sent from here, through the one settle.
     private mutating func handBack(
         _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
     ) {
@@ -150,7 +152,7 @@ extension Dispatcher {
         }
     }
 
-    /// Asks for parcels, one call a line at a time, going round the apps.
+    /// Asks for parcels round-robin over the apps, with one call per service route at a time.
     mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining, !routes.isEmpty else { return }
         switch quarantine {
@@ -178,7 +180,7 @@ extension Dispatcher {
             } else if route.work == .transactional && laneHasUrgentRoom(route.lane) {
                 lease(place, .urgent, now, &actions)
             } else if route.maySweep && route.resolution != .unknown && !laneCanSend(route.lane) {
-                // A route that was just found waits for its lane: a sweep would only stand before its first parcel.
+                // A newly found route waits for its lane: a sweep would only delay its first parcel.
                 lease(place, .expired, now, &actions)
             }
         }
@@ -199,7 +201,8 @@ extension Dispatcher {
                     parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
     }
 
-    /// Of a lane that tries a few pushes, each of which is a parcel mostly.
+    /// The most parcels to lease for the lane. A half-open lane tries a few pushes, and most of these are parcels of
+    /// one member.
     private func parcelsMax(on key: LaneKey?, isUrgent: Bool) -> Int {
         guard let key, let lane = lanes.first(where: { $0.key == key }) else { return .max }
         return max(1, lane.throttle.room(isUrgent: isUrgent))
@@ -218,7 +221,7 @@ extension Dispatcher {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
             lane.throttle.room(isUrgent: false) > 0
         else { return false }
-        // A lane may hold as much as is left for all the others: however many are slow, something is always left.
+        // A lane may hold as much as is left for all other lanes. So some room is left, however many lanes are slow.
         let left = settings.membersMax - lanes.reduce(0) { $0 + $1.members }
         if lane.members == 0 { return left > -settings.membersReserve }
         let parcelsLeft = settings.parcelsMax - lanes.reduce(0) { $0 + $1.parcels }
@@ -226,9 +229,11 @@ extension Dispatcher {
             && lane.parcels < min(settings.laneParcelsMax, parcelsLeft)
     }
 
-    /// Whatever the lane holds: a broadcast that fills it, for as long as its provider's pace lasts, holds back nobody who
-    /// waits for one push. What is leased so counts by itself, and takes nothing from the other bounds, its own
-    /// lane's included. As its members are few, so are its parcels.
+    /// Whether a transactional parcel fits, however much bulk the lane holds. A broadcast that fills the lane at its
+    /// provider's pace must not delay a single push.
+    ///
+    /// Urgent leases are counted separately and take nothing from the other bounds, their own lane's included. They
+    /// have few members, and so few parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
             lane.throttle.room(isUrgent: true) > 0

@@ -1,21 +1,21 @@
 import Basis
 
-/// Whether parcels travel together or alone (rule 10).
+/// Quarantine for parcels that may crash their process (rule 10).
 ///
-/// A parcel whose leases lapsed twice may hold a push that ends its process. Everything that the process holds lapses
-/// with it, so such a parcel is leased only where the process holds nothing else: whoever lapses then has done it by
-/// itself. Turns bound what that costs the others.
+/// A parcel whose lease expired twice may hold a push that ends its process. All leases of a crashed process expire
+/// together. So such a parcel is leased only while the process holds no other: if it expires again, it is the cause.
+/// Windows bound what quarantine costs the other parcels.
 enum PoisonQuarantine: Equatable, Sendable {
-    /// Ordinary parcels, as many as may be held; no turn for the lapsed before `until`. → parting
+    /// Ordinary parcels are leased. No quarantine starts before `until`. → draining
     case off(until: MonotonicInstant?)
-    /// Nothing more is leased; what has no stream yet goes back, what has one is answered and settled. → alone
+    /// No parcel is leased. Pushes without a stream go back; pushes with one are answered and settled. → isolated
     case draining
-    /// Lapsed parcels, one at a time. At `until` the one that travels is taken back. → together
+    /// Suspect parcels are leased, one at a time. At `until` the parcel in hand is taken back. → off
     case isolated(until: MonotonicInstant, isOver: Bool)
 }
 
 extension Dispatcher {
-    /// When time alone changes the company; nil: only other events do.
+    /// When time alone changes the quarantine; nil: only other events do.
     var nextQuarantineChange: MonotonicInstant? {
         switch quarantine {
         case .off(let until): routes.contains(where: mayLeaseLapsed) ? until : nil

@@ -1,19 +1,19 @@
 import Basis
 import Model
 
-// Messages that have a rate: when a share of one is asked for, and what is taken back where a rate was lowered.
+// Messages with a rate: when a quantum is asked for, and what is taken back when a rate is lowered.
 extension Dispatcher {
     func mayLeaseRateLimited(_ route: RouteState) -> Bool { route.rated.dueAt != nil && laneHasRoom(route.lane) }
 
-    /// When time alone allows the next share; nil: only other events do.
+    /// When time alone allows the next quantum; nil: only other events do.
     var nextQuantum: MonotonicInstant? {
         guard case .off = quarantine, !isDraining, leasesOutstanding < settings.leasesMax else { return nil }
         return routes.lazy.filter { !$0.isLeasing && mayLeaseRateLimited($0) }.compactMap(\.rated.dueAt).min()
     }
 
-    /// Messages of which so much is leased here for a lane that the lane is what keeps them: what has no stream yet would
-    /// all leave at once when it can, beside what others send of the message. What another lane owes is no reason for this
-    /// one to wait (P7).
+    /// Messages of which this process has leased so much for the lane that more would only wait there. All pushes
+    /// without a stream would leave at once when the lane recovers, beside what other processes send of the message.
+    /// The backlog of another lane is no reason for this lane to wait (P7).
     func messagesFull(on lane: LaneKey?) -> [MessageID] {
         var open: [OpenMessage] = []
         var places: [MessageID: Int] = [:]  // lookup only
@@ -42,12 +42,12 @@ extension Dispatcher {
         }
     }
 
-    /// Of messages with a rate less is under way there now.
+    /// Notes that fewer pushes of rate-limited messages are in flight on the lane now.
     mutating func noteLess(on lane: LaneKey?) {
         if !lanesWithLess.contains(lane) { lanesWithLess.append(lane) }
     }
 
-    /// What calls passed by is asked for, once for all that an event says.
+    /// Asks for the messages that calls passed over, once for all that an event reports.
     mutating func askForPassed() {
         for lane in lanesWithLess { askForPassed(on: lane) }
         lanesWithLess.removeAll(keepingCapacity: true)
@@ -61,8 +61,8 @@ extension Dispatcher {
         }
     }
 
-    /// Takes back what has no stream yet where it was leased at a higher rate, or at none: it goes on at the one that it
-    /// has now.
+    /// Takes back pushes without a stream that were leased at a higher rate, or at none. They go on at the message's
+    /// present rate.
     mutating func noteRated(_ messages: [RatedMessage], _ actions: inout [DispatchAction]) {
         var rates: [MessageID: Int32] = [:]  // lookup only
         for rated in messages { rates[rated.message] = rated.perSecond }

@@ -2,7 +2,7 @@ import Basis
 
 extension Dispatcher {
     mutating func noteAnswers(_ lease: AnsweredLease, _ now: MonotonicInstant) {
-        // A late answer to a lease that ended is nobody's: its parcel is accounted for elsewhere.
+        // A late answer to a lease that ended is dropped: its parcel is accounted for elsewhere.
         guard let place = placeOfRun(lease.name) else { return }
         let open = runs[place].run.openCount
         for position in lease.accepted { runs[place].run.recordAccepted(Int(position)) }
@@ -42,7 +42,7 @@ extension Dispatcher {
         guard let place = placeOfRun(name), let startedAt = runs[place].renewStartedAt else { return }
         runs[place].renewStartedAt = nil
         guard stillLeased else {
-            // A settle on its way may have finished the parcel, or learns the same fence.
+            // A settle in flight may have finished the parcel, or will meet the same fence.
             if runs[place].run.settling == nil {
                 abandon(place, &actions)
             } else {
@@ -68,14 +68,14 @@ extension Dispatcher {
         withdrawAll(&actions)
     }
 
-    /// Takes back what has no stream yet, of every parcel.
+    /// Takes back the pushes of every parcel that have no stream yet.
     func withdrawAll(_ actions: inout [DispatchAction]) {
         for state in runs.states {
             if let lane = state.lane { actions.append(.withdraw(state.name, lane)) }
         }
     }
 
-    /// What time and state ask for, after every event.
+    /// Does what time and state require, after every event.
     mutating func advance(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for place in lanes.indices { lanes[place].throttle.pass(now) }
         reportBreakers(&actions)
@@ -101,7 +101,7 @@ extension Dispatcher {
         }
     }
 
-    /// Without a word from the database until the lease's end, the parcel is no longer ours (rule 12).
+    /// Without an answer from the database until the lease's end, the parcel is no longer ours (rule 12).
     private mutating func endIfOverdue(_ name: LeaseName, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         if let place = placeOfRun(name), runs[place].leaseEnd <= now { abandon(place, &actions) }
     }
@@ -129,7 +129,7 @@ extension Dispatcher {
         actions.append(.renew(runs[place].name))
     }
 
-    /// Another owns it, or it is over: nothing of it is written from here any more.
+    /// Another process owns the parcel, or the lease is over: nothing more is written from here.
     mutating func abandon(_ place: Int, _ actions: inout [DispatchAction]) {
         if let lane = runs[place].lane { actions.append(.withdraw(runs[place].name, lane)) }
         retire(place, &actions)

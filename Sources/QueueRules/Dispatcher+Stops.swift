@@ -1,7 +1,8 @@
 import Model
 
 extension Dispatcher {
-    /// Takes back what has no stream yet of messages that are paused or cancelled; what has one is answered and settled.
+    /// Takes back pushes without a stream of messages that are paused or cancelled. Pushes with a stream are answered
+    /// and settled.
     mutating func noteStopped(_ messages: [StoppedMessage], _ actions: inout [DispatchAction]) {
         guard !messages.isEmpty else { return }
         var stops: [MessageID: MessageStop] = [:]  // lookup only

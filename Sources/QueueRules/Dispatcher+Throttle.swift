@@ -3,8 +3,8 @@ import LaneRules
 
 // Lanes whose providers ask for less (`LaneThrottle`).
 extension Dispatcher {
-    /// What a provider's answers say of their lane. Where it is to rest, what has no stream yet comes back: it costs no
-    /// attempt, and keeps none of the process's bounds from other lanes (P7).
+    /// Applies a provider's answers to their lane's circuit breaker. If it opens, pushes without a stream come back.
+    /// That costs no attempt and frees the process's bounds for other lanes (P7).
     mutating func apply(_ lease: AnsweredLease, _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard let place = placeOfRun(lease.name), let key = runs.states[place].lane else { return }
         let (message, leasedAt) = (runs.states[place].run.parcel.message, runs.states[place].run.leasedAtMonotonic)
@@ -15,8 +15,8 @@ extension Dispatcher {
         for state in runs.states where state.lane == key { actions.append(.withdraw(state.name, key)) }
     }
 
-    /// Each rest when it begins, when it has become a second longer, and once that the lane is as ever. While a few pushes
-    /// are tried it is not over yet.
+    /// Reports each open breaker when it opens and when it stays open a second longer, and once when it is closed. A
+    /// half-open breaker is not closed yet.
     mutating func reportBreakers(_ actions: inout [DispatchAction]) {
         for place in lanes.indices {
             let (key, reported) = (lanes[place].key, lanes[place].reportedBreaker)
@@ -33,15 +33,15 @@ extension Dispatcher {
         }
     }
 
-    /// How many pushes of a lease that was just written may be handed to its lane.
+    /// The number of pushes of a newly written lease that may be handed to its lane.
     func admit(_ count: Int, of run: ParcelRun, on key: LaneKey) -> Int {
         guard let lane = lanes.first(where: { $0.key == key }), lane.throttle.phase != .closed else { return count }
-        // What was asked for before knows nothing of the rest.
+        // A lease that was asked for before the breaker opened does not know about it.
         guard run.leasedAtMonotonic >= lane.throttle.since else { return 0 }
         return min(count, lane.throttle.room(isUrgent: run.parcel.urgency == .transactional))
     }
 
-    /// So many of a lease are with its lane no more, whatever became of them.
+    /// Notes that `count` pushes of a lease are no longer with its lane, whatever became of them.
     mutating func noteReturned(_ count: Int, to key: LaneKey?, leasedAt: MonotonicInstant) {
         guard count > 0, let key else { return }
         lanes[placeOfLane(key)].throttle.returned(count, leasedAt: leasedAt)

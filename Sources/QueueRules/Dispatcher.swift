@@ -2,29 +2,29 @@ import Basis
 import LaneRules
 import Model
 
-/// The brain of one process's delivery: which parcels to lease, when to settle, renew, withdraw and stop.
+/// The decisions of one process's delivery: which parcels to lease, when to settle, renew, withdraw and stop.
 ///
-/// Event and now in, actions out; no clock, no chance, no waiting. The shell in Delivery performs the actions against
-/// PostgreSQL and the lanes, the simulation against a model of both.
+/// Takes events and the time, returns actions; it has no clock, no chance and no waiting. The shell in Delivery
+/// performs the actions against PostgreSQL and the lanes, the simulation against a model of both.
 package struct Dispatcher: Sendable {
     package let settings: DispatcherSettings
-    /// Ordered by app, then line, so that going round serves every app in turn.
+    /// Ordered by app, then service route, so that round-robin serves every app.
     var routes: [RouteState] = []
     var lanes: [LaneState] = []
     var runs = RunTable()
-    /// Where the next round starts: the app after the one served last.
+    /// The app that was served last; the next round starts after it.
     var lastServed: AppID?
     var isPolling = false
     var pollAt: MonotonicInstant
-    /// When the poll began that is under way, or the last one.
+    /// When the present poll began, or the last one.
     var pollStartedAt: MonotonicInstant
-    /// A hint came while a poll was under way: it may have looked too early.
+    /// A hint came during a poll, which may have read too early.
     var pollAgain = false
     var isDraining = false
     var reportedDrained = false
     var leasesOutstanding = 0
     var quarantine = PoisonQuarantine.off(until: nil)
-    /// Where what calls passed by may be asked for again.
+    /// Lanes on which messages that calls passed over may be asked for again.
     var lanesWithLess: [LaneKey?] = []
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
@@ -60,7 +60,7 @@ package struct Dispatcher: Sendable {
             noteLeaseEnded(request, parcels.first?.parcel, again: again, now)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
         case .leaseFailed(let request):
-            // The poll looks again, after its pause.
+            // The poll runs again, after its pause.
             noteLeaseFailed(request, now)
             pollAt = min(pollAt, now + settings.storePause)
         case .answered(let leases):
@@ -93,12 +93,12 @@ package struct Dispatcher: Sendable {
         return wake
     }
 
-    /// Members leased here that are neither settled nor handed back.
+    /// The number of members leased here that are neither settled nor handed back.
     package var membersInFlight: Int { lanes.reduce(0) { $0 + $1.members + $1.urgentMembers } }
 
     package var runningLeases: [LeaseName] { runs.states.map(\.name) }
 
-    /// Messages of the leases in hand, each once.
+    /// The messages of the leases in hand, each once.
     package var runningMessages: [MessageID] {
         var seen: Set<MessageID> = []  // lookup only
         return runs.states.map(\.run.parcel.message).filter { seen.insert($0).inserted }
@@ -111,13 +111,14 @@ struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
     var throttle: LaneThrottle
-    /// The rest that was told last; nil: that it is over.
+    /// The open breaker that was reported last; nil: the breaker was last reported closed.
     var reportedBreaker: OpenBreaker?
-    /// Leased within the lane's bound.
+    /// Members leased within the lane's bound.
     var members = 0
-    /// Leased on top of it.
+    /// Members leased on top of the bound.
     var urgentMembers = 0
-    /// Leased within the lane's bound. What is leased on top has a member at least, which bounds its parcels too.
+    /// Parcels leased within the lane's bound. A parcel on top of it has at least one member, so `urgentMembers` bounds
+    /// those.
     var parcels = 0
 
     init(key: LaneKey, signalsMin: Int) {
@@ -139,40 +140,40 @@ struct LaneState: Sendable {
 struct RunState: Sendable {
     var run: ParcelRun
     let lane: LaneKey?
-    /// As what it was asked for.
+    /// The scope of the request that leased it.
     let scope: LeaseScope
     var leaseEnd: MonotonicInstant
     var renewAt: MonotonicInstant
     var renewStartedAt: MonotonicInstant?
-    /// The next partial settle, where there is news.
+    /// When the next partial settle is due, if anything has changed.
     var settleAt: MonotonicInstant
-    /// After a settle without a reply: when to send it again.
+    /// When to repeat a settle that got no reply.
     var settleAgainAt: MonotonicInstant?
     var verdictsDone = false
-    /// As it was leased, or said since; nil: none.
+    /// The rate at the lease, or the latest change since; nil: none.
     var ratePerSecond: Int32?
-    /// Its pushes have left, as far as any will: none waits for a stream.
+    /// All pushes that will leave have left: none waits for a stream.
     var isSent = false
-    // The table's own: which of all that were begun it is, when its alarm rings, and whether that may be wrong by now.
+    // Owned by `RunTable`: the run's ordinal, when its alarm is due, and whether that alarm may be out of date.
     var number = 0
     var alarmAt: MonotonicInstant?
     var isTouched = false
     var name: LeaseName { LeaseName(parcel: run.parcel.id, epoch: run.parcel.epoch) }
 
-    /// When something of it is due, whatever happens elsewhere.
+    /// When this run is due for anything, whatever happens elsewhere.
     var dueAt: MonotonicInstant {
         var due = leaseEnd
         if renewStartedAt == nil { due = min(due, renewAt) }
         if run.settling != nil {
             if let again = settleAgainAt { due = min(due, again) }
         } else if run.hasChanges {
-            // What is complete has been due all the time.
+            // A complete run is due at once.
             due = min(due, run.openCount == 0 ? MonotonicInstant(nanoseconds: .min) : settleAt)
         }
         return due
     }
 
-    /// A request's answer has to fit into the lease; and nothing is sent that has expired.
+    /// The latest start of a stream: a request's answer has to fit into the lease, and expired pushes are not sent.
     func noStreamAfter(_ requestDeadline: Duration) -> MonotonicInstant {
         let fits = MonotonicInstant(nanoseconds: leaseEnd.nanoseconds - requestDeadline.wholeNanoseconds)
         return min(fits, run.expiry)

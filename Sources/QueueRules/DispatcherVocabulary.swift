@@ -2,7 +2,7 @@ import Basis
 import LaneRules
 import Model
 
-/// The connections of one credential in one environment: one pace, one breaker.
+/// The connections of one credential in one environment: one pace, one circuit breaker.
 package struct LaneKey: Hashable, Comparable, Sendable {
     package let credential: CredentialID
     package init(_ credential: CredentialID) { self.credential = credential }
@@ -25,26 +25,28 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var laneMembersMax: Int
     /// The same over all lanes: bounds this process's memory (P8).
     package var membersMax: Int
-    /// Parcels leased for one lane and not settled yet: what a lease costs beside its members, its message above all.
+    /// Parcels leased for one lane and not settled yet. Bounds what a lease costs beside its members, above all its
+    /// message.
     package var laneParcelsMax: Int
     /// The same over all lanes, for lanes that hold something.
     package var parcelsMax: Int
-    /// On top of `membersMax`, for lanes that hold nothing yet: whatever the slow ones hold, another one gets a parcel.
+    /// Members leased on top of `membersMax`, for lanes that hold none yet: whatever slow lanes hold, another lane gets
+    /// a parcel.
     package var membersReserve: Int
-    /// On top of `laneMembersMax` and `laneParcelsMax`, for transactional parcels: however much else a lane holds, these
-    /// are leased. A parcel has a member at least, so that it bounds both.
+    /// Transactional members leased on top of `laneMembersMax` and `laneParcelsMax`, however much else a lane holds. A
+    /// parcel has at least one member, so this bounds their parcels too.
     package var laneUrgentMax: Int
     /// The same over all lanes, on top of `membersMax` with its reserve, and of `parcelsMax`.
     package var urgentMax: Int
-    /// Calls for parcels on their way at once: what they bring may come on top of all bounds.
+    /// Calls for parcels in flight at once. The parcels that they bring may exceed all bounds.
     package var leasesMax: Int
-    /// How much of what is small one of them brings.
+    /// How many small parcels one call may bring.
     package var leaseGroup: LeaseGroup
-    /// How long parcels that travel alone may keep everything else waiting, before the others have their turn.
+    /// How long quarantined parcels may keep everything else waiting.
     package var quarantineWindow: Duration
-    /// The others' turn.
+    /// The shortest time between two quarantines, left to ordinary parcels.
     package var quarantineInterval: Duration
-    /// So many answers that ask for less make a lane rest, where they are most of the latest.
+    /// The number of throttle signals that opens a lane's breaker, if most of the latest answers are throttle signals.
     package var laneSignalsMin: Int = 128
     package var retry: RetryPolicy
 
@@ -92,43 +94,43 @@ package struct LeaseName: Hashable, Sendable {
     }
 }
 
-/// What happened.
+/// Something that happened.
 package enum DispatchEvent: Equatable, Sendable {
-    /// Work may be ready: another process said so, or something that was planned here waits for its rate.
+    /// Work may be ready: another process announced it, or parcels that were planned here wait for their rate.
     case hint
-    /// Parcels are ready on these routes: a slice was planned here. Nobody has to look for them.
+    /// Parcels are ready on these routes: a slice was planned here. No poll is needed to find them.
     case planned([ReadyRoute])
     case polled([ReadyRoute])
     case pollFailed
-    /// Which lane a line leaves from; nil where no credential covers it. `canSend`: what the lane says of itself now;
-    /// nil: as it said last.
+    /// The lane that a service route leaves from; nil: no credential covers it. `canSend`: what the lane reports now;
+    /// nil: its last report stands.
     case resolved(ServiceRoute, LaneKey?, canSend: Bool? = nil)
     /// Credentials changed: every route is resolved anew.
     case credentialsChanged
     case lane(LaneKey, canSend: Bool)
-    /// Of `runningMessages`: nothing of these may be sent now.
+    /// Those of `runningMessages` that must not be sent now.
     case stopped([StoppedMessage])
-    /// Of `runningMessages`: those that have a rate now, each.
+    /// Those of `runningMessages` that have a rate now, each with its rate.
     case rated([RatedMessage])
-    /// The parcels that one call leased, in their order; none where nothing was due.
+    /// The parcels that one call leased, in their order; empty if no parcel was due.
     ///
-    /// `again`: of a lease of rate-limited parcels, how long it is until more may be leased, nil if nothing else waits. Of
-    /// other leases, zero if some parcels that they found are rate-limited from now on.
+    /// `again`, for a lease of rate-limited parcels: how long it is until more may be leased, nil if no other parcel
+    /// waits. For other leases: zero if some parcels that they found are rate-limited from now on.
     case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
     /// Answers to pushes of leased parcels.
     case answered([AnsweredLease])
     /// Replies to settles, and the settles that got none.
     case settled([SettledLease], failed: [UnsettledLease] = [])
-    /// Replies to renewals of one call, and those that none came to.
+    /// Replies to the renewals of one call, and the renewals that got none.
     case renewed([RenewedLease], failed: [LeaseName] = [])
     case timer
     case drain
 }
 
-/// What the process knows of a leased parcel's message.
+/// The process's knowledge of a leased parcel's message.
 package enum MessageReading: Equatable, Sendable {
-    /// A push of it may be sent again where its answer was lost.
+    /// A push whose answer was lost may be sent again.
     case repeatable
     case unrepeatable
     /// Its content could not be read now: the parcel goes back.
@@ -150,9 +152,9 @@ package struct AnsweredLease: Equatable, Sendable {
     package let name: LeaseName
     package let accepted: [Int32]
     package let others: [PositionedOutcome]
-    /// False if the gateway ended the pushes itself: that says nothing about the provider.
+    /// False if the gateway ended the pushes itself: such answers say nothing about the provider.
     package let isFromProvider: Bool
-    /// All its pushes have streams by now, or are answered. Told of messages that have a rate.
+    /// All its pushes have streams by now, or are answered. Set only for messages that have a rate.
     package let isSent: Bool
     package init(
         _ name: LeaseName, accepted: [Int32], others: [PositionedOutcome], isFromProvider: Bool = true,
@@ -168,7 +170,7 @@ package struct AnsweredLease: Equatable, Sendable {
 
 package struct RenewedLease: Equatable, Sendable {
     package let name: LeaseName
-    /// Whether it is ours still.
+    /// Whether the lease is still ours.
     package let isHeld: Bool
     package init(_ name: LeaseName, isHeld: Bool) {
         self.name = name
@@ -190,7 +192,8 @@ package struct UnsettledLease: Equatable, Sendable {
     package let name: LeaseName
     /// The transaction of its verdicts is known to have committed.
     package let verdictsDone: Bool
-    /// For what it says, and not for how the database is: it is handed in again by itself.
+    /// The database refused the settle for its content, not for its own state. It is handed in again in a transaction
+    /// of its own.
     package let isRefused: Bool
     package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
         self.name = name
@@ -205,9 +208,9 @@ package struct LeaseRequest: Equatable, Sendable {
     package let lane: LaneKey?
     package let startedAt: MonotonicInstant
     package let scope: LeaseScope
-    /// Messages that are not asked for, of those that wait for their rate: enough of them is under way here.
+    /// Rate-limited messages that this call does not ask for: enough of their pushes are in flight here.
     package let passing: [MessageID]
-    /// More would come in vain.
+    /// The most parcels that the lane can take.
     package let parcelsMax: Int
     package init(
         serviceRoute: ServiceRoute, lane: LaneKey?, startedAt: MonotonicInstant, scope: LeaseScope,
@@ -223,7 +226,7 @@ package struct LeaseRequest: Equatable, Sendable {
     }
 }
 
-/// What the shell shall do. Each is answered by the event of the same name, or by one that tells of several.
+/// An order to the shell. Each is answered by the event of the same name, or by one that reports several.
 package enum DispatchAction: Equatable, Sendable {
     case poll
     case resolve(ReadyRoute)
@@ -232,15 +235,15 @@ package enum DispatchAction: Equatable, Sendable {
     case submit(LeaseName, LaneKey, positions: [Int32], until: MonotonicInstant)
     /// The lease was renewed: streams may open until then.
     case extend(LeaseName, LaneKey, until: MonotonicInstant)
-    /// Verdicts (where there are any left to write), then the compare-and-set.
+    /// Write the verdicts that are not written yet, then the compare-and-set.
     case settle(LeaseName, PendingSettle, withVerdicts: Bool)
     case renew(LeaseName)
     /// Take back what has no stream yet.
     case withdraw(LeaseName, LaneKey)
-    /// For whoever asks what pushes wait for: the lane's provider asks for less, and nothing is sent there for a while.
-    /// Told again where the rest becomes longer.
+    /// The lane's provider asks for less, and no push is sent there for a while. Shown to users who ask what pushes
+    /// wait for. Repeated when the breaker stays open longer.
     case reportOpenBreaker(LaneKey, OpenBreaker)
-    /// The lane that rested is as ever.
+    /// The lane's breaker is closed again.
     case reportClosedBreaker(LaneKey)
     /// The lease ended here; drop what is kept for it.
     case forget(LeaseName, MessageID)

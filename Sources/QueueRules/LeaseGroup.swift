@@ -1,10 +1,10 @@
 /// How many parcels of transactional messages one lease takes together.
 ///
-/// Most have one member: what a lease costs whatever it brings, the way to the disk above all, is shared by so many.
+/// Most of these have one member. The group shares the fixed cost of a lease, above all the write to disk.
 package struct LeaseGroup: Equatable, Sendable {
-    /// More would keep the first ones waiting for the last.
+    /// More would keep the first parcels waiting for the last.
     package var parcelsMax: Int
-    /// Of all of them; a parcel by itself may have more, as ever.
+    /// The members of all parcels together; a parcel that is leased by itself may have more.
     package var membersMax: Int
 
     package static let standard = LeaseGroup(parcelsMax: 64, membersMax: 1_000)

@@ -1,10 +1,10 @@
 import Basis
 import Model
 
-/// One parcel as its lease handed it over: what to send, to whom, until when it is ours.
+/// One parcel as its lease handed it over: what to send, to whom, and until when it is ours.
 ///
-/// Members stand in the frozen order of the parcel; a member's position there is its index, and the only name it has
-/// in the engine's inner loops. Their tokens lie in one flat array, so that a parcel costs a handful of allocations.
+/// Members stand in the frozen order of the parcel. A member's position there is its index, and its only name in the
+/// engine's inner loops. Their tokens lie in one flat array, so that a parcel costs a handful of allocations.
 package struct LeasedParcel: Equatable, Sendable {
     package let id: ParcelID
     package let message: MessageID
@@ -12,42 +12,41 @@ package struct LeasedParcel: Equatable, Sendable {
     package let route: RouteID
     /// Raised by each lease; settling and renewing name it.
     package let epoch: Int32
-    /// How often this parcel was settled in part; settling names it, so that an ambiguous commit can be repeated.
+    /// How often this parcel was settled in part. A settle names it, so that an ambiguous commit can be repeated.
     package let settles: Int32
-    /// How many attempts its members have behind them.
+    /// The number of attempts that its members have behind them.
     package let attempt: Int16
-    /// How many of its leases ended without a word of the owner.
+    /// The number of its leases that expired without a settle or renewal by their owner.
     package let lapses: Int16
-    /// How much of the retry budget earlier attempts used up.
+    /// The part of the retry budget that earlier attempts used up.
     package let retrySpent: Duration
     /// An earlier attempt's answer was lost: the push may already have been shown.
     package let answerLost: Bool
-    /// Set where its members are away from home: their own environment refused them, and this one is asked.
+    /// Set in a cross-environment parcel: the rejection of its members on the origin route.
     package let origin: OriginRejection?
-    /// The same topic's route in the other environment, where a usable credential of the app covers it. nil away from
-    /// home, and for providers that know one environment.
+    /// The sibling route, if a usable credential of the app covers it. nil in cross-environment parcels, and for
+    /// providers with one environment.
     package let otherEnvironment: RouteID?
-    /// Its message's rate when it was leased; nil: it has none.
+    /// The message's rate at the lease; nil: none.
     package let ratePerSecond: Int32?
     package let urgency: MessageUrgency
     package let expiresAt: WallInstant
-    /// The database's clock when the lease was written. Verdicts without a time of their own count from here.
+    /// The database's clock when the lease was written. Verdicts that carry no time count from here.
     package let leasedAt: WallInstant
     /// All frozen members, settled ones included.
     package let memberCount: Int
-    /// Those that are still owed something, in frozen order.
+    /// The members that are not settled yet, in frozen order.
     package let members: [LeasedMember]
-    /// What keeps each of them from its push, by position. Empty: nothing keeps anybody.
+    /// Each member's deferral, by position. Empty: no member is deferred.
     package var deferrals: [MemberDeferral] = []
     package var deferredCount: Int { deferrals.count { $0 != .none } }
-    /// By position: no lease before this one was free to send to the member, whatever became of its owner. Said only where
-    /// an earlier owner or answer was lost; empty: of nobody.
+    /// By position: no earlier lease was free to send to the member, whatever became of its owner. Set only if an
+    /// earlier owner or answer was lost; empty: false for all.
     package var neverSent: [Bool] = []
     package let tokens: [UInt8]
-    /// The members' locales as they registered them, likewise in one array. Empty where the message has no words that
-    /// depend on them.
+    /// The members' registered locales, also in one array. Empty if the message has no texts that depend on them.
     package let locales: [UInt8]
-    /// The bitmap as it stands: bit `index` is set where the member is settled or handed over. Empty: none.
+    /// The stored bitmap: bit `index` is set if the member is settled or handed over. Empty: no bit is set.
     package let settledBits: [UInt8]
 
     package init(
@@ -92,12 +91,12 @@ package struct LeasedMember: Equatable, Sendable {
     package let badge: Int32
     package let tokenStart: Int32
     package let tokenCount: Int32
-    /// A 200 for it lifts a suspicion.
+    /// A 200 for this member lifts a suspicion.
     package let isSuspected: Bool
-    /// A registration whose environments were not compared for this generation of its token, where there is another one to
-    /// look in.
+    /// The member is a registration whose token has a sibling environment, and this generation was not compared there
+    /// yet.
     package let mayBeInSibling: Bool
-    /// Of `LeasedParcel.locales`. 0 bytes: none is known, or nobody asks.
+    /// Into `LeasedParcel.locales`. 0 bytes: no locale is known, or the message needs none.
     package let localeStart: Int32
     package let localeCount: Int32
 
@@ -120,20 +119,21 @@ package struct LeasedMember: Equatable, Sendable {
     }
 }
 
-/// What a parcel carries whose members are tried in the other environment: which route refused them, and how.
+/// The rejection that a cross-environment parcel carries: which route rejected its members, and how.
 ///
-/// Written once, and inherited by what is tried again there; what leaves for another route leaves it behind.
+/// Written once, and inherited by retries on the sibling route. A remainder for another route drops it.
 package struct OriginRejection: Equatable, Sendable {
-    /// Where their registrations live.
+    /// The origin route: where the members' registrations are stored.
     package let route: RouteID
-    /// The token generation that was refused there: a newer one was never asked about at home.
+    /// The token generation that was rejected there. A newer generation was never tried on the origin route.
     package let generation: TokenGeneration
-    /// The provider's word, which stands where the other environment doesn't know better.
+    /// The provider's reason, which stands unless the sibling environment accepts the token.
     package let reason: String
-    /// When home's parcel was leased: its word counts from there, however late the other environment is asked.
+    /// When the origin route's parcel was leased. The rejection counts from then, however late the sibling environment
+    /// is tried.
     package let asOf: WallInstant
-    /// Until when an answer from there is waited for. A lane that is shut for longer must not keep a doubt from its
-    /// judgement, nor a message from its end.
+    /// Until when an answer from there is waited for. A lane that is blocked for longer must delay neither the
+    /// judgement of a suspicion nor the end of a message.
     package let until: WallInstant
 
     package init(
@@ -147,18 +147,18 @@ package struct OriginRejection: Equatable, Sendable {
     }
 }
 
-/// What has become of a frozen member's row since it was frozen.
+/// The state of a frozen member's row at the lease.
 package enum MemberStatus: Equatable, Sendable {
-    /// On the parcel's route, or on the route that it came from with the same token; alive.
+    /// The registration is live: on the parcel's route, or on the origin route with the same token.
     case present
-    /// Its row is gone: ends as unregistered (`device_deleted`).
+    /// The row is gone: the push ends as unregistered (`device_deleted`).
     case deleted
-    /// Retired by another verdict meanwhile: ends as unregistered (`retired`).
+    /// Another verdict retired the token: the push ends as unregistered (`retired`).
     case retired
-    /// It lives on another route now: its push is handed over to a parcel there.
+    /// The registration is on another route now: the push is handed over to a parcel there.
     case moved(to: RouteID)
-    /// Its registration no longer meets the conditions of the message's audience: ends as unregistered, with the change's
-    /// reason.
+    /// The registration no longer meets the conditions of the message's audience. The push ends as unregistered, with
+    /// the change's reason.
     case excluded(AudienceChange)
 }
 
@@ -166,7 +166,7 @@ package enum MemberStatus: Equatable, Sendable {
 package enum AudienceChange: Equatable, Sendable {
     /// The message is for named users, and the device belongs to none of them now.
     case user
-    /// The message is for tags or for a filter, and the registration no longer fits them.
+    /// The message is for tags or a filter, and the registration no longer matches.
     case condition
 
     package var reason: String {
@@ -177,23 +177,25 @@ package enum AudienceChange: Equatable, Sendable {
     }
 }
 
-/// What one settle writes, in one transaction, if (parcel, epoch, settles) still is what the owner leased.
+/// The content of one settle, written in one transaction if (parcel, epoch, settles) is still what the owner leased.
 package struct Settlement: Equatable, Sendable {
     package let parcel: ParcelID
     package let message: MessageID
     package let epoch: Int32
     package let settles: Int32
-    /// New endings since the last settle, counted, ordered by state and reason; the terminal counts rise by them.
+    /// Terminal states since the last settle, counted, ordered by state and reason. The message's terminal counts rise
+    /// by them.
     package let terminalCounts: [TerminalCount]
     /// The whole bitmap after this settle.
     package let settledBits: [UInt8]
     package let remainders: [Remainder]
-    /// How many members are owed something still, after this settle. 0: the parcel is done and its row goes.
+    /// The number of members that are not settled after this settle. 0: the parcel is done and its row is deleted.
     package let pendingAfter: Int
-    /// What the parcel's route answered since the last settle: feeds the sample of suspicions (P5). Away from home it
-    /// speaks of home, whose refusals were not counted there.
+    /// The route's answers since the last settle, for the sample of suspicions (P5). In a cross-environment parcel they
+    /// count for the origin route, where its rejections were not counted.
     package let sample: AnswerSample
-    /// The same endings member by member, and what goes on after an attempt. Told, never counted with.
+    /// The same terminal states member by member, and the members that go on after an attempt. For display only, never
+    /// counted.
     package let history: [HistoryEntry]
 
     package init(
@@ -223,10 +225,10 @@ package struct TerminalCount: Equatable, Sendable {
     }
 }
 
-/// Members that go on in a new parcel, which inherits the badge mark, but for those that it does not speak of.
+/// Members that go on in a new parcel. It inherits the badge mark, unless `isCounted` is false.
 package struct Remainder: Equatable, Sendable {
     package let route: RouteID
-    /// Counted from the moment of the settle, by the database's clock, unless `dueAt` says when.
+    /// Counted from the moment of the settle, by the database's clock, unless `dueAt` is set.
     package let dueAfter: Duration
     /// By the database's clock, however long the settle takes.
     package let dueAt: WallInstant?
@@ -234,13 +236,14 @@ package struct Remainder: Equatable, Sendable {
     package let lapses: Int16
     package let retrySpent: Duration
     package let answerLost: Bool
-    /// Why they wait.
+    /// Why the members wait.
     package let cause: WaitCause
-    /// Set where they are tried away from home.
+    /// Set if the new parcel is a cross-environment parcel.
     package let origin: OriginRejection?
-    /// The mark speaks of them: their badges were raised, and their users' pushes counted. Else that is still to come.
+    /// The badge mark covers the members: their badges were incremented, and their users' pushes counted. Otherwise the
+    /// next lease does both.
     package let isCounted: Bool
-    /// Rising.
+    /// In rising order.
     package let members: [RegistrationID]
 
     package init(
@@ -262,15 +265,15 @@ package struct Remainder: Equatable, Sendable {
         self.members = members
     }
 
-    /// At once.
+    /// True if the new parcel is due at once.
     package var isDue: Bool { dueAt == nil && dueAfter <= .zero }
 }
 
 /// The database's answer to a settle or a renewal.
 package enum SettleReply: Equatable, Sendable {
     case settled
-    /// (parcel, epoch, settles, leased) no longer holds: nothing was written. `status` is what is there now, nil
-    /// where the row is gone. Where only `settles` is one ahead, an earlier, ambiguous commit of ours did it.
+    /// (parcel, epoch, settles, leased) no longer holds: nothing was written. `status` is the present row, nil if it is
+    /// gone. If only `settles` is one ahead, an earlier, ambiguous commit of ours did it.
     case fenced(status: ParcelStatus?)
 }
 
@@ -285,8 +288,8 @@ package struct ParcelStatus: Equatable, Sendable {
     }
 }
 
-/// A conclusion about one token, guarded: it counts only for this generation, and not where the device registered
-/// again after `asOf` (the provider's time in a 410, else the lease).
+/// A conclusion about one token, with its guard. It counts only for this generation, and not if the device registered
+/// again after `asOf` (the provider's time in a 410, else the lease's).
 package struct GuardedVerdict: Equatable, Sendable {
     package let registration: RegistrationID
     package let generation: TokenGeneration
@@ -305,7 +308,7 @@ package struct GuardedVerdict: Equatable, Sendable {
     }
 }
 
-/// How many answers a route gave, and how many of them doubted the token.
+/// The number of answers that a route gave, and of those that suspected the token.
 package struct AnswerSample: Equatable, Sendable {
     package var answered: Int
     package var suspected: Int
@@ -315,20 +318,20 @@ package struct AnswerSample: Equatable, Sendable {
     }
 }
 
-/// Which of a route's due parcels a lease asks for.
+/// The due parcels of a route that a lease asks for.
 package enum LeaseScope: Equatable, Sendable {
-    /// Those that no process ended over, or one at most.
+    /// Parcels with at most one expired lease.
     case ordinary
-    /// Of the ordinary ones the transactional: the lane is full, but for what is kept free for them.
+    /// The transactional among the ordinary parcels: the lane is full except for what is reserved for them.
     case urgent
-    /// Those whose leases lapsed so often that they travel alone (rule 10).
+    /// Parcels whose lease expired so often that they are leased in quarantine (rule 10).
     case lapsed
-    /// The lane can't send: whatever has expired meanwhile, to end it.
+    /// Expired parcels of a lane that can't send, in order to end them.
     case expired
-    /// A share of what waits for its message's rate, as much of it as the rate allows now.
+    /// A quantum of rate-limited parcels, as large as the rate allows now.
     case rateLimited
 
-    /// Small parcels of it come together (`LeaseGroup`).
+    /// True if small parcels of this scope come together (`LeaseGroup`).
     package var mayBringSeveral: Bool { self == .ordinary || self == .urgent }
 }
 
@@ -341,10 +344,10 @@ package struct ReadyRoute: Equatable, Sendable {
     package let environment: PushEnvironment
     package let topic: String
     package let hasOrdinary: Bool
-    /// Some of the ordinary ones are transactional.
+    /// Some of the ordinary parcels are transactional.
     package let hasUrgent: Bool
     package let hasLapsed: Bool
-    /// How long it is until one of the messages that wait here for their rate may go on; nil: none waits.
+    /// How long it is until one of the rate-limited messages on this route may go on; nil: none waits.
     package var quantumAfter: Duration?
     package init(
         route: RouteID, service: TopicService = .app, app: AppID, provider: Provider, environment: PushEnvironment,
@@ -365,7 +368,7 @@ package struct ReadyRoute: Equatable, Sendable {
 
     package var serviceRoute: ServiceRoute { ServiceRoute(route, service) }
 
-    /// Those with ready parcels, and those with parcels that wait for a rate, each line once.
+    /// Routes with ready parcels and routes with rate-limited parcels, each service route once.
     package static func merging(_ ready: [ReadyRoute], rateLimited: [ReadyRoute]) -> [ReadyRoute] {
         guard !rateLimited.isEmpty else { return ready }
         var merged = ready

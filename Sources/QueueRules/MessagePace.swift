@@ -1,47 +1,49 @@
 import Basis
 
-/// How a message's rate is kept: parcels of it are leased in shares, and each share moves on the instant of the next one,
-/// in the database's clock, by the time that its pushes take at the rate (decision 0025).
+/// Keeps a message to its rate. Its parcels are leased in quanta. Each quantum moves the instant of the next one by the
+/// time that its pushes take at the rate (decision 0025). Instants are in the database's clock.
 ///
-/// So the pushes that all processes together lease within any time are no more than the rate allows for it, and what
-/// `slack` and one share come to.
+/// So the pushes that all processes together lease within any time exceed the rate by no more than `slack` and one
+/// quantum.
 package enum MessagePace {
-    /// A share is so much of a second, or one push.
+    /// A quantum is this fraction of a second, or one push.
     package static let quantaPerSecond: Int32 = 10
-    /// Shares of more pushes are smaller, down to so much of a second: a share leaves in one go, and of few large ones a
-    /// second has now one more, now one less.
+    /// Larger quanta shrink down to this fraction of a second. A quantum leaves in one burst, and with a few large ones
+    /// a second gets now one more, now one less.
     package static let fineQuantaPerSecond: Int32 = 25
-    /// What a share may be, in pushes, before it is made smaller: each costs a transaction.
+    /// The most pushes in a quantum before it shrinks: each costs a transaction.
     package static let coarseQuantumMax: Int32 = 500
-    /// What a lease that comes late may catch up with. Longer would be a burst, shorter is lost at a busy moment.
+    /// The time that a late lease may catch up with. A longer one would be a burst; a shorter one loses time at a busy
+    /// moment.
     package static let slack: Duration = .milliseconds(200)
-    /// A message whose leased and unanswered pushes would last so long is asked for no more, by this process: what a
-    /// provider that answers late may have before it.
+    /// Seconds of leased and unanswered pushes at which this process asks for no more of a message. Bounds the pushes
+    /// that wait for the answers of a slow provider.
     package static let secondsOpenMax = 2
-    /// A rate that is said while the message runs counts from then on: what it owes from before is forgiven beyond this.
+    /// The largest debt that a message keeps when its rate changes while it runs. Any debt beyond it is forgiven.
     package static let debtMax: Duration = .seconds(1)
-    /// No share is further away than this: an instant that lies beyond it was written before the clock was set back, and
-    /// counts for nothing. Leases that did not wait hold up the shares behind them for no longer either.
+    /// The longest wait for a quantum. A stored instant beyond it was written before the clock was set back, and counts
+    /// for nothing. Leases that did not wait delay the quanta behind them no longer than this either.
     package static let waitMax: Duration = .seconds(60)
-    /// Another process may have a share in hand at this moment: who asks again at once would ask in a circle.
+    /// The shortest pause before asking again while another process has the quantum: asking at once would be a busy
+    /// loop.
     package static let askAgainFloor: Duration = .milliseconds(5)
 
-    /// How many of `pending` pushes one lease may take.
+    /// The number of `pending` pushes that one lease may take.
     package static func quantum(of pending: Int, perSecond: Int32) -> Int {
         let fine = max(coarseQuantumMax, perSecond / fineQuantaPerSecond)
         return min(pending, max(1, Int(min(perSecond / quantaPerSecond, fine))))
     }
 
-    /// A message of which a lane of this process has so much without a stream is asked for no more there: a share. That
-    /// leaves at once when a lane goes on that stood still, or that its provider let out little of.
+    /// The unsent pushes at which a lane of this process asks for no more of a message: one quantum. They leave at once
+    /// when a blocked or throttled lane goes on.
     package static func unsentMax(perSecond: Int32) -> Int { quantum(of: .max, perSecond: perSecond) }
 
-    /// When the next share may be leased, of which `next` is stored.
+    /// When the next quantum may be leased, given the stored instant `next`.
     package static func instant(_ next: WallInstant, now: WallInstant) -> WallInstant {
         next > now + waitMax ? now : next
     }
 
-    /// When the share after one of `pushes` may be leased.
+    /// When the quantum after one of `pushes` may be leased.
     package static func next(after pushes: Int, from next: WallInstant, perSecond: Int32, now: WallInstant)
         -> WallInstant
     {

@@ -2,7 +2,7 @@ import Basis
 import Model
 
 extension ParcelRun {
-    /// The common answer, kept apart so that it costs one branch a push.
+    /// Records the common answer, kept apart so that it costs one branch per push.
     package mutating func recordAccepted(_ position: Int) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         sample.answered += 1
@@ -14,7 +14,7 @@ extension ParcelRun {
         end(position, TerminalStatus(.accepted), isTried: true)
     }
 
-    /// What the wire said about the member at `position`. A second word about the same member is ignored.
+    /// Records the outcome of the member at `position`. A second outcome for the same member is ignored.
     package mutating func record(_ outcome: Outcome, for position: Int, now: MonotonicInstant) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         switch outcome {
@@ -57,7 +57,8 @@ extension ParcelRun {
         }
     }
 
-    /// A provider's clock may be ahead of ours by so much; a time beyond that would outrank registrations still to come.
+    /// The most by which a provider's clock may be ahead of ours. A later time would outrank registrations still to
+    /// come.
     private static let clockSkewMax: Duration = .seconds(60)
 
     private mutating func recordUnsent(_ fault: TransportFault, _ position: Int, _ now: MonotonicInstant) {
@@ -65,7 +66,7 @@ extension ParcelRun {
         case .withdrawn:
             handBack(position, after: .zero, .handedBack, now)
         case .unreachable, .tlsRefused:
-            // The lane is blocked and says so; the parcel is leased again when it can send.
+            // The lane is blocked and reports it; the parcel is leased again when the lane can send.
             handBack(position, after: policy.floor, .unreachable, now)
         case .refusedStream, .goAway, .streamReset, .connectionLost, .deadlinePassed, .protocolViolation:
             let pause = policy.wait(afterAttempt: Int(parcel.attempt) + 1, entropy: entropy)
@@ -90,7 +91,7 @@ extension ParcelRun {
         case .deviceThrottled, .providerBusy, .providerUnavailable, .laneThrottled:
             wait(position, for: backoff, WaitCause(reason), costsBudget: true, countsAsAttempt: true, now)
         case .providerTokenExpired:
-            // Ours to mend, and not the push's fault: but a mending that does not help must not be tried every second.
+            // The fault is ours, not the push's. But a repair that does not help must not be tried every second.
             wait(position, for: backoff, WaitCause(reason), costsBudget: false, countsAsAttempt: true, now)
         case .laneBlocked:
             let pause = after ?? policy.floor
@@ -101,13 +102,14 @@ extension ParcelRun {
         }
     }
 
-    /// Its message can't be read now. Not at once again: what is asked for in the same breath is answered alike.
+    /// Hands back a member whose message can't be read now. It waits, because an immediate retry would fail in the same
+    /// way.
     mutating func handBackUnread(_ position: Int, _ now: MonotonicInstant) {
         guard isOpen.indices.contains(position), isOpen[position] else { return }
         handBack(position, after: policy.floor, .handedBack, now)
     }
 
-    /// Not tried at all: goes on as it came, with the lapses that it has.
+    /// Hands back a member that was not tried: it goes on as it came, with its count of expired leases.
     private mutating func handBack(
         _ position: Int, after pause: Duration, _ cause: WaitCause, _ now: MonotonicInstant
     ) {
@@ -125,7 +127,7 @@ extension ParcelRun {
         UInt64(bitPattern: parcel.id.value) &* 0x9e37_79b9_7f4a_7c15 &+ UInt64(UInt16(bitPattern: parcel.attempt))
     }
 
-    /// Puts a member into a later parcel, unless its time or its budget ends before.
+    /// Moves a member to a later parcel, unless its lifetime or its retry budget ends before.
     private mutating func wait(
         _ position: Int, for pause: Duration, _ cause: WaitCause, costsBudget: Bool, countsAsAttempt: Bool,
         _ now: MonotonicInstant
@@ -161,10 +163,11 @@ extension ParcelRun {
             spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, origin: nil)
     }
 
-    /// Of its parcel, unless it had no part in them.
+    /// The expired leases that the member keeps: its parcel's, unless no earlier lease was free to send to it.
     private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : lapsesGoingOn }
 
-    /// Whoever was in company, and goes on without it, is tried alone once more: another one may have ended the owners.
+    /// A member that leaves a parcel of several is tried once more in quarantine: another member may have crashed the
+    /// owners.
     var lapsesGoingOn: Int16 {
         parcel.members.count > 1 ? min(parcel.lapses, PoisonRule.lapsesMax - 1) : parcel.lapses
     }
@@ -193,7 +196,7 @@ extension ParcelRun {
         end(position, terminalStatus)
     }
 
-    /// - Parameter isTried: this lease made an attempt at it.
+    /// - Parameter isTried: this lease made an attempt at the member.
     mutating func end(_ position: Int, _ terminalStatus: TerminalStatus, isTried: Bool = false) {
         terminalCounts.add(terminalStatus)
         ended.add(position, terminalStatus, attempts: isTried ? nextAttempt : parcel.attempt)

@@ -1,27 +1,27 @@
 import Basis
 import Model
 
-/// What keeps a member from its push, as the lease's transaction found it.
+/// Whether a limit defers a member, as the lease's transaction found it.
 package enum MemberDeferral: Equatable, Sendable {
-    /// Nothing does.
+    /// No limit defers it.
     case none
-    /// Its device's clock shows one of the app's quiet hours; they are over at `until`.
+    /// The device's local time is within the app's quiet hours, which end at `until`.
     ///
-    /// `isCounted`: an earlier lease was free to send, raised its badge and counted its push.
+    /// `isCounted`: an earlier lease was free to send, incremented the badge and counted the push.
     case quietHours(until: WallInstant, isCounted: Bool)
-    /// Its user has had as many messages on this day as the app allows.
+    /// The member's user has received as many messages on this day as the app allows.
     case dailyCap
 }
 
-// Held members end or leave as the lease begins: nobody may be sent to who was asleep when it was decided.
+// Deferred members end or leave when the lease begins: a device in quiet hours at that moment must not get the push.
 extension ParcelRun {
-    /// True where the member was kept from its push, and has its ending or its remainder.
+    /// Returns true if a limit deferred the member, which then has its terminal state or its remainder.
     ///
-    /// Waiting costs no budget and is no attempt. Who is away from home goes back there: what the other environment
-    /// would say is not waited for so long. Of whom the mark does not speak was never sent to, whatever became of the
-    /// parcel's owners.
+    /// The wait costs no budget and is no attempt. A member of a cross-environment parcel goes back to the origin
+    /// route: the sibling environment's answer is not worth so long a wait. A member that the badge mark leaves out was
+    /// never sent to, whatever became of the parcel's owners.
     ///
-    /// - Parameter route: where it goes on after its quiet hours.
+    /// - Parameter route: where the member goes on after its quiet hours.
     mutating func deferByLimits(_ position: Int, goingOn route: RouteID) -> Bool {
         switch deferral(of: position) {
         case .none: return false

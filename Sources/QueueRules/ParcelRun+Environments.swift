@@ -1,11 +1,12 @@
 import Basis
 import Model
 
-/// How the other environment is asked about a token that its own does not know.
+/// The time limits for trying a token in the sibling environment.
 package enum EnvironmentRule {
-    /// Waiting for a lane that can't send is not worth more: home's word is known, and a message should end.
+    /// A longer wait for a lane that can't send is not worth it: the origin route's answer is known, and a message
+    /// should end.
     package static let timeout: Duration = .seconds(300)
-    /// Patience ends with a minute, so that remainders gather.
+    /// Deadlines fall on whole minutes, so that remainders gather in few parcels.
     private static let gathering: Duration = .seconds(60)
 
     static func deadline(from now: WallInstant) -> WallInstant {
@@ -14,10 +15,11 @@ package enum EnvironmentRule {
     }
 }
 
-// A token that the provider doesn't know may simply have been registered in the wrong environment. It is tried in the
-// other one, once for each generation of the token: these refusals are what a connection is closed for soonest.
+// A token that the provider doesn't know may have been registered in the wrong environment. The sibling environment is
+// tried once per generation of the token: providers close connections soonest over these rejections.
 extension ParcelRun {
-    /// True where the member goes on in the other environment. What home said is no verdict yet and counts in no sample.
+    /// Returns true if the member goes on in the sibling environment. The origin route's rejection is no verdict yet
+    /// and counts in no sample.
     mutating func triesSibling(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) -> Bool {
         let member = parcel.members[position]
         guard parcel.origin == nil, let other = parcel.otherEnvironment, member.mayBeInSibling else { return false }
@@ -30,22 +32,22 @@ extension ParcelRun {
         return true
     }
 
-    /// The other environment doesn't take the token either. Whatever its word: of a token that isn't its own it can't
-    /// know more than that.
+    /// The sibling environment rejected the token too. Its reason is ignored: it can't know more about a token that is
+    /// not its own.
     mutating func recordRefusedInBoth(_ origin: OriginRejection, _ position: Int) {
         endAsOriginRejected(origin, .suspectedInBoth(reason: origin.reason), position, isTried: true)
     }
 
-    /// The other environment could not be asked in time: the environments are not compared.
+    /// The sibling environment could not be tried in time: the environments are not compared.
     ///
-    /// - Parameter isLost: it may have taken the push after all.
+    /// - Parameter isLost: the sibling environment may have accepted the push after all.
     mutating func giveUpInSibling(_ origin: OriginRejection, _ position: Int, isTried: Bool, isLost: Bool) {
         if isLost { return end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost), isTried: isTried) }
         endAsOriginRejected(origin, .suspected(reason: origin.reason), position, isTried: isTried)
     }
 
-    /// The doubt about home arises here, and so does its place in home's sample. But it is home's word of then: who has
-    /// registered since was never refused.
+    /// The suspicion of the origin route arises here, and counts in that route's sample. It dates from the origin's
+    /// rejection: a device that registered since was never rejected.
     private mutating func endAsOriginRejected(
         _ origin: OriginRejection, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
     ) {
@@ -57,7 +59,7 @@ extension ParcelRun {
 }
 
 extension RejectionFault {
-    /// It says something about the token.
+    /// True if the rejection says something about the token.
     var isAboutToken: Bool {
         switch self {
         case .tokenUnregistered, .tokenSuspect, .tokenUnknownHere: true

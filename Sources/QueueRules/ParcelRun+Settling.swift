@@ -1,14 +1,14 @@
 import Model
 
-/// One settle on its way: the verdicts go first, in a transaction of their own, since they hold even where the lease
-/// was lost; then the compare-and-set.
+/// One settle in flight. The verdicts go first, in a transaction of their own, because they hold even if the lease was
+/// lost. The compare-and-set follows.
 package struct PendingSettle: Equatable, Sendable {
     package let settlement: Settlement
     package let verdicts: [GuardedVerdict]
     package let app: AppID
-    /// Its parcel is small: it takes its turn in its app's `SettleQueue`.
+    /// The parcel is small: its settle goes through its app's `SettleQueue`.
     package let isSmall: Bool
-    /// The database refused it for what it says: handed in again, it must not drag others along.
+    /// The database refused the settle for its content. Repeated, it must not make a group fail.
     package internal(set) var wasRefused = false
 
     /// Whether it may share a transaction.
@@ -16,28 +16,29 @@ package struct PendingSettle: Equatable, Sendable {
 }
 
 extension Settlement {
-    /// It ends its parcel, and leaves behind nobody but who waits for the end of quiet hours: what may be settled together
-    /// with others.
+    /// True if the settle ends its parcel and leaves no remainder, except members that wait for the end of quiet hours.
+    /// Such settles may share a transaction.
     package var isGroupable: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
 }
 
 extension Remainder {
-    /// Nothing was tried of it, and nothing has to be known of it but until when it waits.
+    /// True if nothing was tried and the new parcel needs nothing but its due time.
     fileprivate var onlySleeps: Bool { members.isEmpty || cause == .quietHours && origin == nil }
 }
 
-/// What a settle's reply means for the run.
+/// The meaning of a settle's reply for the run.
 package enum SettleConclusion: Equatable, Sendable {
     /// Written; the parcel goes on.
     case goesOn
-    /// Written, and nothing is left of the parcel here.
+    /// Written, and no member of the parcel is left here.
     case finished
-    /// The lease is another's now, or gone: our counts are dropped.
+    /// Another process has the lease, or the parcel is gone: our counts are dropped.
     case lost
 }
 
 extension ParcelRun {
-    /// Everything that happened since the last settle, for one transaction. nil while one is under way, or without news.
+    /// Takes all changes since the last settle, for one transaction. nil while a settle is in flight, or without
+    /// changes.
     package mutating func takeSettlement() -> PendingSettle? {
         guard settling == nil, hasChanges else { return nil }
         let goingOn = remainders.remainders()
@@ -58,13 +59,13 @@ extension ParcelRun {
         return pending
     }
 
-    /// The settle under way can't be written as it is, as far as the database says now.
+    /// Notes that the database refused the content of the settle in flight.
     mutating func noteSettleRefused() { settling?.wasRefused = true }
 
-    /// The reply to the settle under way.
+    /// Applies the reply to the settle in flight.
     ///
-    /// A fence whose `settles` is one ahead of ours, under our epoch, is the trace of our own earlier attempt whose
-    /// commit we could not see. A row that is gone was finished: by us, where this settle would have finished it.
+    /// A fence under our epoch, with `settles` one ahead of ours, is the trace of our own earlier attempt whose commit
+    /// was ambiguous. A row that is gone was finished: by us, if this settle would have finished it.
     package mutating func concludeSettle(_ reply: SettleReply) -> SettleConclusion {
         guard let pending = settling else { return .lost }
         settling = nil

@@ -1,25 +1,26 @@
 import Basis
 import Model
 
-/// One lease of one parcel, from the moment it is ours to its last settle: what each member still waits for, and what
-/// the next settle has to write.
+/// One lease of one parcel, from its start to its last settle: what each member still waits for, and what the next
+/// settle has to write.
 ///
-/// A value without a clock. Every member leaves `open` exactly once: into an ending or into a remainder. That is what
-/// makes the account add up (P2).
+/// A value without a clock. Every member leaves `isOpen` exactly once, into a terminal state or a remainder. That makes
+/// the account add up (P2).
 package struct ParcelRun: Equatable, Sendable {
     package let parcel: LeasedParcel
     /// When the lease statement left, by our own clock: all lease arithmetic starts here.
     package let leasedAtMonotonic: MonotonicInstant
     package let policy: RetryPolicy
-    /// May a push whose answer was lost be sent again? Alerts collapse on the device; a call would ring twice (P4).
+    /// Whether a push may be sent again after its answer was lost. Alerts collapse on the device; a call would ring
+    /// twice (P4).
     package let isRepeatable: Bool
-    /// What has been said of its message since it was leased. Only towards `cancelled`: what it hands back while paused
-    /// goes where the message stands then.
+    /// The message's stop since the lease. Only `cancelled` ends members here: the settle puts remainders of a paused
+    /// message on hold.
     var stop: MessageStop?
 
     // The state below belongs to this type's own files.
 
-    /// Positions in `parcel.members` that have neither an ending nor a remainder yet.
+    /// By position in `parcel.members`: true until the member has a terminal state or a remainder.
     var isOpen: [Bool]
     package internal(set) var openCount: Int
     /// Present members that the lane should get; taken once.
@@ -32,9 +33,9 @@ package struct ParcelRun: Equatable, Sendable {
     var sample = AnswerSample()
     var settledBits: [UInt8]
     var settles: Int32
-    /// Something changed since the last settlement was taken.
+    /// True if anything changed since the last settlement was taken.
     package internal(set) var hasChanges = false
-    /// A settle whose reply is outstanding; taken again, unchanged, where the reply was lost.
+    /// The settle whose reply is outstanding; repeated unchanged if the reply was lost.
     package internal(set) var settling: PendingSettle?
     package internal(set) var alarms: [ParcelAlarm] = []
 
@@ -63,7 +64,7 @@ package struct ParcelRun: Equatable, Sendable {
         return toSend
     }
 
-    /// Our estimate of the database's clock: its time at the lease, plus what passed on ours.
+    /// Our estimate of the database's clock: its time at the lease, plus the time since on our clock.
     package func wall(at now: MonotonicInstant) -> WallInstant {
         parcel.leasedAt + (now - leasedAtMonotonic)
     }
@@ -75,7 +76,7 @@ package struct ParcelRun: Equatable, Sendable {
         return MonotonicInstant(nanoseconds: overflow ? .max : sum)
     }
 
-    /// An earlier attempt may have reached the device: its answer was lost, or an owner died that was free to send it.
+    /// An earlier attempt may have reached the device: its answer was lost, or an owner that was free to send it died.
     func mayHaveBeenShown(_ position: Int) -> Bool {
         (parcel.answerLost || parcel.lapses > 0) && !wasNeverSent(position)
     }
@@ -84,7 +85,7 @@ package struct ParcelRun: Equatable, Sendable {
         parcel.neverSent.indices.contains(position) && parcel.neverSent[position]
     }
 
-    // What each member starts with.
+    // Gives each member its first state.
     mutating func sortByStatus() {
         let isExpired = parcel.leasedAt >= parcel.expiresAt
         let isPoisoned = parcel.lapses >= PoisonRule.lapsesMax
@@ -115,8 +116,10 @@ package struct ParcelRun: Equatable, Sendable {
         if isPoisoned { bisect(present) } else { toSend = present }
     }
 
-    /// A parcel that ended three of its owners is cut in two, until the one push that does it stands alone. Of a company
-    /// of which the others are gone or moved by now, the one that is left is no culprit yet: it goes on alone.
+    /// Cuts a parcel that ended three of its owners in two, until the guilty push is alone in its parcel.
+    ///
+    /// If the other members are gone or moved, the one that is left is not proven guilty: it goes on alone in
+    /// quarantine.
     mutating func bisect(_ present: [Int32]) {
         guard parcel.members.count > 1 else {
             for position in present {
@@ -126,7 +129,7 @@ package struct ParcelRun: Equatable, Sendable {
             return
         }
         for (place, position) in present.enumerated() {
-            // Two groups must not melt into one: they differ in when they fall due.
+            // The two halves must not merge into one remainder, so their due times differ.
             let dueAfter: Duration = place < present.count / 2 ? .zero : .seconds(1)
             goOn(
                 Int(position), route: parcel.route, dueAfter: dueAfter, attempt: parcel.attempt,
@@ -145,12 +148,12 @@ package enum ParcelAlarm: Equatable, Sendable {
 package enum PoisonRule {
     /// Two lapses happen (a deploy, a crash, a frozen machine); three of the same parcel are a pattern.
     package static let lapsesMax: Int16 = 3
-    /// From here on a parcel travels alone: what dies with a process that a push ended would lapse with it, and end
-    /// as poison although it is none.
+    /// The number of expired leases from which a parcel is quarantined. Otherwise parcels that share a process with a
+    /// poison push would expire with it, and end as poison themselves.
     package static let quarantineFrom: Int16 = 2
 }
 
-/// Stable words for endings that no provider named.
+/// Stable reasons of terminal states that no provider named.
 package enum TerminalReason {
     package static let deviceDeleted = "device_deleted"
     package static let retired = "retired"

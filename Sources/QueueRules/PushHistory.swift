@@ -1,11 +1,11 @@
 import Model
 
-/// What one settle did with some members of its parcel, told to whoever asks later what happened to a push.
+/// The effect of one settle on some members of its parcel. It answers later questions about what happened to a push.
 package struct HistoryEntry: Equatable, Sendable {
     package let event: HistoryEvent
-    /// How many attempts these pushes have behind them, this lease's included.
+    /// The number of attempts that these pushes have behind them, this lease's included.
     package let attempts: Int16
-    /// Rising.
+    /// In rising order.
     package let members: [RegistrationID]
 
     package init(_ event: HistoryEvent, attempts: Int16, members: [RegistrationID]) {
@@ -16,19 +16,19 @@ package struct HistoryEntry: Equatable, Sendable {
 }
 
 package enum HistoryEvent: Equatable, Sendable {
-    /// For good.
+    /// The push ended.
     case ended(TerminalStatus)
-    /// It was tried, or changed its route, and goes on in another parcel.
+    /// The push was tried, or changed its route, and goes on in another parcel.
     case goesOn(WaitCause)
 }
 
-/// Why a push waits in a parcel that is not its first. The words are stored and published: never reused.
+/// Why a push waits in a parcel that is not its first. The raw values are stored and published: never reused.
 package enum WaitCause: String, Hashable, Sendable, CaseIterable {
-    /// The device gets too many (429).
+    /// The device gets too many pushes (429).
     case deviceThrottled = "device_throttled"
     /// The provider failed or is overloaded (5xx).
     case providerBusy = "provider_busy"
-    /// The provider wants all of us slower.
+    /// The provider asks all of us to slow down.
     case providerThrottled = "provider_throttled"
     /// The provider token was too old.
     case providerTokenExpired = "provider_token_expired"
@@ -40,24 +40,24 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
     case unreachable
     /// The connection or the stream ended before anything was processed.
     case notSent = "not_sent"
-    /// It was sent, and no answer came.
+    /// The push was sent, and no answer came.
     case answerLost = "answer_lost"
-    /// Its owner gave it back unsent: a stop, or the end of a lease.
+    /// Its owner gave the push back unsent: a stop, or the end of a lease.
     case handedBack = "handed_back"
     /// The registration has another route now.
     case moved
-    /// The provider didn't know the token in its environment: tried once in the other one.
+    /// The provider didn't know the token in its environment: the push is tried once in the sibling environment.
     case otherEnvironment = "other_environment"
-    /// Its device is in the app's quiet hours.
+    /// The device is in the app's quiet hours.
     case quietHours = "quiet_hours"
-    /// One of its parcel ended its process three times: the parcel was cut in two.
+    /// A push in the parcel ended its process three times: the parcel was cut in two.
     case bisected
 }
 
-/// Which of a run's members ended how since the last settle.
+/// Which of a run's members ended since the last settle, and how.
 ///
-/// Answers come in any order, and a history wants its members rising: each member's place tells its ending, so that one
-/// walk sorts them all.
+/// Answers come in any order, but a history lists its members in rising order. Each member stores its group's place, so
+/// one pass sorts them all.
 struct TerminalMembers: Equatable, Sendable {
     fileprivate struct Group: Equatable, Sendable {
         let terminalStatus: TerminalStatus
@@ -66,7 +66,7 @@ struct TerminalMembers: Equatable, Sendable {
     }
 
     private var groups: [Group] = []
-    /// One a member: its group's place plus one; 0 where it did not end.
+    /// One per member: its group's place plus one; 0 if it did not end.
     private var places: [Int32]
 
     init(count: Int) { places = [Int32](repeating: 0, count: count) }
@@ -82,7 +82,7 @@ struct TerminalMembers: Equatable, Sendable {
         places[position] = Int32(place) + 1
     }
 
-    /// What ended since the last call, ordered by state, reason and attempts.
+    /// Takes the members that ended since the last call, ordered by state, reason and attempts.
     mutating func take(_ members: [LeasedMember]) -> [HistoryEntry] {
         guard !groups.isEmpty else { return [] }
         var gathered = groups.map { group -> [RegistrationID] in
@@ -115,8 +115,8 @@ extension TerminalMembers.Group {
 }
 
 extension Remainder {
-    /// What the history tells of it. Waiting for us, without an attempt, tells nothing: the new parcel says why, and a
-    /// lane may be shut for a day.
+    /// The remainder's entry in the history. A wait for us without an attempt has none: the new parcel shows its cause,
+    /// and a lane may be blocked for a day.
     func entry(in parcel: LeasedParcel) -> HistoryEntry? {
         guard attempt > parcel.attempt || route != parcel.route || cause == .bisected else { return nil }
         return HistoryEntry(.goesOn(cause), attempts: attempt, members: members)

@@ -1,19 +1,20 @@
 import Basis
 
-/// When a push that was not refused for good is tried again, and when we stop.
+/// Decides when a push is tried again that was not refused for good, and when retries stop.
 ///
-/// Waits double from the floor, or the provider's own, to the ceiling. What waits for us (a blocked lane, a credential,
-/// a pause) costs nothing of the budget; what waits for the provider does.
+/// Waits double from the floor, or the provider's own, to the ceiling. Waits for us (a blocked lane, a credential, a
+/// pause) cost none of the budget; waits for the provider do.
 package struct RetryPolicy: Equatable, Sendable {
     /// Shorter would hammer a provider that is already struggling.
     package var floor: Duration
     /// Apple asks for 15 minutes between attempts after a 5xx; we arrive there by doubling.
     package var ceiling: Duration
-    /// Waiting that a push may spend on retries, lane blocks not counted. Longer would outlive its meaning.
+    /// The waits that a push may spend on retries, lane blocks not counted. A longer budget would outlive the push's
+    /// meaning.
     package var budget: Duration
 
-    /// After a refusal that only a person can mend, where nothing else keeps the push back. Shorter would earn refusals,
-    /// which cost streams; longer keeps pushes waiting after the mending.
+    /// The wait after a refusal that only a person can mend, if nothing else delays the push. A shorter one would earn
+    /// refusals, which cost streams. A longer one delays pushes after the repair.
     package let credentialPause: Duration = .seconds(15)
 
     package init(floor: Duration = .seconds(1), ceiling: Duration = .seconds(900), budget: Duration = .seconds(7_200)) {
@@ -25,8 +26,8 @@ package struct RetryPolicy: Equatable, Sendable {
 
     /// The wait after the given attempt (1 is the first), in whole seconds rounded up, so that remainders gather.
     ///
-    /// `entropy` spreads the herd: the same value gives the same wait, up to a quarter longer than the bare doubling.
-    /// - Parameter asked: what the provider asks for at least; the doubling begins there, and never ends below it.
+    /// `entropy` spreads retries: the same value gives the same wait, up to a quarter longer than the plain doubling.
+    /// - Parameter asked: the provider's minimum; the doubling begins there, and never ends below it.
     package func wait(afterAttempt attempt: Int, asked: Duration = .zero, entropy: UInt64) -> Duration {
         precondition(attempt >= 1)
         let first = max(floor.wholeNanoseconds, asked.wholeNanoseconds)
@@ -35,17 +36,17 @@ package struct RetryPolicy: Equatable, Sendable {
         for _ in 1..<min(attempt, RetryPolicy.doublingsMax) where bare < ceiling {
             bare = bare > ceiling / 2 ? ceiling : bare * 2
         }
-        // Who asks for the end of time gets no more than that.
+        // No jitter on a wait near the largest duration: the sum would overflow.
         guard bare <= Int64.max / 2 else { return RetryPolicy.wholeSeconds(.nanoseconds(bare)) }
         let jitter = Int64(entropy % 1_024) * (bare / 4) / 1_024
         return RetryPolicy.wholeSeconds(.nanoseconds(bare + jitter))
     }
 
-    /// From a second this is more than a week: every ceiling is below.
+    /// Starting from one second, this many doublings exceed a week, and so every ceiling.
     private static let doublingsMax = 21
 
     package static func wholeSeconds(_ wait: Duration) -> Duration {
-        // Saturated where a provider asks for the end of time: nothing may be added to that.
+        // Saturated, because a provider may ask for the largest duration, and a sum would overflow.
         let (seconds, remaining) = max(0, wait.wholeNanoseconds).quotientAndRemainder(dividingBy: 1_000_000_000)
         return .seconds(remaining == 0 ? seconds : seconds + 1)
     }

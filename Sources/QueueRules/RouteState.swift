@@ -1,11 +1,12 @@
 import Basis
 import Model
 
-/// What the dispatcher knows of one service route: where its pushes leave from, and which of its parcels may be leased.
+/// The dispatcher's knowledge of one service route: where its pushes leave from, and which of its parcels may be
+/// leased.
 struct RouteState: Sendable {
     /// The lane that the route's pushes leave from.
     enum Resolution: Equatable, Sendable {
-        /// Nobody has said yet. → uncovered, lane
+        /// The route was not resolved yet. → uncovered, lane
         case unknown
         /// No usable credential covers the route. → lane
         case uncovered
@@ -24,14 +25,14 @@ struct RouteState: Sendable {
         static func < (left: Work, right: Work) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// One call at a time: of two that run side by side the later one may bring its parcel first, and what has been due for
-    /// longer leaves first (decision 0013).
+    /// The route's call for parcels, one at a time. Of two parallel calls the later one may bring its parcel first, but
+    /// parcels that have been due for longer leave first (decision 0013).
     enum Call: Equatable, Sendable {
         /// `last`: the scope of the call before. → inFlight
         case idle(last: LeaseScope?)
         /// → idle, outdated
         case inFlight(LeaseScope)
-        /// A call for rate-limited parcels is on its way that passed by messages which may be leased by now. → idle
+        /// A call for rate-limited parcels is in flight that passed over messages which may be leased by now. → idle
         case outdated
     }
 
@@ -41,14 +42,14 @@ struct RouteState: Sendable {
         var dueAt: MonotonicInstant?
         /// When a poll or a lease saw such a parcel last.
         var seenAt: MonotonicInstant?
-        /// Messages that the last call did not ask for: enough of them was under way here.
+        /// Messages that the last call did not ask for: enough of their pushes were in flight here.
         var passed: [MessageID] = []
     }
 
     private(set) var ready: ReadyRoute
     private(set) var resolution = Resolution.unknown
     private(set) var work = Work.none
-    /// When a poll or a plan saw due parcels last: an earlier call knows nothing of these.
+    /// When a poll or a plan last saw due parcels. An earlier call doesn't know of these.
     private var workSeenAt: MonotonicInstant?
     /// Parcels are due that are leased in quarantine.
     private(set) var hasLapsed = false
@@ -59,18 +60,18 @@ struct RouteState: Sendable {
 
     init(_ ready: ReadyRoute) { self.ready = ready }
 
-    /// nil: no credential covers the route, or nobody has said yet.
+    /// nil: no credential covers the route, or it was not resolved yet.
     var lane: LaneKey? { if case .lane(let key) = resolution { key } else { nil } }
 
     var isLeasing: Bool { if case .idle = call { false } else { true } }
 
-    /// Where ordinary and rate-limited parcels wait, they take turns.
+    /// The last call was for rate-limited parcels. Ordinary and rate-limited parcels alternate if both wait.
     var wasRated: Bool { call == .idle(last: .rateLimited) }
 
-    /// Nothing is known to be due.
+    /// True if no parcel is known to be due.
     var isIdle: Bool { work == .none && !hasLapsed && !isLeasing }
 
-    /// - Parameter since: when the poll began: it may have missed what was planned after that.
+    /// - Parameter since: when the poll began; it may have missed parcels planned after that.
     mutating func notePolled(_ route: ReadyRoute, since: MonotonicInstant, _ now: MonotonicInstant) {
         ready = route
         let seen: Work = route.hasUrgent ? .transactional : route.hasOrdinary ? .bulk : .none
@@ -105,7 +106,7 @@ struct RouteState: Sendable {
         call = .idle(last: request.scope)
         let knowsAll = workSeenAt.map { $0 <= request.startedAt } ?? true
         switch (request.scope, parcel?.urgency) {
-        // Transactional goes first: where bulk came, nothing else was there.
+        // Transactional parcels go first: if bulk came, no transactional parcel was there.
         case (.ordinary, let urgency?):
             work = knowsAll ? (urgency == .transactional ? .transactional : .bulk) : max(work, .bulk)
         case (.ordinary, nil): if knowsAll { work = .none }
@@ -117,10 +118,10 @@ struct RouteState: Sendable {
         }
     }
 
-    /// What a call said about rate-limited parcels; to be noted before `end`.
+    /// Notes a call's report about rate-limited parcels. Called before `end`.
     ///
     /// - Parameters:
-    ///   - again: how long it is until more may be leased, as the database says.
+    ///   - again: how long it is until more may be leased, as the database reports.
     ///   - floor: the shortest pause before the database is asked again.
     mutating func noteRated(
         _ request: LeaseRequest, again: Duration?, atLeast floor: Duration, _ now: MonotonicInstant
@@ -142,7 +143,7 @@ struct RouteState: Sendable {
     /// The database could not be asked.
     mutating func noteRatedFailed(until: MonotonicInstant) { rated.dueAt = until }
 
-    /// The messages that the last call passed by may be leased now: they are asked for at once.
+    /// The messages that the last call passed over may be leased now: they are asked for at once.
     mutating func askForPassed() {
         rated.passed = []
         if call == .inFlight(.rateLimited) { call = .outdated }

@@ -1,15 +1,15 @@
 import Basis
 
-/// The leases in hand: found by name, and by when something of one is due.
+/// The leases in hand, found by name and by the time when they are due for anything.
 ///
-/// Thousands of small ones are in hand at once and each answer is an event, so that none may cost a walk over all. Whoever
-/// writes to one through the subscript has its alarm set anew by `setAlarms`.
+/// Thousands of small leases are in hand at once, and each answer is an event, so no event may scan them all. A write
+/// through the subscript has the run's alarm set again by `setAlarms`.
 struct RunTable: Sendable {
-    /// In an order that follows from what happened, and means nothing.
+    /// The order follows from the events, and has no meaning.
     private(set) var states: [RunState] = []
     private var places: [LeaseName: Int] = [:]  // lookup only
     private var alarms = RunAlarms()
-    /// Changed since their alarms were set.
+    /// Runs that changed since their alarms were set.
     private var touched: [LeaseName] = []
     private var begun = 0
 
@@ -17,7 +17,7 @@ struct RunTable: Sendable {
     var isEmpty: Bool { states.isEmpty }
     var indices: Range<Int> { states.indices }
 
-    /// In place: a copy of a run is a copy of all that is known of its members.
+    /// Access in place: copying a run would copy the state of all its members.
     subscript(place: Int) -> RunState {
         _read { yield states[place] }
         _modify {
@@ -37,7 +37,7 @@ struct RunTable: Sendable {
         touch(states.count - 1)
     }
 
-    /// The last one takes its place.
+    /// Removes the run at `place`; the last run takes its place.
     mutating func remove(at place: Int) -> RunState {
         places[states[place].name] = nil
         let last = states.count - 1
@@ -48,7 +48,8 @@ struct RunTable: Sendable {
         return states.removeLast()
     }
 
-    /// Those that something is due of, the longest due first, and then as they were begun. Each has its alarm set anew.
+    /// Takes the runs that are due for anything, the longest due first, then in the order of their begin. Each has its
+    /// alarm set again.
     mutating func takeDue(_ now: MonotonicInstant) -> [LeaseName] {
         setAlarms()
         var due: [LeaseName] = []
@@ -62,7 +63,7 @@ struct RunTable: Sendable {
         return due
     }
 
-    /// To be called after each event: `nextAlarm` is as true as this is recent.
+    /// Sets the alarms of changed runs. Called after each event: `nextAlarm` is valid only after it.
     mutating func setAlarms() {
         for name in touched {
             guard let place = places[name] else { continue }
@@ -74,7 +75,7 @@ struct RunTable: Sendable {
         }
         touched.removeAll(keepingCapacity: true)
         while let first = alarms.first, holder(of: first) == nil { alarms.removeFirst() }
-        // Of those that ended or were set anew since; each of them was paid for when it was set.
+        // Drops alarms of runs that ended or changed since. Setting an alarm has paid for its removal.
         if alarms.count > Self.alarmsMin + Self.alarmsForEach * states.count {
             alarms = RunAlarms(
                 states.compactMap { state in
@@ -86,7 +87,7 @@ struct RunTable: Sendable {
     private static let alarmsMin = 256
     private static let alarmsForEach = 4
 
-    /// nil: nothing is in hand.
+    /// nil: no lease is in hand.
     var nextAlarm: MonotonicInstant? { alarms.first?.at }
 
     private func holder(of alarm: RunAlarm) -> Int? {
@@ -104,7 +105,7 @@ struct RunTable: Sendable {
 
 struct RunAlarm: Sendable {
     let at: MonotonicInstant
-    /// Of all runs that were ever begun.
+    /// The run's ordinal among all runs that were ever begun.
     let number: Int
     let name: LeaseName
 
@@ -116,7 +117,7 @@ struct RunAlarms: Sendable {
     private var heap: [RunAlarm] = []
 
     init(_ alarms: [RunAlarm] = []) {
-        // What is in order is a heap.
+        // A sorted array is a heap.
         heap = alarms.sorted { $0 < $1 }
     }
 

@@ -12,7 +12,7 @@ package struct SettleEntry: Equatable, Sendable {
     }
 }
 
-/// Settles that go to the database in one turn.
+/// Settles that go to the database in one batch.
 package enum SettleBatch: Equatable, Sendable {
     /// In one transaction: none has verdicts, and each ends its parcel.
     case group([SettleEntry])
@@ -28,17 +28,17 @@ package enum SettleBatch: Equatable, Sendable {
 
 /// Settles of one app's small parcels on their way to the database.
 ///
-/// What can be, is settled together: one transaction at a time, with what has come since the last one. The others go
-/// one by one, a few at a time: however many parcels a lane hands back at once, the database's connections are not
-/// theirs alone. Neither waits for the other, nor one app for another. A value, for the shell and for simulation.
+/// Groupable settles share a transaction: one group at a time, with all that came since the last. The others go one by
+/// one, a few at a time, so that a lane that hands back many parcels can't take all database connections. Groups don't
+/// wait for single settles, nor one app for another. A value, for the shell and for simulation.
 ///
-/// Bounded by the parcels in hand, each of which has one settle on its way.
+/// Bounded by the parcels in hand: each has one settle in flight.
 package struct SettleQueue: Sendable {
-    /// A settle of more members is worth a transaction of its own, and would keep the small ones waiting.
+    /// A larger settle is worth a transaction of its own, and would delay the small ones.
     package static let membersMax = 100
-    /// More in one transaction would hold their messages' rows for longer than a neighbour should wait.
+    /// More in one transaction would lock their messages' rows for longer than a neighbour should wait.
     package static let groupMax = 100
-    /// Of those that go one by one. A fraction of the connections that one process has.
+    /// Single settles in flight at once. A fraction of the connections that one process has.
     package static let singlesMax = 3
 
     private var group = BatchQueue<SettleEntry>(batchesMax: 1, entriesMax: groupMax)
@@ -50,13 +50,13 @@ package struct SettleQueue: Sendable {
         if entry.pending.isGroupable { group.add(entry) } else { single.add(entry) }
     }
 
-    /// What may leave now; nil: nothing waits, or enough is on its way.
+    /// The next batch that may leave; nil: no settle waits, or enough are in flight.
     package mutating func take() -> SettleBatch? {
         if let entries = group.take() { return .group(entries) }
         return single.take().map { .single($0[0]) }
     }
 
-    /// It came back, whatever became of it.
+    /// The batch came back, whether it succeeded or failed.
     package mutating func end(_ batch: SettleBatch) {
         switch batch {
         case .group: group.end()
@@ -64,14 +64,14 @@ package struct SettleQueue: Sendable {
         }
     }
 
-    /// Nothing waits, and nothing is on its way.
+    /// True while no settle waits and none is in flight.
     package var isIdle: Bool { group.isIdle && single.isIdle }
 }
 
-/// Renewals of leases go by list, all apps' together: each is a row's one column.
+/// Renewals of leases go in lists across all apps: each changes one column of one row.
 package enum RenewalBatches {
-    /// Leases in one call.
+    /// The most leases in one call.
     package static let leasesMax = 500
-    /// Calls on their way at once: one that hangs must not let all leases run out.
+    /// The most calls in flight at once. With only one, a call that hangs would let all leases expire.
     package static let batchesMax = 2
 }

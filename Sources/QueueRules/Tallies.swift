@@ -1,7 +1,8 @@
 import Basis
 import Model
 
-/// Endings counted since the last settle. A parcel sees a handful of different ones, so a linear search is the fastest.
+/// Terminal states counted since the last settle. A parcel sees only a few different ones, so a linear search is the
+/// fastest.
 struct TerminalTally: Equatable, Sendable {
     private(set) var counts: [TerminalCount] = []
 
@@ -13,7 +14,7 @@ struct TerminalTally: Equatable, Sendable {
         counts.append(TerminalCount(terminalStatus: terminalStatus, count: 1))
     }
 
-    /// In the order in which the rows are locked: by state, then reason.
+    /// The counts in the order in which the rows are locked: by state, then reason.
     func inOrder() -> [TerminalCount] {
         counts.sorted { left, right in
             left.terminalStatus.state == right.terminalStatus.state
@@ -23,7 +24,7 @@ struct TerminalTally: Equatable, Sendable {
     }
 }
 
-/// Members that go on in new parcels, gathered by everything that those parcels have in common.
+/// Members that go on in new parcels, grouped by everything that those parcels have in common.
 struct RemainderTally: Equatable, Sendable {
     struct Key: Equatable, Sendable {
         let route: RouteID
@@ -50,7 +51,7 @@ struct RemainderTally: Equatable, Sendable {
         groups.append((key, [member]))
     }
 
-    /// Answers come in any order; parcels want their members rising.
+    /// The remainders with sorted members: answers come in any order, but parcels list their members in rising order.
     func remainders() -> [Remainder] {
         groups.map { group in
             Remainder(

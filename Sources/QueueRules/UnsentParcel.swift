@@ -1,22 +1,22 @@
 import Model
 
-/// A parcel that nobody will send any more: its message was cancelled, or expired while it was paused.
+/// A parcel that will not be sent any more: its message was cancelled, or expired while it was paused.
 ///
-/// It is settled as any other (rule 6), in one go, without its members being read: whatever became of their devices,
-/// nothing goes to them.
+/// It goes through the same settle as any other (rule 6), in one step. Its members are not read, because no push goes
+/// to them whatever became of their devices.
 package struct UnsentParcel: Equatable, Sendable {
     package let id: ParcelID
     package let message: MessageID
     package let epoch: Int32
     package let settles: Int32
     package let attempt: Int16
-    /// An earlier attempt may have reached the device: its answer was lost, or an owner died that was free to send.
+    /// An earlier attempt may have reached the device: its answer was lost, or an owner that was free to send died.
     package let mayHaveBeenShown: Bool
     /// All frozen members, settled ones included.
     package let members: [RegistrationID]
-    /// Bit `index` is set where the member is settled or handed over. Empty: none.
+    /// Bit `index` is set if the member is settled or handed over. Empty: no bit is set.
     package let settledBits: [UInt8]
-    /// Bit `index` is set where the member was held back by each lease that there was. Empty: of nobody.
+    /// Bit `index` is set if limits deferred the member at every lease so far. Empty: no bit is set.
     package let deferredBits: [UInt8]
 
     package init(
@@ -34,7 +34,7 @@ package struct UnsentParcel: Equatable, Sendable {
         self.deferredBits = deferredBits
     }
 
-    /// - Parameter isCancelled: else it has expired.
+    /// - Parameter isCancelled: false if the message expired.
     package func settlement(isCancelled: Bool) -> Settlement {
         var bits = settledBits
         let bytes = (members.count + 7) / 8
@@ -69,7 +69,8 @@ extension [UInt8] {
 }
 
 extension TerminalStatus {
-    /// Of a push that will not be tried again. One that may have been shown is not called unsent (rule 9).
+    /// The terminal state of a push that will not be tried again. A push that may have been shown is not called unsent
+    /// (rule 9).
     static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> TerminalStatus {
         if mayHaveBeenShown { return TerminalStatus(.gaveUp, TerminalReason.answerLost) }
         return isCancelled
