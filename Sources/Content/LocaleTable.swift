@@ -1,34 +1,34 @@
 import Model
 
-/// Which of a message's texts a device reads: its languages, in the sender's order, against the device's locale.
+/// Chooses the text of a message for a device: matches its languages, in the sender's order, with the device's locale.
 ///
-/// Texts are numbered as they are compiled: 0 is the common one, i is that of the i-th locale, from 1 on. Why siblings
-/// are taken, and what stands before what: docs/decisions/0012.
+/// Texts are numbered as they are compiled: 0 is the common one, i is that of the i-th locale, from 1 on. Decision 0012
+/// says why related locales match, and which goes first.
 package struct LocaleTable: Equatable, Sendable {
     /// The longest tag that BCP 47 asks implementations to hold.
     package static let localeBytesMax = 35
 
     private let tags: [LocaleTag]
 
-    /// Texts that are no locales get no readers.
+    /// A name that is no locale matches no device.
     package init(_ locales: [String]) {
         tags = locales.map { LocaleTag(reading: Array($0.utf8).span) }
     }
 
-    /// Takes whatever devices call their locale: "fr-CA", "fr_CA.UTF-8", "zh_TW_#Hant", "b+zh+Hant", or noise.
+    /// Accepts any locale that devices report: "fr-CA", "fr_CA.UTF-8", "zh_TW_#Hant", "b+zh+Hant", or noise.
     package func variant(for locale: Span<UInt8>) -> Int {
         guard !tags.isEmpty, !locale.isEmpty else { return 0 }
         let reader = LocaleTag(reading: locale)
         var best: (score: Int, variant: Int) = (0, 0)
         for (place, tag) in tags.enumerated() {
-            // Equally good ones: the first in the sender's order.
+            // Among equally good locales, the first in the sender's order.
             if let score = reader.score(of: tag), score > best.score { best = (score, place + 1) }
         }
         return best.variant
     }
 
-    /// The texts as they are compiled: the common one, then each locale's, where what it leaves out is that of the next
-    /// broader locale that the message has (fr-CA, fr), and in the end the common one's.
+    /// The texts as they are compiled: the common one, then each locale's. A locale takes a missing member from the
+    /// next broader locale of the message (fr-CA, fr), and finally from the common text.
     package static func texts(
         _ common: NotificationText?, _ localizations: [Localization]
     ) -> [NotificationText?] {
@@ -45,7 +45,7 @@ package struct LocaleTable: Equatable, Sendable {
             }
     }
 
-    /// Each is broader than the one before, so that this comes to an end.
+    /// Each result is broader than the locale before, so the search ends.
     private func broader(than place: Int) -> Int? {
         var best: (score: Int, place: Int)?
         for (other, tag) in tags.enumerated() where tag.isBroader(than: tags[place]) {
@@ -55,7 +55,8 @@ package struct LocaleTable: Equatable, Sendable {
         return best?.place
     }
 
-    /// What a sender may write: language, then script, region and the like, as in BCP 47; `_` passes for `-`.
+    /// True for a locale that a sender may write: language, then script, region and so on, as in BCP 47; `_` is
+    /// accepted for `-`.
     package static func isLocale(_ text: String) -> Bool {
         guard text.utf8.count <= localeBytesMax else { return false }
         let subtags = text.utf8.split(omittingEmptySubsequences: false) {
@@ -67,7 +68,7 @@ package struct LocaleTable: Equatable, Sendable {
         return subtags.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
     }
 
-    /// The first two that are one locale in two spellings ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
+    /// The first two names of one locale ("iw" and "he", "zh-TW" and "zh-Hant_TW"); nil if there are none.
     package static func duplicates(in locales: [String]) -> (first: Int, second: Int)? {
         let tags = LocaleTable(locales).tags
         for second in tags.indices {
@@ -77,18 +78,16 @@ package struct LocaleTable: Equatable, Sendable {
     }
 }
 
-/// A locale in parts, each in one number: its letters in lower case, the first one in the highest byte used.
-///
-/// Extensions ("-u-ca-buddhist"), encodings and all variants but the first say nothing about a text's language.
+/// A locale in parts, each packed into one number: its letters in lower case, the first in the highest byte used.
 struct LocaleTag: Hashable, Sendable {
     /// 0: none. Legacy codes are replaced.
     private(set) var language: UInt64 = 0
-    /// As written, or as the region implies it. 0: unknown.
+    /// The written script, or the one that the region implies. 0: unknown.
     private(set) var script: UInt64 = 0
     private(set) var region: UInt64 = 0
     private(set) var variant: UInt64 = 0
 
-    /// Nobody's locale is longer; what is, is read this far.
+    /// No real locale is longer. A longer one is read up to here.
     private static let bytesMax = 128
 
     init(reading text: Span<UInt8>) {
@@ -102,9 +101,9 @@ struct LocaleTag: Hashable, Sendable {
                 index += 1
             }
             let count = index - start
-            // A longer one is no subtag, and a single letter begins the extensions.
+            // A longer part is no subtag, and a single letter begins the extensions.
             guard count <= 8, count != 1 else { break }
-            // What begins with a number has no language, and so is no locale.
+            // A tag that begins with a digit has no language, and so is no locale.
             if language == 0, text[start].isDigit { break }
             if count > 0 { take(subtag, count, isAndroidRegion: Self.isAndroidRegion(text, start..<index)) }
             guard index < end, text[index].separatesSubtags else { break }
@@ -128,7 +127,7 @@ struct LocaleTag: Hashable, Sendable {
         }
     }
 
-    /// Android's folders say "fr-rCA".
+    /// Android resource folders write "fr-rCA".
     private static func isAndroidRegion(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
         range.count == 3 && text[range.lowerBound] == UInt8(ascii: "r") && text[range.lowerBound + 1].isCapital
             && text[range.lowerBound + 2].isCapital
@@ -141,15 +140,16 @@ struct LocaleTag: Hashable, Sendable {
             return LanguageTables.reads(language, also: other.language) ? 1 : nil
         }
         let (own, its) = (likelyScript, other.likelyScript)
-        // Two scripts are two languages for a reader. But a bare "zh" is meant for all who read Chinese.
+        // Two scripts are two languages for a reader. But a bare "zh" is meant for all readers of Chinese.
         let isMeantForAll = other.script == 0 && other.region == 0
         guard own == 0 || its == 0 || own == its || isMeantForAll else { return nil }
         return 2 + (own == its ? 100 : 0) + 10 * nearness(of: other) + (variant == other.variant ? 2 : 0)
-            // Where "zh" means "zh-Hans", the one that says so comes first, for all but a reader of "zh".
+            // "zh" implies "zh-Hans". If both exist, the explicit one comes first, except for a reader of "zh".
             + (script == other.script ? 1 : 0)
     }
 
-    /// For these readers and more: without the region, or for the one that this region follows; or without the variant.
+    /// True if this locale covers more readers of `tag`'s kind: without its region, with the region that its region
+    /// follows, or without its variant.
     func isBroader(than tag: LocaleTag) -> Bool {
         guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
             return false
@@ -158,13 +158,13 @@ struct LocaleTag: Hashable, Sendable {
             || region == LanguageTables.parent(of: tag.region, language: language)
     }
 
-    /// 0 for one region that follows another, and a variant there.
+    /// 0 for a variant in a region that follows another.
     private var breadth: Int {
         let ofRegion = region == 0 ? 4 : LanguageTables.parent(of: region, language: language) == nil ? 2 : 0
         return ofRegion + (variant == 0 ? 1 : 0)
     }
 
-    /// 4: the same region. 3: the region that its own follows. 2: for all regions. 0: a sibling.
+    /// 4: the same region. 3: the region that its own follows. 2: all regions. 0: a related region.
     private func nearness(of other: LocaleTag) -> Int {
         guard other.variant == variant || other.variant == 0 else { return 0 }
         if other.region == region { return 4 }
@@ -177,7 +177,7 @@ struct LocaleTag: Hashable, Sendable {
     }
 }
 
-/// What one has to know about languages. Source: Unicode CLDR (language aliases, parent locales), RFC 5646.
+/// Language data. Source: Unicode CLDR (language aliases, parent locales), RFC 5646.
 private enum LanguageTables {
     static let chinese = packed("zh")
     static let simplified = packed("hans")
@@ -192,7 +192,7 @@ private enum LanguageTables {
     private static let nynorsk = packed("nn")
     private static let bokmal = packed("nb")
 
-    /// Java and old Android still say the codes on the left.
+    /// Java and old Android still use the codes on the left.
     private static let aliases: [(legacy: UInt64, current: UInt64)] = [
         ("iw", "he"), ("in", "id"), ("ji", "yi"), ("no", "nb"), ("tl", "fil"), ("mo", "ro"),
     ].map { (packed($0), packed($1)) }
@@ -212,7 +212,7 @@ private enum LanguageTables {
         traditionalRegions.contains(region) ? traditional : simplified
     }
 
-    /// Both are Norwegian; the rarer is offered more rarely.
+    /// Both are Norwegian. Messages offer Nynorsk, the rarer one, less often.
     static func reads(_ language: UInt64, also other: UInt64) -> Bool { language == nynorsk && other == bokmal }
 
     /// Spanish in the Americas, Portuguese outside of Brazil, and Chinese in Macao follow another region's standard.
@@ -237,17 +237,17 @@ extension UInt8 {
     fileprivate var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
     fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-    /// In lower case; nil for what no subtag has.
+    /// The byte in lower case; nil if no subtag contains it.
     fileprivate var asLocaleByte: UInt8? { isLetter ? self | 0x20 : isDigit ? self : nil }
 
-    /// Java marks scripts with a number sign, in a place of their own: "sr__#Latn".
+    /// Java marks scripts with a number sign, in a separate place: "sr__#Latn".
     fileprivate var separatesSubtags: Bool {
         self == UInt8(ascii: "-") || self == UInt8(ascii: "_") || self == UInt8(ascii: "+") || self == UInt8(ascii: "#")
     }
 }
 
 extension NotificationText {
-    /// A member that this one does not have is the other's.
+    /// Fills members that this text lacks from `other`.
     fileprivate func over(_ other: NotificationText) -> NotificationText {
         NotificationText(title: title ?? other.title, subtitle: subtitle ?? other.subtitle, body: body ?? other.body)
     }

@@ -1,10 +1,9 @@
-/// Marks in a message's texts, where something of each device's own goes.
+/// Marks for placeholders in a message's texts.
 ///
-/// Two of Unicode's noncharacters each. Those stand for nothing and belong to no text that people exchange; and no step
-/// from a content to its JSON takes offence at them or writes them in another way, so that a mark comes out where its
-/// text does.
+/// A mark is two of Unicode's noncharacters. They have no meaning and occur in no exchanged text. Every step from
+/// content to JSON copies them unchanged, so a mark comes out where its text does.
 package enum PlaceholderMark {
-    /// How many different ones there are.
+    /// The number of different marks.
     package static let placeholdersMax = digits * digits
     private static let digits = 32
     private static let firstDigit: UInt32 = 0xfdd0
@@ -19,12 +18,13 @@ package enum PlaceholderMark {
         return String(text)
     }
 
-    /// Whether a text that has it could be taken for one with marks.
+    /// True if a text that contains it could be mistaken for one with marks.
     package static func isPart(_ scalar: Unicode.Scalar) -> Bool {
         scalar == nestedSign || (firstDigit..<firstDigit + UInt32(digits)).contains(scalar.value)
     }
 
-    /// Of JSON that becomes a string in other JSON: what goes into its strings is escaped for both.
+    /// Prepares JSON that becomes a string in other JSON: it flags the marks, so that filled-in values are escaped
+    /// twice.
     package static func nesting(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         var isSecondDigit = false
@@ -37,7 +37,7 @@ package enum PlaceholderMark {
         return String(text)
     }
 
-    /// The mark that begins there, and its length.
+    /// The mark that begins at `start`, and its length.
     fileprivate static func read(_ bytes: [UInt8], at start: Int) -> (place: PlaceholderText.Place, count: Int)? {
         let isNested = bytes[start...].starts(with: [0xef, 0xbf, 0xbe])
         let first = isNested ? start + 3 : start
@@ -45,7 +45,7 @@ package enum PlaceholderMark {
         return (.placeholder(high * digits + low, isNested: isNested), first + 6 - start)
     }
 
-    /// U+FDD0 to U+FDEF in UTF-8.
+    /// The value of a noncharacter U+FDD0 to U+FDEF, which is three bytes of UTF-8.
     private static func digit(_ bytes: [UInt8], at start: Int) -> Int? {
         guard start + 3 <= bytes.count, bytes[start] == 0xef, bytes[start + 1] == 0xb7,
             (0x90...0xaf).contains(bytes[start + 2])
@@ -54,30 +54,30 @@ package enum PlaceholderMark {
     }
 }
 
-/// JSON around what differs from device to device: fixed pieces, and the places between them.
+/// JSON with values that differ by device: fixed pieces, and the places between them.
 package struct PlaceholderText: Equatable, Sendable {
-    /// What goes in.
+    /// The value that goes into a place.
     package enum Place: Hashable, Sendable {
-        /// The inside of a string; where it is nested, of a string in the JSON that a string holds.
+        /// The inside of a string. `isNested`: of a string in JSON that is itself a string.
         case placeholder(Int, isNested: Bool)
-        /// Whatever its provider marked with this control character.
+        /// The value that the provider marked with this control character.
         case mark(UInt8)
     }
 
     package enum Part: Equatable, Sendable {
         case fixed([UInt8])
-        /// By its place among `places`.
+        /// The place's index in `places`.
         case place(Int)
     }
 
     package private(set) var parts: [Part] = []
-    /// Each once.
+    /// Each place once.
     package private(set) var places: [Place] = []
-    /// How often each stands in the text.
+    /// How often each place occurs in the text.
     package private(set) var occurrences: [Int] = []
     package private(set) var fixedBytes = 0
 
-    /// - Parameter json: a control character stands there for itself alone, since strings escape theirs.
+    /// - Parameter json: a control character in it is always a mark, because strings escape theirs.
     package init(marked json: [UInt8]) {
         var fixed: [UInt8] = []
         var index = 0
@@ -114,7 +114,7 @@ package struct PlaceholderText: Equatable, Sendable {
         fixed = []
     }
 
-    /// Whether devices' own values go in, beside what the provider marked.
+    /// True if devices' own values go in, beside the provider's marks.
     package var hasPlaceholders: Bool {
         places.contains { if case .placeholder = $0 { true } else { false } }
     }

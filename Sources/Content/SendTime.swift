@@ -1,21 +1,21 @@
 import Basis
 import Model
 
-/// When a message that names its hour is due.
+/// Computes when a message with a send hour is due.
 package enum SendTime {
-    /// Further ahead is a slip of the pen rather than a plan.
+    /// A time further ahead is a mistake rather than a plan.
     package static let aheadMax: Duration = .seconds(366 * 86_400)
-    /// A request may take its time to arrive, and clocks differ; what is later than this was meant for another hour.
+    /// Requests take time to arrive, and clocks differ. An hour that is later than this was meant for another time.
     package static let lateMax: Duration = .seconds(3_600)
 
-    /// What is left of what was asked for: an hour that no clock will show any more, and that is sent all the same to those
-    /// whom it comes too late for, is none.
+    /// The send hour that still applies. nil if none was asked for, or if it has passed everywhere and late devices get
+    /// the message at once.
     package static func left(of asked: SendHour?, now: WallInstant) -> SendHour? {
         guard case .local(let sending) = asked, sending.sendsPassed, sending.hour.last < now else { return asked }
         return nil
     }
 
-    /// nil: at once, also where its hour has just passed. A local one is due when the first clock anywhere shows it.
+    /// nil: due at once, also if the hour has just passed. A local hour is due when the first clock anywhere shows it.
     package static func due(_ asked: SendHour?, now: WallInstant) throws(SendTimeFault) -> WallInstant? {
         switch asked {
         case nil: return nil
@@ -34,6 +34,6 @@ package enum SendTime {
 package enum SendTimeFault: Error, Equatable, Sendable {
     case tooFarAhead
     case longPast
-    /// No clock will show this hour any more.
+    /// The hour has passed on every clock.
     case pastEverywhere
 }

@@ -1,14 +1,15 @@
 import JSON
 import Model
 
-/// A message's content as the database keeps it: JSON, beside a format number in the message's row.
+/// A message's content as the database stores it: JSON, beside a format number in the message's row.
 ///
-/// The number is of the message with its audience, its plan and its parcels. A process works only on formats that it
-/// knows. From 0.1.0 on a member that the version before may not overlook, here or in an audience, asks for a new format.
+/// The number covers the message with its audience, its plan and its parcels. A process works only on formats that it
+/// knows. From 0.1.0 on, a new member here or in an audience that the version before must not overlook needs a new
+/// format.
 package enum StoredContent {
-    /// What `encode` writes.
+    /// The format that `encode` writes.
     package static let format: Int16 = 1
-    /// What `decode` reads.
+    /// The formats that `decode` reads.
     package static let knownFormats = [format]
 
     package static func encode(_ content: MessageContent) -> [UInt8] {
@@ -68,7 +69,7 @@ package enum StoredContent {
         writer.endObject()
     }
 
-    /// Throws on a format that is not known, and on bytes that `encode` did not write.
+    /// Throws on an unknown format, and on bytes that `encode` did not write.
     package static func decode(_ bytes: [UInt8], format: Int16) throws(StoredContentFault) -> MessageContent {
         guard knownFormats.contains(format) else { throw .unknownFormat(format) }
         let value: JSONValue

@@ -1,6 +1,6 @@
 import Expressions
 
-/// From the text of a template to its parts, or to the place where it can't be understood.
+/// Parses the text of a template into its parts. Throws the position of the first error.
 struct TemplateReader {
     private let bytes: [UInt8]
     private var index = 0
@@ -98,7 +98,7 @@ struct TemplateReader {
     }
 }
 
-// Its smallest pieces.
+// Tokens.
 extension TemplateReader {
     private mutating func skipBlanks() {
         while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
@@ -111,7 +111,7 @@ extension TemplateReader {
         return true
     }
 
-    /// Empty where none begins.
+    /// Empty if no name begins here.
     private mutating func takeName() -> String {
         let start = index
         while index < bytes.count,
@@ -120,7 +120,7 @@ extension TemplateReader {
         return String(decoding: bytes[start..<index], as: UTF8.self)
     }
 
-    /// nil where no quotation mark stands.
+    /// nil if no quotation mark stands here.
     private mutating func takeText() throws(TemplateFault) -> String? {
         guard index < bytes.count, QuotedText.isMark(bytes[index]) else { return nil }
         do throws(QuotedText.Fault) { return try QuotedText.read(bytes, at: &index) } catch {
@@ -132,13 +132,13 @@ extension TemplateReader {
         }
     }
 
-    /// Where the text ends, what is wrong is that it does.
+    /// At the end of the text, the error is the unclosed opening.
     private func unexpected(_ expected: TemplateFault.Expectation, _ opening: Int) -> TemplateFault {
         index < bytes.count ? fault(.expected(expected), at: index) : fault(.notClosed, at: opening)
     }
 
     private func fault(_ reason: TemplateFault.Reason, at offset: Int) -> TemplateFault {
-        // Bytes that go on with a character are not counted.
+        // Continuation bytes of a character are not counted.
         let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
         return TemplateFault(position: before + 1, reason: reason)
     }

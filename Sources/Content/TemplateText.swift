@@ -1,21 +1,21 @@
 import Expressions
 
-/// A text with holes that each device's own values fill: `Hello {{attributes.name | default: 'you'}}`.
+/// A text with placeholders, filled with each device's own values: `Hello {{attributes.name | default: 'you'}}`.
 ///
 ///     text    = { any character | "{{" inside "}}" }
 ///     inside  = field [ "|" "default" ":" quoted ] | quoted
 ///     field   = name | "attributes" ( "." name | "[" quoted "]" ) { ... }
 ///
-/// Fields are named as in filters, and so is a text in quotation marks. One that stands alone stands for itself:
-/// `{{'{{'}}` is how two braces are said.
+/// Fields have the same names as in filters, and quoted texts the same form. A quoted text without a field is a
+/// literal: `{{'{{'}}` writes two braces.
 package struct TemplateText: Equatable, Sendable {
     package enum Part: Equatable, Sendable {
-        /// As it stands.
+        /// Text that is copied unchanged.
         case literal(String)
         case placeholder(TemplatePlaceholder)
     }
 
-    /// In order; literals are never empty, and never stand side by side.
+    /// In order; literals are never empty, and never adjacent.
     package let parts: [Part]
 
     package init(parsing text: String) throws(TemplateFault) {
@@ -23,7 +23,7 @@ package struct TemplateText: Equatable, Sendable {
         parts = try reader.read()
     }
 
-    /// Whether it has to be parsed at all.
+    /// True if the text must be parsed.
     package static func isOne(_ text: String) -> Bool { hasOpening(text.utf8.span) }
 
     package static func hasOpening(_ bytes: Span<UInt8>) -> Bool {
@@ -36,10 +36,10 @@ package struct TemplateText: Equatable, Sendable {
     }
 }
 
-/// What goes into one hole.
+/// The field and the default of one placeholder.
 package struct TemplatePlaceholder: Hashable, Sendable {
     package let field: DeviceField
-    /// Where the device has no value there, or an empty one.
+    /// Used if the device has no value there, or an empty one.
     package let fallback: String
 
     package init(_ field: DeviceField, fallback: String = "") {
@@ -48,21 +48,21 @@ package struct TemplatePlaceholder: Hashable, Sendable {
     }
 }
 
-/// What a device says of itself that is written as a text.
+/// A value of a device that can be written as a text.
 package enum DeviceField: Hashable, Sendable {
     case text(TextField)
-    /// A text, a number, true or false; what else stands there has no form as a text, and is missing.
+    /// A text, a number, true or false. Any other value has no form as a text, and counts as missing.
     case attribute(AttributePath)
 
-    /// By the name that people write.
+    /// The names that senders write.
     package static let names = texts.map(\.rawValue) + ["attributes.…"]
-    /// Not the topic: that is the provider's word for the app itself.
+    /// The topic is left out: it is the provider's name for the app itself.
     static let texts: [TextField] = [.installation, .user, .locale, .timeZone, .appVersion]
 }
 
-/// Why a text has no meaning as a template.
+/// The reason why a text is no valid template.
 package struct TemplateFault: Error, Equatable, Sendable {
-    /// Of the character that it begins at, from 1. In Unicode scalars.
+    /// The position of the character at which the error begins, from 1, in Unicode scalars.
     package let position: Int
     package let reason: Reason
 
@@ -72,7 +72,7 @@ package struct TemplateFault: Error, Equatable, Sendable {
     }
 
     package enum Reason: Equatable, Sendable {
-        /// The braces that open there are never closed.
+        /// The braces that open here are never closed.
         case notClosed
         case textNotClosed
         case unknownEscape
@@ -80,19 +80,19 @@ package struct TemplateFault: Error, Equatable, Sendable {
         case unknownField(String)
         case expected(Expectation)
         case tooManyNames
-        /// In one text.
+        /// The limit within one text.
         case tooManyPlaceholders
-        /// In one message.
+        /// The limit within one message.
         case tooManyFields
         case tooManyDifferentPlaceholders
         case tooManyPlaceholdersInAll
-        /// Filled in here, it would be no text of the message's: a name, a header, a collapse id.
+        /// The place is no text of the message: a name, a header, a collapse id.
         case notHere
-        /// A noncharacter of Unicode's, in a message with holes.
+        /// A noncharacter of Unicode, in a message with placeholders.
         case reservedCharacter
     }
 
-    /// In words for people.
+    /// The text that a person reads in the error.
     package enum Expectation: String, Equatable, Sendable {
         case field = "a field, or a text in quotation marks"
         case attributeName = "the attribute's name, as in attributes.name or attributes['first name']"
@@ -106,14 +106,14 @@ package struct TemplateFault: Error, Equatable, Sendable {
     }
 }
 
-/// What one message may ask of its devices.
+/// The limits of one message's placeholders.
 package enum TemplateLimits {
-    /// In one text: what is filled in is copied once for each.
+    /// Placeholders in one text: each copies a value.
     package static let placeholdersPerTextMax = 32
-    /// Different fields in one message: each is read of every device.
+    /// Different fields in one message: each is read for every device.
     package static let fieldsMax = 16
-    /// Different holes, by field and default, over all languages of one message.
+    /// Different placeholders, by field and default, over all languages of one message.
     package static let placeholdersMax = 256
-    /// In all texts and languages of one message: whoever sends walks by each.
+    /// Placeholders in all texts and languages of one message: each send visits all of them.
     package static let placeholdersPerMessageMax = 1_024
 }

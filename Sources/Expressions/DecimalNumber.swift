@@ -1,19 +1,19 @@
-/// A decimal number without loss, as PostgreSQL compares those of JSON: 1, 1.0 and 10e-1 are one number.
+/// An exact decimal number. PostgreSQL compares JSON numbers in the same way: 1, 1.0 and 10e-1 are one number.
 package struct DecimalNumber: Equatable, Sendable {
     private let isNegative: Bool
-    /// Without zeros at either end; none for zero.
+    /// Without leading and trailing zeros; empty for zero.
     private let digits: [UInt8]
-    /// Where the point stands: the value is 0.digits times ten to this.
+    /// The decimal point's position: the value is 0.digits times ten to this power.
     private let exponent: Int
 
-    /// Of exponents that are read: far more than any that is kept.
+    /// The largest exponent that is parsed: far more than any that is stored.
     private static let exponentMax = 1_000_000
 
     package init(_ integer: Int64) {
         self.init(isNegative: integer < 0, digits: String(integer.magnitude).utf8.map { $0 - UInt8(ascii: "0") }, 0)
     }
 
-    /// - Parameter point: how many of the digits, with those that an exponent adds, stand behind the point.
+    /// - Parameter point: the number of digits after the point, adjusted by the exponent.
     private init(isNegative: Bool, digits all: [UInt8], _ point: Int) {
         let first = all.firstIndex { $0 != 0 } ?? all.count
         let end = (all.lastIndex { $0 != 0 } ?? -1) + 1
@@ -22,7 +22,7 @@ package struct DecimalNumber: Equatable, Sendable {
         self.isNegative = isNegative && !digits.isEmpty
     }
 
-    /// nil: not a number as JSON writes them.
+    /// nil: not a JSON number.
     package init?(_ text: String) {
         var remaining = text.utf8[...]
         let isNegative = remaining.first == UInt8(ascii: "-")
@@ -52,7 +52,7 @@ package struct DecimalNumber: Equatable, Sendable {
         return digits.map { $0 - UInt8(ascii: "0") }
     }
 
-    /// Plain digits, without an exponent: as long as the number is far from one.
+    /// Plain digits, without an exponent. The text grows with the number's distance from one.
     package var text: String {
         if digits.isEmpty { return "0" }
         var bytes: [UInt8] = isNegative ? [UInt8(ascii: "-")] : []

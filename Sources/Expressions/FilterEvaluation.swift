@@ -2,15 +2,15 @@ import Basis
 import JSON
 import Model
 
-// What a filter means: the database's answer is held against this one in tests.
+// The meaning of a filter. Tests compare the database's answer with this one.
 extension FilterExpression {
-    /// - Parameter now: what times are counted from.
+    /// - Parameter now: the time that relative times are counted from.
     package func isTrue(of device: DeviceRecord, now: WallInstant) -> Bool {
         FilterSubject(device: device, now: now).fits(self)
     }
 }
 
-/// A registration while it is looked at, with its attributes read.
+/// A registration under evaluation, with its attributes parsed.
 private struct FilterSubject {
     let device: DeviceRecord
     let now: WallInstant
@@ -52,7 +52,7 @@ private struct FilterSubject {
         case .locale: device.locale
         case .timeZone: device.timeZone
         case .appVersion: device.appVersion
-        // "" stands for the only topic of the credential.
+        // "" stands for the credential's only topic.
         case .topic: device.topic.isEmpty ? nil : device.topic
         }
     }
@@ -106,7 +106,7 @@ private struct FilterSubject {
     }
 }
 
-/// By its bytes, whatever a language makes of them.
+/// A text ordered by its bytes, without language rules.
 private struct OrderedText: Comparable {
     private let text: String
 
@@ -130,7 +130,7 @@ extension FilterOrder {
 }
 
 extension DecimalNumber {
-    /// nil: beyond what is kept.
+    /// nil: out of the range that is stored.
     init?(_ number: JSONNumber) {
         switch number {
         case .whole(let integer): self.init(integer)

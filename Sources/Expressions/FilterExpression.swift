@@ -1,34 +1,34 @@
 import Basis
 import Model
 
-/// What has to be true of a registration: conditions on its fields and attributes, joined by and, or and not.
+/// A condition on a registration's fields and attributes, joined by and, or and not.
 ///
-/// Always two-valued. A condition on a field or attribute that is missing is false, and so is one that compares values of
-/// different types, such as a number with a text; `not` of either is true. `!=` and `not in` are conditions of their own:
-/// they ask for a value that is there, and another one. Texts are compared by their bytes.
+/// Always two-valued. A condition on a missing field or attribute is false, and so is one that compares different
+/// types, such as a number with a text; `not` of either is true. `!=` and `not in` are conditions of their own: they
+/// require a value that is present and different. Texts are compared by their bytes.
 package indirect enum FilterExpression: Equatable, Sendable {
-    /// Each is true. Two or more.
+    /// True if every member is true. Two or more.
     case all([FilterExpression])
-    /// One is true. Two or more.
+    /// True if any member is true. Two or more.
     case any([FilterExpression])
     case not(FilterExpression)
     case condition(FilterCondition)
 }
 
-/// One question about one field.
+/// One test of one field.
 package enum FilterCondition: Equatable, Sendable {
     case text(TextField, TextTest)
     case provider(isAmong: Bool, [Provider])
     case environment(isAmong: Bool, [PushEnvironment])
-    /// Of `app_version`, number by number.
+    /// Compares `app_version`, number by number.
     case version(FilterOrder, VersionNumber)
     case instant(InstantField, FilterOrder, FilterInstant)
-    /// Has this tag.
+    /// The registration has this tag.
     case tag(String)
     case attribute(AttributePath, AttributeTest)
 }
 
-/// A field whose value is a text. Any but `installation` may be missing.
+/// A field whose value is a text. Each but `installation` may be missing.
 package enum TextField: String, CaseIterable, Sendable {
     case installation
     case user
@@ -39,9 +39,9 @@ package enum TextField: String, CaseIterable, Sendable {
 }
 
 package enum TextTest: Equatable, Sendable {
-    /// One of these; one or more.
+    /// Equal to one of these; one or more.
     case among([String])
-    /// There, and none of these; one or more.
+    /// Present, and equal to none of these; one or more.
     case notAmong([String])
     case startsWith(String)
     case exists
@@ -50,12 +50,12 @@ package enum TextTest: Equatable, Sendable {
 
 /// A field whose value is a time. Never missing.
 package enum InstantField: String, CaseIterable, Sendable {
-    /// When it was registered last, which apps do at each start.
+    /// The last registration, which apps repeat at each start.
     case registeredAt = "registered_at"
     case createdAt = "created_at"
 }
 
-/// Where a value lies in the attributes: names of members, from the outside in; one or more. Arrays have no members.
+/// The path to a value in the attributes: member names, from the outside in; one or more. Arrays have no members.
 package struct AttributePath: Hashable, Sendable {
     package let names: [String]
 
@@ -65,19 +65,19 @@ package struct AttributePath: Hashable, Sendable {
     }
 }
 
-/// An attribute that is null is missing.
+/// A test of an attribute. A null attribute counts as missing.
 package enum AttributeTest: Equatable, Sendable {
     /// Equal to one of these; one or more.
     case among([FilterScalar])
-    /// There, and equal to none of these; one or more.
+    /// Present, and equal to none of these; one or more.
     case notAmong([FilterScalar])
-    /// A number.
+    /// Compares a number.
     case number(FilterOrder, DecimalNumber)
-    /// A text, ordered by its bytes: good for dates as ISO 8601 writes them.
+    /// Compares a text by its bytes: correct for dates in ISO 8601.
     case text(FilterOrder, String)
-    /// A text that begins so.
+    /// A text with this prefix.
     case startsWith(String)
-    /// An array with this element.
+    /// An array that contains this element.
     case has(FilterScalar)
     case exists
     case missing
@@ -96,14 +96,14 @@ package enum FilterOrder: String, CaseIterable, Sendable {
     case atLeast = ">="
 }
 
-/// A time, as it is written or counted from now.
+/// A time, absolute or relative to now.
 package enum FilterInstant: Equatable, Sendable {
     case fixed(WallInstant)
-    /// So many units after now; negative: before.
+    /// This many units after now; negative: before.
     case fromNow(Int64, Unit)
 
     package enum Unit: String, CaseIterable, Sendable {
-        // Not "m", which others read as months.
+        // Not "m", which some read as months.
         case minutes = "min"
         case hours = "h"
         case days = "d"
@@ -127,20 +127,20 @@ package enum FilterInstant: Equatable, Sendable {
     }
 }
 
-/// How much one expression may ask. What it costs is bounded by these, for each registration that is looked at.
+/// The limits of one expression. They bound its cost per registration.
 package enum FilterLimits {
-    /// In UTF-8.
+    /// The filter's length in UTF-8.
     package static let textBytesMax = 4_096
-    /// Of parentheses and `not` inside each other.
+    /// The nesting of parentheses and `not`.
     package static let depthMax = 16
-    /// Each reads a value of every registration.
+    /// Conditions in one filter: each reads a value of every registration.
     package static let conditionsMax = 64
-    /// Of one list. Longer ones are audiences of their own: `users`, `installations`.
+    /// Values in one list. Longer lists are audiences of their own: `users`, `installations`.
     package static let valuesMax = 256
-    /// As deep as attributes may be.
+    /// Equal to the depth that attributes may have.
     package static let attributeNamesMax = 8
-    /// From now, either way: a hundred years.
+    /// The distance from now in either direction: a hundred years.
     package static let fromNowMax: Duration = .seconds(100 * 366 * 86_400)
-    /// As long as one that is kept.
+    /// Equal to the longest version that is stored.
     package static let versionBytesMax = 64
 }

@@ -1,6 +1,6 @@
-/// Why a text is no filter.
+/// The reason why a text is no valid filter.
 package struct FilterFault: Error, Equatable, Sendable {
-    /// Of the character that it begins at, from 1. In Unicode scalars.
+    /// The position of the character at which the error begins, from 1, in Unicode scalars.
     package let position: Int
     package let reason: Reason
 
@@ -16,15 +16,15 @@ package struct FilterFault: Error, Equatable, Sendable {
         case tooManyValues
         case tooManyNames
         case tooFarFromNow
-        /// Something else is expected there.
+        /// Another piece is expected here.
         case unexpected(FilterPiece, expected: [FilterExpectation])
         case unknownField(String)
-        /// The field has no such test.
+        /// The field doesn't support this test.
         case notForField(FilterOperator, field: String, allowed: [FilterOperator])
-        /// Not one of the field's words.
+        /// The value is none of the field's names.
         case unknownName(field: String, names: [String])
         case textNotClosed
-        /// A backslash stands before something else than a quotation mark or a backslash.
+        /// A backslash stands before a character other than a quotation mark or a backslash.
         case unknownEscape
         case controlCharacter
         case notAVersion
@@ -32,7 +32,7 @@ package struct FilterFault: Error, Equatable, Sendable {
     }
 }
 
-/// What stood where something else was expected. Texts are not repeated.
+/// The piece found where another was expected. Texts are not repeated.
 package enum FilterPiece: Equatable, Sendable {
     case end
     case text
@@ -41,11 +41,11 @@ package enum FilterPiece: Equatable, Sendable {
     case quantity
     case identifier(String)
     case symbol(String)
-    /// A character that stands in texts alone.
+    /// A character that only texts may contain.
     case character
 }
 
-/// What may stand at a place, in words for people.
+/// The piece that is allowed at a position, as a person reads it in the error.
 package enum FilterExpectation: String, Equatable, Sendable {
     case field = "a field"
     case test = "a comparison such as ==, != or in"

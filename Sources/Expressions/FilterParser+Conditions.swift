@@ -1,7 +1,7 @@
 import Calendar
 import Model
 
-// A field and what is asked of it.
+// Fields and their tests.
 extension FilterParser {
     mutating func parseCondition() throws(FilterFault) -> FilterCondition {
         let start = token
@@ -24,7 +24,7 @@ extension FilterParser {
         "and", "or", "not", "in", "has", "starts_with", "exists", "missing", "true", "false",
     ]
 
-    /// The test that comes next, which has to be one of the field's.
+    /// Takes the next test, which must be one that the field supports.
     private mutating func takeOperator(
         of field: String, _ allowed: [FilterOperator]
     ) throws(FilterFault) -> FilterOperator {
@@ -124,7 +124,7 @@ extension FilterParser {
         let start = token
         if takeIdentifier("now") { return try takeDistance() }
         let text = try takeText(.instant)
-        // A date alone is its first moment, in UTC.
+        // A date without a time is its first moment, in UTC.
         guard let instant = RFC3339.parse(text) ?? RFC3339.parse(text + "T00:00:00Z") else {
             throw fault(.notAnInstant, at: start)
         }

@@ -1,4 +1,4 @@
-/// From the text of a filter to what it means, or to the place where it can't be understood.
+/// Parses the text of a filter. Throws the position of the first error.
 ///
 ///     any       = all { "or" all }
 ///     all       = unit { "and" unit }
@@ -8,7 +8,7 @@
 ///               | [ "not" ] "in" "[" value { "," value } "]" | "exists" | "missing"
 ///     value     = text | number | "true" | "false" | "now" [ ( "+" | "-" ) quantity ]
 ///
-/// By descent, never deeper than `FilterLimits.depthMax`.
+/// Recursive descent, never deeper than `FilterLimits.depthMax`.
 struct FilterParser {
     private let bytes: [UInt8]
     private let tokens: [FilterToken]
@@ -70,9 +70,9 @@ struct FilterParser {
     }
 }
 
-// Tokens, one after the other.
+// The token stream.
 extension FilterParser {
-    /// The next one. The end is never passed.
+    /// The next token. The parser never advances past the end token.
     var token: FilterToken { tokens[place] }
 
     mutating func advance() {
@@ -104,6 +104,6 @@ extension FilterParser {
 }
 
 extension FilterExpression {
-    /// Reads what people or programs wrote.
+    /// Parses a filter that a person or a program wrote.
     package init(parsing text: String) throws(FilterFault) { self = try FilterParser.parse(text) }
 }

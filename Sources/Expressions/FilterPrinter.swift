@@ -1,11 +1,11 @@
 import Calendar
 
-/// The canonical text of a filter: read again it means the same, to the byte.
+/// Prints the canonical text of a filter. Parsed again, it has the same meaning and prints the same bytes.
 ///
-/// Parentheses only where they are needed; one value is compared with ==, not looked for in a list of one.
+/// Parentheses are written only where needed. A list with one value is written as == or !=.
 struct FilterPrinter {
     private(set) var text = ""
-    /// Whether names of people and devices are left out.
+    /// True if names of users and installations are left out.
     let hidesNames: Bool
 
     private static let hidden = "…"
@@ -132,7 +132,7 @@ struct FilterPrinter {
 extension FilterExpression {
     package var text: String { text(hidesNames: false) }
 
-    /// What others may read of it: which users and installations it names is left out.
+    /// The text without the users and installations that it names, for other readers.
     package var textWithoutNames: String { text(hidesNames: true) }
 
     private func text(hidesNames: Bool) -> String {

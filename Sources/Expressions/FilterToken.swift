@@ -1,11 +1,11 @@
-/// The smallest pieces of a filter, each with where it begins.
+/// A token of a filter, with its position.
 struct FilterToken: Equatable {
     enum Kind: Equatable {
         case identifier(String)
         case text(String)
-        /// Digits, with a point and more of them or without.
+        /// Digits, optionally with a point and more digits.
         case number(String)
-        /// Digits, and the letters behind them.
+        /// Digits, and the letters after them.
         case quantity(String, unit: String)
         case symbol(String)
         case character
@@ -13,7 +13,7 @@ struct FilterToken: Equatable {
     }
 
     let kind: Kind
-    /// In bytes.
+    /// The offset in bytes.
     let offset: Int
 
     var piece: FilterPiece {
@@ -29,12 +29,13 @@ struct FilterToken: Equatable {
     }
 }
 
-/// From the text to its tokens, the last of them the end.
+/// Splits a text into tokens, the last of which is the end.
 package struct FilterLexer {
     private let bytes: [UInt8]
     private var index = 0
 
-    // The longer ones first. Those that other languages have are known, so that what is expected can be said instead.
+    // Longer symbols first. Symbols of other languages are recognised, so that the error can say what is expected
+    // instead.
     private static let symbols = [
         "==", "!=", "<=", ">=", "<>", "&&", "||", "=~", "=", "!", "<", ">", "&", "|", "(", ")", "[", "]", ",", ".", "+",
         "-", "*", "/", "%",
@@ -105,7 +106,7 @@ package struct FilterLexer {
     package static func isLetter(_ byte: UInt8) -> Bool {
         (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "_")
     }
-    /// Whether it can stand without quotation marks.
+    /// True if the text can stand without quotation marks.
     static func isIdentifier(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLetter(first) else { return false }
         return text.utf8.allSatisfy { isLetter($0) || isDigit($0) }
@@ -115,7 +116,7 @@ package struct FilterLexer {
 extension FilterFault {
     /// - Parameter offset: in bytes.
     init(_ reason: Reason, at offset: Int, in bytes: [UInt8]) {
-        // Bytes that go on with a character are not counted.
+        // Continuation bytes of a character are not counted.
         let before = bytes[..<offset].reduce(0) { $0 + ($1 & 0xc0 == 0x80 ? 0 : 1) }
         self.init(position: before + 1, reason: reason)
     }

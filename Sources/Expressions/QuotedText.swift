@@ -1,5 +1,4 @@
-/// A text between quotation marks, as filters and templates write it: a backslash stands before a quotation mark or
-/// another backslash alone.
+/// A quoted text in filters and templates. A backslash may stand only before a quotation mark or another backslash.
 package enum QuotedText {
     package static func isMark(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
 
@@ -7,16 +6,16 @@ package enum QuotedText {
         package enum Reason: Equatable {
             case controlCharacter
             case unknownEscape
-            /// Begins there, and never ends.
+            /// The text begins here, and its closing mark is missing.
             case notClosed
         }
 
         package let reason: Reason
-        /// In bytes.
+        /// The offset in bytes.
         package let offset: Int
     }
 
-    /// - Parameter index: at the opening mark; afterwards behind the closing one.
+    /// - Parameter index: at the opening mark; on return after the closing one.
     package static func read(_ bytes: [UInt8], at index: inout Int) throws(Fault) -> String {
         let (start, mark) = (index, bytes[index])
         index += 1

@@ -1,11 +1,11 @@
-/// A version as numbers between points, compared from the left: 4.10 comes after 4.9, and 4.2 is 4.2.0.
+/// A version: numbers separated by points, compared from the left. 4.10 comes after 4.9, and 4.2 equals 4.2.0.
 package struct VersionNumber: Equatable, Sendable {
-    /// Digits without zeros in front, one or more; no "0" at the end but the first.
+    /// Digits without leading zeros, one or more; only the first part may be a final "0".
     package let parts: [String]
 
-    /// From the beginning of a text: what follows the numbers, as in "4.2-beta" and "4.2 (1234)", is not looked at.
+    /// Parses the beginning of a text. The text after the numbers, as in "4.2-beta" and "4.2 (1234)", is ignored.
     ///
-    /// nil: it does not begin with a number.
+    /// nil: the text does not begin with a number.
     package init?(leading text: String) {
         var parts: [String] = []
         var remaining = text.utf8[...]
@@ -23,7 +23,7 @@ package struct VersionNumber: Equatable, Sendable {
         self.parts = parts
     }
 
-    /// nil: not numbers between points and nothing else.
+    /// nil: the text is not only numbers separated by points.
     package init?(_ text: String) {
         let isWhole = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
             .allSatisfy { part in !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) } }

@@ -3,15 +3,16 @@ import Synchronization
 
 /// The bounds of a group commit.
 package struct GroupCommitSettings: Equatable, Sendable {
-    /// Operations of one transaction. More would hold its row locks for longer than a neighbour should wait.
+    /// The most operations in one transaction. More would hold its row locks for longer than a neighbour should wait.
     package var batchMax: Int
-    /// Operations that wait, over all apps; beyond them the database is the bottleneck, and the caller is told.
+    /// The most waiting operations, over all apps. Beyond it the database is the bottleneck, and operations are
+    /// refused.
     package var waitingMax: Int
-    /// Operations of one app that wait. Its share, so that one whose rows are locked, or that sends more than its
-    /// transactions carry, leaves room for the others (P7).
+    /// The most waiting operations of one app. An app with locked rows, or with more operations than its transactions
+    /// carry, leaves room for the others (P7).
     package var appWaitingMax: Int
-    /// Transactions of one app that are on their way at a time. While one waits for the disk, or for its next statement,
-    /// another one is worked on; more would only be smaller.
+    /// Transactions of one app in flight at once. While one waits for the disk or its next statement, another does
+    /// work. More transactions would only be smaller.
     package var appCommitsMax: Int
 
     package init(
@@ -25,11 +26,12 @@ package struct GroupCommitSettings: Equatable, Sendable {
     }
 }
 
-/// What an operation of a group is about, by hashes. Two operations of one transaction share neither key.
+/// The keys that an operation touches, as hashes. Two operations of one transaction share neither key.
 package struct OperationSubject: Sendable {
     package let firstKey: Int
     package let secondKey: Int
-    /// It is decided against the times of rows: none of its call that is left passes it, and it passes none.
+    /// The operation is compared with the times of rows, so it keeps its order within its call: it passes none, and
+    /// none passes it.
     package let isTimed: Bool
 
     package init(firstKey: Int, secondKey: Int, isTimed: Bool) {
@@ -39,15 +41,16 @@ package struct OperationSubject: Sendable {
     }
 }
 
-/// Gathers the operations of one process into few transactions: what lifts 5,000 registrations a second to many times that.
+/// Gathers the operations of one process into few transactions. That raises 5,000 registrations a second to many times
+/// as many.
 ///
-/// The committer knows no SQL: what a transaction does is handed in.
+/// The committer knows no SQL: its caller supplies the transaction.
 ///
-/// A transaction of an app takes what has come while those before it are on their way: an idle registry answers at once, a
-/// busy one in batches. Apps never wait for each other.
+/// A transaction of an app takes the operations that arrived while the ones before were in flight. So an idle registry
+/// answers at once, a busy one in batches. Apps never wait for each other.
 ///
-/// A lock, not an actor: through an actor every operation would pass twice, in and out, while batches are put together
-/// in it.
+/// A lock, not an actor: through an actor every operation would hop twice, in and out, and compete with the actor's
+/// work on batches.
 package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Sendable {
     private let settings: GroupCommitSettings
     private let refusal: Answer
@@ -65,8 +68,8 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 
     /// - Parameters:
-    ///   - refusal: the answer where too many operations wait already.
-    ///   - subject: what an operation is about.
+    ///   - refusal: the answer if too many operations wait already.
+    ///   - subject: the keys that an operation touches.
     ///   - transaction: carries out a batch of an app, and answers in its order.
     package init(
         settings: GroupCommitSettings = GroupCommitSettings(), refusal: Answer,
@@ -79,15 +82,16 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         self.transaction = transaction
     }
 
-    /// Operations of this app that wait, or are on their way.
+    /// Operations of this app that wait or are in flight.
     package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
 
-    /// The refusal where too many wait already, over all or of this app: nothing is written, later.
+    /// Commits one operation. Returns the refusal if too many wait already, over all or of this app: then the operation
+    /// is never written.
     package func commit(_ operation: Operation, app: AppID) async -> Answer {
         await commit([operation], app: app)[0]
     }
 
-    /// Commits many in their order, twins included; answers in their order.
+    /// Commits operations in their order, duplicates included; answers in their order.
     package func commit(_ operations: [Operation], app: AppID) async -> [Answer] {
         if operations.isEmpty { return [] }
         return await withCheckedContinuation { continuation in
@@ -95,18 +99,19 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         }
     }
 
-    /// The same for callers that no task waits for.
+    /// Commits operations without a waiting task.
     ///
     /// - Parameters:
     ///   - operations: one or more.
-    ///   - answered: called once, from any thread, with the answers in their order; others of the batch wait for its end.
+    ///   - answered: called once, from any thread, with the answers in their order. Other callers of the batch wait
+    ///     until it returns.
     package func commit(
         _ operations: [Operation], app: AppID, answered: @escaping @Sendable ([Answer]) -> Void
     ) {
         precondition(!operations.isEmpty)
-        // Before the lock, which all apps share.
+        // Computed before taking the lock, which all apps share.
         let subjects = operations.map(subject)
-        /// nil: there are too many.
+        /// nil: too many operations wait.
         let starts: Bool? = state.withLock { state in
             let ofApp = (state.queues[app]?.waiting ?? 0) + operations.count
             guard state.waiting + operations.count <= settings.waitingMax, ofApp <= settings.appWaitingMax else {
@@ -114,7 +119,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
             }
             state.waiting += operations.count
             let caller = Caller(count: operations.count, unanswered: refusal, answered)
-            // Where it lies: taken out and put back, all that waits would be copied for each that comes.
+            // Changed in place: taking the queue out would copy all waiting entries for each new operation.
             state.queues[app, default: AppQueue()].add(operations, subjects, of: caller)
             return state.startsCommit(of: app, besideAtMost: settings.appCommitsMax)
         }
@@ -122,7 +127,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         if starts { Task { await commit(app) } }
     }
 
-    /// One batch after the other, until nothing waits that others don't have in hand.
+    /// Commits one batch after the other, until no entry is left that this task may take.
     private func commit(_ app: AppID) async {
         while let (batch, starts) = takeBatch(app) {
             if starts { Task { await commit(app) } }
@@ -135,7 +140,8 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         }
     }
 
-    /// And whether the rest is for another task. nil: nothing is left for this one, which is counted out.
+    /// Takes the next batch, and returns whether another task must start beside this one. nil: no entry is left for
+    /// this task, which is then no longer counted.
     private func takeBatch(_ app: AppID) -> (batch: OperationsUnderWay<Operation>, startsAnother: Bool)? {
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
@@ -154,14 +160,14 @@ private struct OperationsUnderWay<Operation: Sendable>: Sendable {
     let operations: [Operation]
 }
 
-/// What one app's operations wait in.
+/// The queue of one app's operations.
 private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     private var entries: [Entry<Operation, Answer>] = []
     private var batches: [UInt64: [Entry<Operation, Answer>]] = [:]
     private var batchNumber: UInt64 = 0
-    /// Entries, and those that are on their way.
+    /// The number of entries, plus the operations in flight.
     private(set) var waiting = 0
-    /// Tasks that take batches; each has at most one on its way.
+    /// Tasks that take batches; each has at most one batch in flight.
     var commits = 0
     private var inFlight = Subjects()
     private var inFlightCount = 0
@@ -173,8 +179,8 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         }
     }
 
-    /// Whether another task is to take what waits, which the caller has to see to. Beside others only where it is as
-    /// much as they carry each: what a transaction costs, whatever is in it, would outweigh what it gains.
+    /// Whether another task must take waiting entries; the caller has to start it. A further task starts only for as
+    /// many entries as the others carry on average. A smaller batch would not be worth a transaction's fixed cost.
     mutating func startsCommit(besideAtMost commitsMax: Int) -> Bool {
         guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= inFlightCount else {
             return false
@@ -183,21 +189,22 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         return true
     }
 
-    /// The first ones that don't meet each other, nor what is on its way: at most one for each key. Whoever has a twin before it, taken or left, waits for the next batch, so that twins keep their order.
+    /// Takes the first entries that share no key with each other or with operations in flight. An entry with a conflict
+    /// before it, taken or left, waits for the next batch, so conflicting operations keep their order.
     ///
-    /// What has a time is decided against the times of rows that others of its call may change, a token's holder among
-    /// them: it passes none of its call that is left, and none passes it. Those without a time may pass each other. Of a
-    /// call that is on its way nothing is taken.
+    /// A timed operation keeps its order within its call, because an earlier one may change the row that it is compared
+    /// with, such as the token holder's. Operations without a time may pass each other. A call with operations in
+    /// flight is skipped.
     ///
-    /// - Returns: nil where there is none.
+    /// - Returns: nil if no entry can be taken.
     mutating func takeBatch(atMost limit: Int) -> OperationsUnderWay<Operation>? {
         var taken: [Entry<Operation, Answer>] = []
         var left: [Entry<Operation, Answer>] = []
         var leftBehind = Subjects()
-        /// The calls of those left, and whether one of these has a time.
+        /// The calls of the entries left, and whether one of those is timed.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
-        // To its end: whoever meets nobody is not held up by a crowd of twins before it.
+        // The scan goes to the end: many conflicting entries must not delay a later one without a conflict.
         while place < entries.count, taken.count < limit {
             let entry = entries[place]
             let isTimed = entry.subject.isTimed
@@ -221,8 +228,8 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     }
 
     /// - Parameters:
-    ///   - number: of a batch that was taken.
-    ///   - answers: to its operations.
+    ///   - number: names a batch that was taken.
+    ///   - answers: the answers to its operations, in order.
     /// - Returns: the calls that have all their answers now.
     mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [AnsweredCall<Answer>] {
         let batch = batches.removeValue(forKey: number) ?? []
@@ -236,8 +243,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     }
 }
 
-/// What some entries are about. Two that hash alike are taken for twins, and the second one waits for a batch that it might
-/// have joined.
+/// A set of keys. Two keys with the same hash count as a conflict: the second entry waits for a later batch.
 private struct Subjects {
     private var firstKeys: Set<Int> = []
     private var secondKeys: Set<Int> = []
@@ -252,7 +258,7 @@ private struct Subjects {
         secondKeys.insert(subject.secondKey)
     }
 
-    /// False, and nothing is changed: another one has one of its keys.
+    /// Adds the keys if they are free. Returns false, and changes nothing, if another entry has one of them.
     mutating func addFirst(_ subject: OperationSubject) -> Bool {
         guard firstKeys.insert(subject.firstKey).inserted else { return false }
         guard secondKeys.insert(subject.secondKey).inserted else {
@@ -268,7 +274,7 @@ private struct Subjects {
     }
 }
 
-/// An object: it is handed on from list to list, and a copy of an operation touches each of its strings.
+/// A class, because it moves from list to list: copying an operation would touch each of its strings.
 private final class Entry<Operation: Sendable, Answer: Sendable> {
     let operation: Operation
     let subject: OperationSubject
@@ -285,11 +291,11 @@ private final class Entry<Operation: Sendable, Answer: Sendable> {
     var call: ObjectIdentifier { ObjectIdentifier(caller) }
 }
 
-/// Who waits for one or many answers. Touched under the committer's lock alone.
+/// A call that waits for its answers. Touched only under the committer's lock.
 private final class Caller<Answer: Sendable> {
     private var answers: [Answer]
     private var missing: Int
-    /// How many of its operations are.
+    /// The number of its operations in flight.
     var inFlight = 0
     private let complete: AnsweredCall<Answer>.Completion
 
@@ -299,7 +305,7 @@ private final class Caller<Answer: Sendable> {
         self.complete = complete
     }
 
-    /// Set with the last answer.
+    /// Stores one answer. Returns the call with its last answer, else nil.
     func answer(_ answer: Answer, at place: Int) -> AnsweredCall<Answer>? {
         answers[place] = answer
         missing -= 1
@@ -307,7 +313,7 @@ private final class Caller<Answer: Sendable> {
     }
 }
 
-/// A caller that can be told.
+/// A call that has all its answers.
 private struct AnsweredCall<Answer: Sendable>: Sendable {
     typealias Completion = @Sendable ([Answer]) -> Void
     let complete: Completion

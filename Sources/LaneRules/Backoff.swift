@@ -1,7 +1,9 @@
 import Basis
 
-/// How long to rest between dials that fail: doubling from the floor to the ceiling, spread over the upper half of each
-/// step, so that a thousand lanes that lost their provider together don't come back together.
+/// The pause between failed dials. It doubles from the floor to the ceiling.
+///
+/// Spread over the upper half of each step, so that a thousand lanes that lost their provider together don't return
+/// together.
 package struct Backoff: Equatable, Sendable {
     package var floor: Duration
     package var ceiling: Duration
@@ -22,7 +24,7 @@ package struct Backoff: Equatable, Sendable {
         return .nanoseconds(step - jitter)
     }
 
-    /// 2^20 seconds are twelve days: every ceiling is below, and no shift overflows.
+    /// 2^20 seconds are twelve days: every ceiling is lower, and no shift overflows.
     private static let doublingsMax = 20
     private static let jitterSteps: Int64 = 1_024
 }

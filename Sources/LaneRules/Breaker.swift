@@ -1,33 +1,34 @@
 import Basis
 
-/// Why a lane lets nothing through.
+/// Why a lane is blocked.
 package enum BlockCause: Equatable, Sendable {
     /// No connection could be made, or none lived long enough to prove itself.
     case unreachable
-    /// The peer's certificate was not believed, or it refused ours in the handshake.
+    /// We rejected the peer's certificate, or the peer rejected ours in the handshake.
     case tlsRefused
-    /// The peer refused our credential, by GOAWAY or in an answer: dialling again would be the same.
+    /// The peer refused our credential, by GOAWAY or in an answer. Another dial would get the same answer.
     case credentialRefused
 }
 
-/// Counts failures in a row, and says when a dial may be tried.
+/// Counts failures in a row and decides when a dial may be tried.
 ///
-/// closed → (failures) → open → (rest over, one dial at a time) → closed (proved), open (failed again)
+/// closed → (failures) → open → (pause over, one dial at a time) → closed (proved), open (failed again)
 package struct Breaker: Equatable, Sendable {
     package let backoff: Backoff
-    /// So many failures in a row block the lane. One may be an address that just went away.
+    /// The failures in a row that block the lane. A single failure may be an address that just went away.
     package let failuresMax: Int
-    /// After a refused credential. Nothing changes by itself within seconds; `allowNow` comes when somebody mended it.
+    /// The pause after a refused credential. The cause doesn't go away within seconds; `allowNow` comes when a person
+    /// mended it.
     package let credentialBackoff: Duration
 
     package private(set) var failures = 0
-    /// No dial before.
+    /// No dial before this instant.
     package private(set) var blockedUntil: MonotonicInstant?
-    /// nil: requests may come.
+    /// nil: the breaker is closed.
     package private(set) var block: BlockCause?
-    /// Failed dials in a row beside a connection that works.
+    /// Failed dials in a row while another connection works.
     private var spareFailures = 0
-    /// No dial before, beside a connection that works.
+    /// No dial before this instant while another connection works.
     package private(set) var spareBlockedUntil: MonotonicInstant?
 
     package init(backoff: Backoff, failuresMax: Int, credentialBackoff: Duration) {
@@ -42,9 +43,10 @@ package struct Breaker: Equatable, Sendable {
         return now >= blockedUntil
     }
 
-    /// A dial failed, or a connection ended before it had proved itself. True where this blocks the lane.
+    /// Notes that a dial failed, or that a connection ended before it proved itself. Returns true if this blocks the
+    /// lane.
     package mutating func failed(_ cause: BlockCause, now: MonotonicInstant, entropy: UInt64) -> Bool {
-        // Counted no further than anybody can tell the difference.
+        // Saturated: a higher count makes no difference.
         failures = min(failures + 1, 1_000)
         let delay = backoff.delay(afterFailures: failures, entropy: entropy)
         blockedUntil = now + (cause == .credentialRefused ? max(delay, credentialBackoff) : delay)
@@ -53,14 +55,14 @@ package struct Breaker: Equatable, Sendable {
         return block != nil && !wasBlocked
     }
 
-    /// A dial failed while another connection works: the next one beside it rests, and nothing else follows. Its loss
-    /// finds a breaker that has counted nothing.
+    /// Notes that a dial failed while another connection works. Only the next spare dial is delayed. If the working
+    /// connection is lost, the breaker has counted no failure.
     package mutating func failedBeside(now: MonotonicInstant, entropy: UInt64) {
         spareFailures = min(spareFailures + 1, 1_000)
         spareBlockedUntil = now + backoff.delay(afterFailures: spareFailures, entropy: entropy)
     }
 
-    /// A connection works. True where this opens the lane again.
+    /// Notes that a connection works. Returns true if this unblocks the lane.
     package mutating func proved() -> Bool {
         let wasBlocked = block != nil
         failures = 0
@@ -71,7 +73,7 @@ package struct Breaker: Equatable, Sendable {
         return wasBlocked
     }
 
-    /// Somebody mended something: the next dial may be at once. The block stays until a connection proves itself.
+    /// Allows the next dial at once, because the cause was mended. The block stays until a connection proves itself.
     package mutating func allowNow() {
         blockedUntil = nil
         spareBlockedUntil = nil

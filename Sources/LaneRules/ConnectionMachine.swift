@@ -3,14 +3,14 @@ import Model
 
 /// The times of one connection.
 package struct ConnectionTimes: Equatable, Sendable {
-    /// Resolving, TCP, proxy, TLS and the peer's SETTINGS together.
+    /// Covers resolving, TCP, proxy, TLS and the peer's SETTINGS together.
     package var dialDeadline: Duration
-    /// Silence after which the peer is asked whether it lives. Apple's servers forget connections that never ask.
+    /// Silence after which the peer is pinged. Apple's servers forget connections that never ping.
     package var pingAfter: Duration
     package var pingDeadline: Duration
-    /// Silence after which a request is not risked before the peer answered a PING.
+    /// Silence after which no request is sent before the peer has answered a PING.
     package var staleAfter: Duration
-    /// From a stream's opening to its answer; a peer that answers nothing for so long is left.
+    /// From a stream's opening to its answer. A peer that answers nothing for this long is abandoned.
     package var requestDeadline: Duration
 
     package init(
@@ -29,40 +29,40 @@ package struct ConnectionTimes: Equatable, Sendable {
 
 /// Why a connection takes no more requests although it lives.
 package enum DrainReason: Equatable, Sendable {
-    /// The peer said so.
+    /// The peer sent GOAWAY.
     case goAway
-    /// We said so: idle, replaced, or at the end.
+    /// We retired it: idle, replaced, or at shutdown.
     case retired
-    /// The peer answers nothing.
+    /// The peer answers no request.
     case unresponsive
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 package enum ConnectionEnd: Equatable, Sendable {
     /// Resolving, TCP, proxy or SETTINGS failed: no request left on it.
     case dialFailed(TransportFault)
-    /// It broke. What was in flight is lost.
+    /// The connection broke. Requests in flight are lost.
     case lost(TransportFault)
-    /// It finished what it had, and we closed it.
+    /// The connection answered all its requests, and we closed it.
     case drained(DrainReason)
 }
 
-/// One connection from its first dial to its end. Decides; the shell does.
+/// The decisions of one connection, from its first dial to its end. The shell performs the actions.
 package struct ConnectionMachine: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
         /// The name is being resolved. → connecting, closed
         case resolving
         /// TCP to the address at `index` of `count`. → connecting (the next address), securing, tunnelling, closed
         case connecting(index: Int, count: Int, until: MonotonicInstant)
-        /// The proxy was asked to CONNECT. → securing, closed
+        /// CONNECT was sent to the proxy. → securing, closed
         case tunnelling
-        /// TLS handshake. → greeting, closed
+        /// TLS handshake. → awaitingSettings, closed
         case securing
         /// Waiting for the peer's SETTINGS. → open, closed
         case awaitingSettings
         /// Streams may be opened. → draining, closed
         case open
-        /// Answers only. → closed
+        /// Open streams are answered; none is opened. → closed
         case draining(DrainReason)
         case closed
     }
@@ -70,20 +70,20 @@ package struct ConnectionMachine: Equatable, Sendable {
     package enum Event: Equatable, Sendable {
         case resolved(addresses: Int)
         case connected(throughProxy: Bool)
-        /// This address did not take the connection; there may be others.
+        /// This address did not accept the connection; there may be others.
         case connectFailed
         case tunnelled
         case secured
-        /// A SETTINGS frame of the peer.
+        /// The peer sent a SETTINGS frame.
         case settings
         case pingAnswered(UInt64)
         /// A request got no answer within its deadline.
         case requestTimedOut
         case goAway
         case retire
-        /// The number of streams went down to none.
+        /// The number of open streams fell to zero.
         case emptied
-        /// Socket, TLS or HTTP/2: nothing more can be done on it.
+        /// Socket, TLS or HTTP/2 failed: the connection is unusable.
         case failed(TransportFault)
         case timer
     }
@@ -96,7 +96,7 @@ package struct ConnectionMachine: Equatable, Sendable {
         case reportOpen
         case reportDraining(DrainReason)
         case ping(UInt64)
-        /// Politely: GOAWAY and close_notify first.
+        /// `politely`: GOAWAY and close_notify go first.
         case close(ConnectionEnd, politely: Bool)
     }
 
@@ -116,12 +116,12 @@ package struct ConnectionMachine: Equatable, Sendable {
         answeredAt = now
     }
 
-    /// Whether a request may be risked on it. After long silence only once a PING was answered: `wake` sends it.
+    /// Whether a request may be sent on it. After long silence a PING must be answered first: `wake` sends it.
     package func mayOpen(_ now: MonotonicInstant) -> Bool { phase == .open && !isStale(now) }
 
     private func isStale(_ now: MonotonicInstant) -> Bool { openStreams == 0 && now - receivedAt >= times.staleAfter }
 
-    // The notes of the fast path: no decision follows from them at once.
+    // The fast path only notes: no decision follows at once.
 
     package mutating func noteActivity(_ now: MonotonicInstant) { receivedAt = now }
     package mutating func answered(_ now: MonotonicInstant) { answeredAt = now }
@@ -131,12 +131,12 @@ package struct ConnectionMachine: Equatable, Sendable {
         openStreams = count
     }
 
-    /// Somebody would send if the connection were not stale: asks the peer.
+    /// Pings the peer of a stale connection, because a request is waiting for it.
     package mutating func wake(_ now: MonotonicInstant) -> [Action] {
         phase == .open && isStale(now) && pingSentAt == nil ? [ping(now)] : []
     }
 
-    /// When to come back with `.timer`.
+    /// When `.timer` is due.
     package var wakeAt: MonotonicInstant? {
         switch phase {
         case .closed: nil
@@ -173,7 +173,7 @@ extension ConnectionMachine {
     }
 
     private mutating func connect(_ index: Int, of count: Int, _ now: MonotonicInstant) -> [Action] {
-        // Each address gets its share of what is left, so that a dead one doesn't eat the others' time.
+        // Each address gets an equal part of the time left, so that a dead address doesn't use up the others' time.
         let share = (dialUntil - now) / (count - index)
         phase = .connecting(index: index, count: count, until: now + share)
         return [.connect(address: index)]
@@ -212,7 +212,7 @@ extension ConnectionMachine {
     private mutating func requestTimedOut(_ now: MonotonicInstant) -> [Action] {
         guard phase == .open || isDraining else { return [] }
         var actions = pingSentAt == nil ? [ping(now)] : []
-        // It may well answer PINGs and nothing else: a fresh connection is the better bet.
+        // The peer may answer PINGs and nothing else: a new connection is more likely to work.
         if phase == .open && now - answeredAt >= times.requestDeadline { actions += drain(.unresponsive) }
         return actions
     }
@@ -232,7 +232,7 @@ extension ConnectionMachine {
             phase = .closed
             let end = reason == .retired ? ConnectionEnd.drained(.retired) : .dialFailed(.goAway)
             return [.close(end, politely: false)]
-        // A second goodbye changes nothing.
+        // A second GOAWAY changes nothing.
         case .draining, .closed: return []
         }
     }
@@ -250,7 +250,7 @@ extension ConnectionMachine {
         case .resolving, .connecting, .tunnelling, .securing, .awaitingSettings:
             return [.close(.dialFailed(fault), politely: false)]
         case .open: return [.close(.lost(fault), politely: false)]
-        // The peer that said goodbye may close first. With nothing in flight that is the end that we waited for.
+        // The peer may close first after its GOAWAY. With no request in flight that is the expected end.
         case .draining(let reason):
             return [.close(openStreams == 0 ? .drained(reason) : .lost(fault), politely: false)]
         }

@@ -1,21 +1,21 @@
-/// Whether the peer takes the lane's credential, as far as its answers tell.
+/// Whether the peer accepts the lane's credential, judged by its answers.
 ///
-/// trusted → (refused) → doubted → (an answer that no refused credential gets) → trusted
+/// trusted → (refused) → suspected → (an answer that no refused credential gets) → trusted
 package struct CredentialTrust: Equatable, Sendable {
-    /// It was refused, and nothing has shown since that it is taken: one request at a time, so that one that is still
-    /// refused costs one request a connection.
+    /// The credential was refused, and no answer since shows that it is accepted. One request goes out at a time, so a
+    /// refusal costs one request per connection.
     package private(set) var isSuspected = false
 
     package init() {}
 
     package mutating func refused() { isSuspected = true }
 
-    /// An answer on a connection that was opened since. False where it refuses the credential again: that connection
-    /// would go on refusing.
+    /// Notes an answer on a connection that was opened since. Returns false if it refuses the credential again: that
+    /// connection would go on refusing.
     package mutating func answered(status: UInt16) -> Bool {
         switch status {
         case 401, 403: return false
-        // Not even looked at, or nobody knows how far it came.
+        // The credential may not have been checked at all.
         case 429, 500...: return true
         default:
             isSuspected = false

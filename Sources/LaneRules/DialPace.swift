@@ -1,8 +1,6 @@
 import Basis
 
-/// Bounds how often a lane dials, whatever the reason: connecting and disconnecting rapidly counts as an attack.
-///
-/// A burst is free, then one dial in each interval (a virtual schedule, as in ATM's generic cell rate algorithm).
+/// Bounds how often a lane dials, whatever the reason. Providers treat rapid connecting and disconnecting as an attack.
 package struct DialPace: Equatable, Sendable {
     package let burst: Int
     package let interval: Duration

@@ -1,13 +1,11 @@
-/// The word in a GOAWAY's debug data, `{"reason":"Shutdown"}`: a hint that may be absent, cut or anything else.
-///
-/// Source: apns.md section 10.5.
+/// The reason in a GOAWAY's debug data, `{"reason":"Shutdown"}`. A hint: it may be absent, cut or malformed.
 package struct GoAwayReason: Equatable, Sendable {
     package let reason: String
 
-    /// Longer is not one of Apple's words; and whatever it is, it may end in a log.
+    /// No reason of Apple's is longer. The value may be logged, so it is bounded.
     private static let lettersMax = 48
 
-    /// nil where no reason can be read.
+    /// nil if no reason can be read.
     package init?(debugBytes: Span<UInt8>) {
         var bytes: [UInt8] = []
         // A foreign server may write anything; the reason stands within the first bytes or not at all.
@@ -16,8 +14,8 @@ package struct GoAwayReason: Equatable, Sendable {
         self.reason = reason
     }
 
-    /// What stands in quotes behind `"reason"` and a colon. Letters and blanks only: the rest is not a word, and with
-    /// digits it might be a device token, which no log may hold.
+    /// The quoted string after `"reason"` and a colon. Only letters and blanks are accepted: a value with digits might
+    /// be a device token, which no log may hold.
     private static func reason(in bytes: [UInt8]) -> String? {
         let name = Array(#""reason""#.utf8)
         guard bytes.count >= name.count else { return nil }
@@ -43,8 +41,8 @@ package struct GoAwayReason: Equatable, Sendable {
         }
     }
 
-    /// Whether it speaks of our credential, so that another connection would hear the same. An expired provider
-    /// token is not among them: the next connection carries a new one.
+    /// True if the reason refuses our credential, so that another connection would get the same. An expired provider
+    /// token doesn't count: the next connection carries a new one.
     package var refusesCredential: Bool {
         switch reason {
         case "BadCertificate", "BadCertificateEnvironment", "Forbidden", "InvalidProviderToken", "MissingProviderToken",

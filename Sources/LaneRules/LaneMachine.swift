@@ -1,6 +1,6 @@
 import Basis
 
-/// Names one connection of a lane; never used again.
+/// Names one connection of a lane; never reused.
 package struct ConnectionID: Hashable, Comparable, Sendable {
     package let value: UInt64
     package init(_ value: UInt64) { self.value = value }
@@ -9,20 +9,20 @@ package struct ConnectionID: Hashable, Comparable, Sendable {
 
 /// The bounds and times of a lane.
 package struct LaneLimits: Equatable, Sendable {
-    /// Connections that take requests, or are being dialled. Draining ones come on top, at most as many again.
+    /// Connections that take requests or are being dialled. Draining connections come on top, at most as many again.
     package var connectionsMax: Int
     package var backoff: Backoff
-    /// A connection beyond the warm one closes after this much idleness.
+    /// An idle connection closes after this time, unless it is the last open one.
     package var idleClose: Duration
-    /// Requests that wait longer than this for a stream are worth another connection.
+    /// A request that waits longer than this for a stream justifies another connection.
     package var growAfter: Duration = .milliseconds(50)
-    /// A connection that was open and idle for so long, or answered a request, works. One that ends before is a failed
-    /// dial.
+    /// A connection that was open and idle for this long, or answered a request, is proven. One that ends before is a
+    /// failed dial.
     package var provenAfter: Duration = .seconds(2)
-    /// So many failures in a row block the lane.
+    /// The number of failures in a row that blocks the lane.
     package var failuresMax = 2
     package var credentialBackoff: Duration = .seconds(300)
-    /// Beyond a burst of `connectionsMax` dials: one in each such interval.
+    /// After a burst of `connectionsMax` dials, one dial per interval.
     package var dialInterval: Duration = .milliseconds(250)
 
     package init(connectionsMax: Int, backoff: Backoff, idleClose: Duration) {
@@ -33,13 +33,14 @@ package struct LaneLimits: Equatable, Sendable {
     }
 }
 
-/// How many connections a lane has, when it dials, and whether it can send at all. Decides; the shell does.
+/// The decisions of one lane: how many connections it has, when it dials, and whether it can send. The shell performs
+/// the actions.
 package struct LaneMachine: Sendable {
-    /// What waits, told at the end of each turn in which anything changed.
+    /// The waiting requests, reported at the end of each tick in which anything changed.
     package struct Demand: Equatable, Sendable {
-        /// Since when the oldest waiting request waits; nil: none waits.
+        /// When the oldest waiting request began to wait; nil: none waits.
         package var waitingSince: MonotonicInstant?
-        /// Requests that the open connections could take now.
+        /// The number of requests that the open connections could take now.
         package var room: Int
         package init(waitingSince: MonotonicInstant?, room: Int) {
             self.waitingSince = waitingSince
@@ -51,31 +52,31 @@ package struct LaneMachine: Sendable {
         case demand(Demand)
         /// A dial that `dial` asked for succeeded.
         case opened(ConnectionID)
-        /// It answered a request.
+        /// The connection answered a request.
         case proved(ConnectionID)
         case busy(ConnectionID)
         case idle(ConnectionID)
-        /// The peer allows it some streams, or none at all; some at first.
+        /// The peer allows the connection some streams, or none. At first some are assumed.
         case streams(ConnectionID, allowed: Bool)
-        /// It takes no more requests. `refused`: the peer's goodbye said that our credential is the reason.
+        /// The connection takes no more requests. `refused`: the peer's GOAWAY named our credential as the reason.
         case draining(ConnectionID, refused: Bool)
         case closed(ConnectionID, failure: BlockCause?)
-        /// An answer said that our credential is refused.
+        /// An answer refused our credential.
         case credentialRefused
         /// Keep a connection open from now on.
         case warmUp
-        /// Something was mended: dial at once.
+        /// The cause of a failure was mended: dial at once.
         case retry
-        /// Finish and close everything; nothing is dialled any more.
+        /// Finish and close everything; no more dials.
         case drain
         case timer
     }
 
     package enum Action: Equatable, Sendable {
         case dial(ConnectionID)
-        /// No more requests on it; it closes when it has answered what it took.
+        /// Send no more requests on it; it closes when it has answered its open requests.
         case retire(ConnectionID)
-        /// Nothing can leave: requests that wait, and those that come, are handed back.
+        /// The lane can't send: waiting and new requests are handed back.
         case block(BlockCause)
         case unblock
     }
@@ -94,7 +95,7 @@ package struct LaneMachine: Sendable {
         var allowsStreams = true
         /// nil while it has requests in flight.
         var idleSince: MonotonicInstant?
-        /// The credential that it speaks with was refused: its end is no news.
+        /// Its credential was refused, so its end is not counted as a failure.
         var isRefused = false
     }
 
@@ -103,7 +104,7 @@ package struct LaneMachine: Sendable {
     private var pace: DialPace
     private var connections: [Connection] = []
     private var dials: UInt64 = 0
-    /// The connections up to here spoke with a credential that was refused.
+    /// The highest id of the connections that used a refused credential.
     private var refusedUpTo: UInt64 = 0
     private var demand = Demand(waitingSince: nil, room: 0)
     private var keepsWarm = false
@@ -119,7 +120,7 @@ package struct LaneMachine: Sendable {
     package var canSend: Bool { breaker.block == nil && !isDraining }
     package var isEmpty: Bool { connections.isEmpty }
 
-    /// - Parameter entropy: chance, for the back-off.
+    /// - Parameter entropy: randomness for the backoff.
     package mutating func handle(_ event: Event, now: MonotonicInstant, entropy: UInt64) -> [Action] {
         var actions = note(event, now, entropy)
         actions += prove(now)
@@ -166,7 +167,7 @@ extension LaneMachine {
         body(&connections[place])
     }
 
-    /// The answers of a connection that takes no more requests say nothing about the next one.
+    /// Notes that a connection is proven. Answers on a connection that takes no more requests don't close the breaker.
     private mutating func proved(_ id: ConnectionID) -> [Action] {
         change(id) { $0.isProven = true }
         guard connections.contains(where: { $0.id == id && $0.stage == .open }) else { return [] }
@@ -178,9 +179,9 @@ extension LaneMachine {
     ) -> [Action] {
         guard let place = connections.firstIndex(where: { $0.id == id }) else { return [] }
         let connection = connections.remove(at: place)
-        // What worked for a while and then broke is the network's way of life.
+        // A connection that worked for a while and then broke is normal in a network.
         guard let failure, !connection.isProven, !connection.isRefused, !isDraining else { return [] }
-        // Blocked, the lane would dial no more beside a connection that works, and so never open again.
+        // A blocked lane dials no more beside a working connection, and so would stay blocked.
         guard !hasWorking else {
             breaker.failedBeside(now: now, entropy: entropy)
             return []
@@ -188,8 +189,8 @@ extension LaneMachine {
         return breaker.failed(failure, now: now, entropy: entropy) ? [.block(failure)] : []
     }
 
-    /// Told before the connections end, so that no other dial goes out in between. All of them speak with the
-    /// credential: each answers what it took, and closes.
+    /// Blocks the lane and retires all its connections, because they use the same credential. Blocking first prevents a
+    /// dial in between.
     private mutating func credentialRefused(_ now: MonotonicInstant, _ entropy: UInt64) -> [Action] {
         refusedUpTo = dials
         var actions: [Action] = []
@@ -203,17 +204,17 @@ extension LaneMachine {
         return actions
     }
 
-    /// Whether an answer that refuses the credential is news: not while the lane is blocked for that, and not on a
-    /// connection that was there when it was refused the time before.
+    /// Whether an answer that refuses the credential is new. It is not while the lane is blocked for that reason, nor
+    /// on a connection that existed at the refusal before.
     package func isNew(refusalOn id: ConnectionID?) -> Bool {
         guard !isDraining, breaker.block != .credentialRefused else { return false }
         return id.map { $0.value > refusedUpTo } ?? true
     }
 
-    /// One that takes requests and has answered some, or lived for a while.
+    /// True if an open connection is proven.
     private var hasWorking: Bool { connections.contains { $0.stage == .open && $0.isProven } }
 
-    /// A connection that has lived a while without an answer (nobody sent) works as well.
+    /// Proves connections that stayed open long enough without an answer, because no request was sent.
     private mutating func prove(_ now: MonotonicInstant) -> [Action] {
         var actions: [Action] = []
         for place in connections.indices where isDueForProof(connections[place], now) {
@@ -227,8 +228,8 @@ extension LaneMachine {
         proofAt(connection).map { $0 <= now } ?? false
     }
 
-    /// With requests in flight only their answers prove it; and it is idle for a moment when they have all timed out. One
-    /// that allows no streams may be idle for ever.
+    /// When the connection is proven by age. Requests in flight prevent it: only their answers prove it, and it is idle
+    /// for a moment when all have timed out. A connection that allows no streams may be idle forever.
     private func proofAt(_ connection: Connection) -> MonotonicInstant? {
         guard !connection.isProven, connection.stage == .open, connection.allowsStreams else { return nil }
         return connection.idleSince.map { $0 + limits.provenAfter }
@@ -270,7 +271,7 @@ extension LaneMachine {
         return at
     }
 
-    /// From when on one more connection is wanted. One dial at a time: what it brings is seen before the next.
+    /// From when one more connection is wanted. One dial at a time: its result is known before the next.
     private func wantedFrom(_ now: MonotonicInstant) -> MonotonicInstant? {
         var hasOpen = false
         var latestOpening = MonotonicInstant(nanoseconds: .min)
@@ -280,8 +281,8 @@ extension LaneMachine {
             case .draining: continue
             case .open:
                 hasOpen = true
-                // One that has not answered yet shows its true room (a provider token starts at one stream) when
-                // it does; but not for ever.
+                // A new connection shows its true room with its first answer (a provider token starts at one stream).
+                // That wait is bounded.
                 let opened = connection.openedAt ?? now
                 let grace = connection.isProven ? limits.growAfter : limits.provenAfter
                 latestOpening = max(latestOpening, opened + grace)
@@ -292,7 +293,7 @@ extension LaneMachine {
         return max(since + limits.growAfter, latestOpening)
     }
 
-    /// When to come back with `.timer`.
+    /// When `.timer` is due.
     package func wakeAt(_ now: MonotonicInstant) -> MonotonicInstant? {
         var at = nextDial(now)
         func earlier(_ other: MonotonicInstant) { at = at.map { min($0, other) } ?? other }

@@ -1,93 +1,95 @@
 import Basis
 import Model
 
-/// Whether a provider takes as much as it is sent, by what its answers say of the whole lane: "too many", "not now".
+/// A lane's circuit breaker on its provider's answers. It opens if most of the latest answers are throttle signals
+/// ("too many", "not now").
 ///
-/// One such word is its push's own affair. Where most of the latest answers are such words, whatever is sent besides is
-/// sent in vain and costs each push an attempt. So nothing leaves then for as long as the provider asks, and for some
-/// second, two, four and so on at least; then one push, and seven more for each that is taken. Somebody waits for a
-/// transactional push: one of them a second is tried all the same, and ends the rest where it is taken.
+/// One signal concerns its push only. If most answers are signals, further pushes would fail and each would lose an
+/// attempt. So the lane stops for as long as the provider asks, at least for about one second, then two, four and so
+/// on. Then it sends one push, and seven more for each accepted one. Users wait for transactional pushes, so one per
+/// second is tried even while the breaker is open. If it is accepted, the breaker is half-open.
 ///
-/// flowing → (most answers) → resting → (over, or a try was taken) → probing → (enough taken) → flowing
-///                               ↖ (most answers since) ↙
+/// closed → (most answers are signals) → open → (pause over, or a try accepted) → half-open → (enough accepted) → closed
+///                                            ↖ (most answers since are signals) ↙
 package struct LaneThrottle: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
-        /// As much as there is room for.
+        /// Pushes are limited only by the lane's room.
         case closed
-        /// `triesFrom`: no transactional push before; nil: one may be tried.
+        /// `triesFrom`: no transactional push before this; nil: one may be tried.
         case open(until: MonotonicInstant, triesFrom: MonotonicInstant?)
-        /// So many in flight at once.
+        /// At most `limit` pushes are in flight.
         case halfOpen(limit: Int, since: MonotonicInstant)
     }
 
-    /// Fewer words say nothing of the other pushes.
+    /// Fewer signals say nothing about other pushes.
     private let signalsMin: Int
-    /// After so long without a word all are forgotten; and so long a probing lasts at most, which most answers don't end.
+    /// Signals are forgotten after this time without a new one. A half-open breaker closes after it, unless most
+    /// answers are signals.
     package static let memory: Duration = .seconds(10)
-    /// So long a push of another message that was taken says that a word is about its own message.
+    /// How long an accepted push of another message shows that the signals concern their own message only.
     package static let beside: Duration = .seconds(1)
-    /// And of so many words, for each of those that suffice: these go for nothing where the provider went down a moment
-    /// after that push.
+    /// Such a push stops counting after this many signals per `signalsMin`: the provider may have failed just after it.
     private static let besideForEach = 8
-    /// So many in flight, all taken: the provider is well again.
+    /// The limit at which a half-open breaker closes: so many pushes in flight were accepted.
     package static let halfOpenMax = 512
     package static let tryEvery: Duration = .seconds(1)
-    /// Whatever is asked for.
+    /// The longest pause, whatever the provider asks for.
     package static let openMax: Duration = .seconds(600)
     private static let growth = 8
-    /// Of so many answers for each of the words that suffice the older half is forgotten.
+    /// At this many answers per `signalsMin`, the counts are halved.
     private static let answersForEach = 4
-    /// Where less is asked for. Source: APNs and FCM ask for an exponential pause, and name no numbers for a lane.
+    /// The pause if the provider asks for less. Source: APNs and FCM ask for exponential backoff, and name no numbers
+    /// for a lane.
     private static let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
 
     package private(set) var phase = Phase.closed
-    /// What is leased before says nothing of how the provider is now.
+    /// When the phase began. Leases from before say nothing about the provider's present state.
     package private(set) var since = MonotonicInstant(nanoseconds: .min)
-    /// How many of those leased since are with the lane.
+    /// Pushes leased since then that are with the lane.
     private var tries = 0
-    /// The latest answers, and how many of them are such words.
+    /// The latest answers, and the throttle signals among them.
     private var answered = 0
     private var signals = 0
-    /// Such words in all, ever.
+    /// All throttle signals so far.
     private var signalsTotal = 0
     private var signalAt: MonotonicInstant?
-    /// Until when the longest of the pauses lasts that they ask for.
+    /// The end of the longest pause that the signals ask for.
     private var asked: MonotonicInstant?
-    /// The message whose pushes got them; nil: several.
+    /// The message whose pushes got the signals; nil: several.
     private var signalsOf: MessageID?
-    /// Of which message pushes were taken last, and of which other one before.
+    /// The message whose pushes were accepted last, and the other message before it.
     private var taken: Taken?
     private var takenBefore: Taken?
-    /// In a row: the provider did not get well in between.
+    /// Openings in a row: the breaker was not closed in between.
     private var openings = 0
 
     private struct Taken: Equatable, Sendable {
         let message: MessageID
         let at: MonotonicInstant
-        /// How many words there had been by then.
+        /// The value of `signalsTotal` at that time.
         let signals: Int
     }
 
-    /// - Parameter signalsMin: fewer are their pushes' own affair. More let a lane go on for longer that has one bad
-    ///   connection among others, or a provider that says so.
+    /// - Parameter signalsMin: fewer signals concern their pushes only. A higher value lets a lane go on longer with
+    ///   one bad connection among others, or with a provider that throttles.
     package init(signalsMin: Int) {
         precondition(signalsMin > 0)
         self.signalsMin = signalsMin
     }
 
-    /// nil: it does not rest.
+    /// nil: the breaker is not open.
     package var openBreaker: OpenBreaker? {
         if case .open(let until, _) = phase { OpenBreaker(since: since, until: until) } else { nil }
     }
 
     package var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// Nothing was said of late: whoever forgets it forgets nothing.
+    /// No recent throttling; the state can be discarded.
     package var isCalm: Bool { phase == .closed && signals == 0 }
 
-    /// How many pushes may be handed to the lane now.
+    /// The number of pushes that may be handed to the lane now.
     ///
-    /// - Parameter isUrgent: they are transactional.
+    /// - Parameter isUrgent: the pushes are transactional.
     package func room(isUrgent: Bool) -> Int {
         switch phase {
         case .closed: .max
@@ -96,19 +98,19 @@ package struct LaneThrottle: Equatable, Sendable {
         }
     }
 
-    /// So many are handed to the lane.
+    /// Notes that `count` pushes are handed to the lane.
     package mutating func admitted(_ count: Int, _ now: MonotonicInstant) {
         guard phase != .closed, count > 0 else { return }
         tries += count
         if case .open(let until, nil) = phase { phase = .open(until: until, triesFrom: now + Self.tryEvery) }
     }
 
-    /// So many of one lease are with the lane no more, whatever became of them.
+    /// Notes that `count` pushes of one lease are no longer with the lane, whatever became of them.
     package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
         if phase != .closed, leasedAt >= since { tries = max(0, tries - count) }
     }
 
-    /// What time alone changes.
+    /// Applies the changes that time alone brings.
     package mutating func pass(_ now: MonotonicInstant) {
         switch phase {
         case .closed: if let signalAt, now - signalAt > Self.memory { forget() }
@@ -119,7 +121,7 @@ package struct LaneThrottle: Equatable, Sendable {
         }
     }
 
-    /// When `pass` changes something next.
+    /// When `pass` next changes anything.
     package var wakeAt: MonotonicInstant? {
         switch phase {
         case .closed: nil
@@ -128,13 +130,13 @@ package struct LaneThrottle: Equatable, Sendable {
         }
     }
 
-    /// What answers say that were read together, all of one lease.
+    /// Records answers that were read together, all of one lease.
     ///
     /// - Parameters:
-    ///   - answers: how many were taken or refused for what they are, how many say that the lane is to slow down, and the
-    ///     longest pause that one of these asks for.
-    ///   - entropy: chance, for the spread of a rest that nobody asked for.
-    /// - Returns: the rest that begins with it; nil: none does.
+    ///   - answers: the accepted or rejected pushes, the throttle signals, and the longest pause that a signal asks
+    ///     for.
+    ///   - entropy: randomness, to spread a pause that the provider did not ask for.
+    /// - Returns: the length of the pause if this opens the breaker, else nil.
     package mutating func record(
         _ answers: LaneAnswers, of message: MessageID, leasedAt: MonotonicInstant, _ now: MonotonicInstant,
         entropy: UInt64
@@ -182,13 +184,15 @@ package struct LaneThrottle: Equatable, Sendable {
         answered += answers.taken + answers.signals
         signals += answers.signals
         signalsTotal += answers.signals
-        // What was well before says nothing of now. Not to nothing, by which their message would be forgotten.
+        // Old answers say nothing about now, so they fade. A single signal is kept: at zero signals their message would
+        // be forgotten.
         while answered >= Self.answersForEach * signalsMin {
             (answered, signals) = (answered / 2, signals == 1 ? 1 : signals / 2)
         }
     }
 
-    /// Where one message gets all the words while another one's pushes are taken, it is not the lane that they mean.
+    /// Whether most answers are signals that concern the whole lane. They don't if one message gets all signals while
+    /// another one's pushes are accepted.
     private var isToOpen: Bool {
         guard signals * 2 > answered, let signalAt else { return false }
         guard let signalsOf else { return true }
@@ -229,7 +233,7 @@ package struct LaneThrottle: Equatable, Sendable {
     }
 }
 
-/// One rest of a lane. It may become longer; another one begins at another time.
+/// One opening of a lane's breaker. It may become longer; another opening has another `since`.
 package struct OpenBreaker: Equatable, Sendable {
     package let since: MonotonicInstant
     package let until: MonotonicInstant
@@ -240,13 +244,13 @@ package struct OpenBreaker: Equatable, Sendable {
     }
 }
 
-/// What answers to pushes of one lease say of their lane.
+/// The meaning for their lane of answers to the pushes of one lease.
 package struct LaneAnswers: Equatable, Sendable {
-    /// Taken, or refused for what they are: the provider had time for them.
+    /// Accepted or rejected pushes: the provider had capacity for them.
     package private(set) var taken: Int
-    /// Those that tell the whole lane to slow down.
+    /// Answers that ask the whole lane to slow down.
     package private(set) var signals = 0
-    /// The longest that one of these asks for.
+    /// The longest pause that a signal asks for.
     package private(set) var pause = Duration.zero
 
     package init(accepted: Int, others: [PositionedOutcome]) {

@@ -1,19 +1,19 @@
 import Basis
 
-/// What one process holds of a project's quota, and when to ask for it anew: its side of `QuotaLedger`.
+/// One process's part of a project's quota, and when to ask for it again: its side of `QuotaLedger`.
 ///
-/// Nobody waits for an answer. Until it comes, and when it fails to come for long, the process sends at a hundredth of
+/// Pushes don't wait for an answer. Until it comes, or if it stays away for long, the process sends at a hundredth of
 /// the quota.
 package struct QuotaAllotment: Equatable, Sendable {
-    /// Without a part: a few pushes pass at once, and a process that is cut off from the database costs the others
-    /// nothing that Google would notice.
+    /// The part used without a grant. A few pushes pass at once, and a process cut off from the database exceeds the
+    /// quota by too little for Google to notice.
     package static let advance = QuotaPart(millionths: 10_000)
-    /// A part is used for so long, counted from before the ask left. `QuotaLedger` keeps it for longer.
+    /// How long a part may be used, counted from before the request left. `QuotaLedger` keeps it reserved for longer.
     package static let lasts: Duration = .milliseconds(2_500)
     package static let askEvery: Duration = .seconds(1)
-    /// Where somebody else is about to give way, or the last ask failed.
+    /// The pause if another process is about to give up quota, or after a failed request.
     package static let askSoon: Duration = .milliseconds(250)
-    /// Room to grow until the next ask, for who uses little.
+    /// Room to grow until the next request, for a process that uses little.
     private static let growth = 2.0
 
     private var part = QuotaPart.none
@@ -21,7 +21,7 @@ package struct QuotaAllotment: Equatable, Sendable {
     private var asking: Int64?
     /// nil: at once.
     private var asksAt: MonotonicInstant?
-    /// What left since it was last said how much this process would use, and when that was.
+    /// Requests that left since this process last stated its needs, and when that was.
     private var taken = 0
     private var countedSince: MonotonicInstant?
     private var isPaused = false
@@ -30,7 +30,7 @@ package struct QuotaAllotment: Equatable, Sendable {
 
     package init() {}
 
-    /// What may be used now.
+    /// The part that may be used now.
     package func part(_ now: MonotonicInstant) -> QuotaPart { max(current(now), Self.advance) }
 
     private func current(_ now: MonotonicInstant) -> QuotaPart {
@@ -42,7 +42,7 @@ package struct QuotaAllotment: Equatable, Sendable {
 
     mutating func giveBack(_ count: Int) { taken -= count }
 
-    /// A lane waits for the pace.
+    /// Notes that a lane waits for the pace.
     mutating func paused() {
         isPaused = true
         guard wanted < .whole, let askedAt else { return }
@@ -50,7 +50,8 @@ package struct QuotaAllotment: Equatable, Sendable {
         asksAt = asksAt.map { min($0, soon) }
     }
 
-    /// To be asked now; nil: not yet. Asked only by who wants to send, so that nobody asks who has nothing to send.
+    /// The request to send now; nil: not yet. Called only by a lane that wants to send, so an idle process asks for
+    /// nothing.
     /// - Parameter perSecond: requests that all processes together may send now.
     mutating func ask(perSecond: Double, _ now: MonotonicInstant) -> QuotaRequest? {
         guard asking == nil, asksAt.map({ now >= $0 }) ?? true else { return nil }
@@ -60,7 +61,7 @@ package struct QuotaAllotment: Equatable, Sendable {
         return ask
     }
 
-    /// - Parameter grant: nil where none came.
+    /// - Parameter grant: nil if none came.
     mutating func receive(_ grant: QuotaGrant?, of ask: QuotaRequest, _ now: MonotonicInstant) {
         guard asking == ask.number, let askedAt else { return }
         asking = nil
@@ -71,7 +72,7 @@ package struct QuotaAllotment: Equatable, Sendable {
         part = grant.part
         until = askedAt + Self.lasts
         if ask.holds - grant.part > .slight {
-            // Others wait for the word that this process uses less.
+            // Other processes wait for the report that this one uses less.
             asksAt = now
         } else {
             asksAt = askedAt + (grant.isShort ? Self.askSoon : Self.askEvery)
@@ -83,12 +84,12 @@ package struct QuotaAllotment: Equatable, Sendable {
             wanted = .whole
         } else if let countedSince {
             let counted = now - countedSince
-            // A shorter time has a burst in it, or has none: either would be told as what is used in all of it.
+            // A shorter time may hold a burst or none, and would misstate the use of the whole time.
             guard counted >= Self.askEvery else { return }
             let used = Double(max(0, taken)) / (Double(counted.wholeNanoseconds) / 1e9) / perSecond
             wanted = max(Self.advance, QuotaPart(millionths: Int32(min(1, Self.growth * used) * 1_000_000)))
         } else {
-            // Not known yet: it will be said soon where there is much to send.
+            // The need is not known yet. With much to send, it is reported soon.
             wanted = Self.advance
         }
         (taken, countedSince) = (0, now)

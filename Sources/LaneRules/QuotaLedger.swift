@@ -1,14 +1,14 @@
 import Basis
 import Model
 
-/// A part of a project's quota, in millionths of it: whole numbers, so that parts add up wherever they are added.
+/// A part of a project's quota, in millionths. Whole numbers, so that parts add up the same in Swift and in SQL.
 package struct QuotaPart: Hashable, Comparable, Sendable {
     package let millionths: Int32
     package init(millionths: Int32) { self.millionths = min(max(millionths, 0), Self.wholeMillionths) }
 
     private static let wholeMillionths: Int32 = 1_000_000
     package static let none = QuotaPart(millionths: 0)
-    /// Less is not worth a question before its time.
+    /// A smaller difference is not worth an early request.
     static let slight = QuotaPart(millionths: 10_000)
     package static let whole = QuotaPart(millionths: wholeMillionths)
 
@@ -18,17 +18,17 @@ package struct QuotaPart: Hashable, Comparable, Sendable {
         QuotaPart(millionths: left.millionths - right.millionths)
     }
 
-    /// Of one.
+    /// The part as a fraction of 1.
     var fraction: Double { Double(millionths) / Double(Self.wholeMillionths) }
 }
 
-/// What a process says when it asks for its part.
+/// A process's request for its part.
 package struct QuotaRequest: Equatable, Sendable {
-    /// Rising with each of its asks: one that is overtaken on its way changes nothing.
+    /// Rises with each request of the process: a request that a later one overtook changes nothing.
     package let number: Int64
-    /// As much as it would use.
+    /// The part that the process would use.
     package let wants: QuotaPart
-    /// What it may use until it hears the answer.
+    /// The part that it may use until the answer arrives.
     package let holds: QuotaPart
 
     package init(number: Int64, wants: QuotaPart, holds: QuotaPart) {
@@ -40,25 +40,25 @@ package struct QuotaRequest: Equatable, Sendable {
 
 package struct QuotaGrant: Equatable, Sendable {
     package let part: QuotaPart
-    /// The others hold much of what is its due, and will hear so when they ask.
+    /// Other processes hold much of the part that is due to this one. They learn so with their next requests.
     package let isShort: Bool
-    /// How long the project has been sent to, by whomever.
+    /// How long the project has been sent to, by all processes.
     package let rampAge: Duration
-    /// Nobody sent to it for a while: the ramp begins with this process.
+    /// No process sent to the project for a while: the ramp begins with this process.
     package let begins: Bool
 }
 
-/// Which process may use which part of a project's quota: what all of them ask, each once a second while it sends
-/// (decision 0033).
+/// The parts of a project's quota that its processes may use. Each process asks once a second while it sends (decision
+/// 0033).
 ///
-/// What they may use together is never more than the whole: a part that is taken from one is given to another only when
-/// the one has said that it uses less, or has been silent for `retention`. A clock that is set forward takes that away once.
+/// The parts never exceed the whole. A part is given to another process only after its holder reported using less, or
+/// was silent for `retention`. A clock that is set forward breaks this once.
 package struct QuotaLedger: Equatable, Sendable {
     package struct Entry: Equatable, Sendable {
         package let process: ProcessID
         package let number: Int64
         package let wants: QuotaPart
-        /// The most that it may be using before it asks again.
+        /// The most that the process may be using before it asks again.
         package let part: QuotaPart
         package var askedAt: WallInstant
 
@@ -71,15 +71,15 @@ package struct QuotaLedger: Equatable, Sendable {
         }
     }
 
-    /// Longer than a process uses a part without having asked again, by more than its clock may be slow.
+    /// Longer than a process uses a part without asking again, by more than the error of its clock.
     package static let retention: Duration = .seconds(3)
-    /// More at once than anybody runs: further ones get nothing.
+    /// More processes than anyone runs at once; further ones get no part.
     package static let entriesMax = 1_000
 
-    /// nil: nobody has asked yet.
+    /// nil: no process has asked yet.
     package private(set) var rampSince: WallInstant?
     package private(set) var askedAt: WallInstant?
-    /// In the order of their last asks.
+    /// In the order of their last requests.
     package private(set) var entries: [Entry]
 
     package init(rampSince: WallInstant? = nil, askedAt: WallInstant? = nil, entries: [Entry] = []) {
@@ -88,7 +88,8 @@ package struct QuotaLedger: Equatable, Sendable {
         self.entries = entries
     }
 
-    /// - Returns: nil for what was overtaken by a later ask of the same process: then nothing has changed.
+    /// - Returns: nil if the same process's later request came first, or if the ledger is full: then nothing has
+    ///   changed.
     package mutating func answer(_ ask: QuotaRequest, of process: ProcessID, now: WallInstant) -> QuotaGrant? {
         var next = self
         guard let grant = next.take(ask, of: process, now) else { return nil }
@@ -113,15 +114,15 @@ package struct QuotaLedger: Equatable, Sendable {
         return QuotaGrant(part: part, isShort: due - part > .slight, rampAge: now - since, begins: begins)
     }
 
-    /// Nothing was asked later than now: a clock that is set back must not keep parts for those that have ended.
+    /// Moves times that lie ahead back to `now`: after a clock step back, ended processes must not keep their parts.
     private mutating func applyClock(_ now: WallInstant) {
         for place in entries.indices { entries[place].askedAt = min(entries[place].askedAt, now) }
         askedAt = askedAt.map { min($0, now) }
         rampSince = rampSince.map { min($0, now) }
     }
 
-    /// Everybody gets what it wants as far as it goes, nobody less than those that want more; what nobody wants goes to
-    /// all alike.
+    /// Max-min fairness: each process gets what it wants as far as the quota reaches, and no less than one that wants
+    /// more. Unwanted quota goes to all equally.
     private static func due(_ own: QuotaPart, beside others: [QuotaPart]) -> QuotaPart {
         let wants = (others + [own]).map(\.millionths).sorted()
         var left = QuotaPart.whole.millionths

@@ -1,23 +1,22 @@
 import Basis
 
-/// How fast may be sent where a provider counts: so many requests a minute, reached little by little.
+/// The pace for a provider that counts requests per minute, reached gradually.
 ///
-/// A token bucket that holds one second's requests, so that no burst is larger. After a rest it starts at a tenth of
-/// its rate and grows for a minute: a provider that sees traffic jump from nothing throttles it.
-/// Source: FCM, "Throttling and quotas": 600,000 messages a minute for a project, ramp up over at least a minute, 429
-/// answers don't count.
+/// A token bucket that holds one second's requests, so that no burst is larger. After an idle time it starts at a tenth
+/// of its rate and grows for a minute: a provider throttles traffic that jumps from zero. Source: FCM, "Throttling and
+/// quotas": 600,000 messages a minute for a project, ramp up over at least a minute, 429 answers don't count.
 package struct RequestPace: Equatable, Sendable {
-    /// From a rest to the whole rate.
+    /// The time from idle to the whole rate.
     package static let rampLength: Duration = .seconds(60)
-    /// Without a request for so long, the ramp begins anew.
+    /// The ramp begins again after this time without a request.
     package static let idleAfter: Duration = .seconds(60)
-    /// Where the ramp begins: this part of the rate.
+    /// The fraction of the rate at which the ramp begins.
     private static let rampStart = 0.1
 
     package let perMinute: Int
-    /// The others' is spent by other processes.
+    /// This process's part; other processes use the rest.
     private var part = QuotaPart.whole
-    /// Requests that may leave now, whole and in part.
+    /// Requests that may leave now, with a fraction.
     private var saved: Double = 0
     private var savedAt: MonotonicInstant?
     private var rampSince: MonotonicInstant?
@@ -27,7 +26,7 @@ package struct RequestPace: Equatable, Sendable {
         self.perMinute = perMinute
     }
 
-    /// How many requests may leave now.
+    /// The number of requests that may leave now.
     package mutating func allowance(_ now: MonotonicInstant) -> Int {
         refill(now)
         return Int(saved)
@@ -35,10 +34,10 @@ package struct RequestPace: Equatable, Sendable {
 
     package mutating func took(_ count: Int) { saved -= Double(count) }
 
-    /// A request was answered in a way that the provider doesn't count.
+    /// Gives back requests whose answers the provider doesn't count.
     package mutating func giveBack(_ count: Int) { saved = min(saved + Double(count), capacity) }
 
-    /// From now on no more than this part of the rate.
+    /// Limits the pace to this part of the rate from now on.
     package mutating func hold(_ part: QuotaPart, _ now: MonotonicInstant) {
         guard part != self.part else { return }
         if savedAt != nil { refill(now) }
@@ -46,28 +45,31 @@ package struct RequestPace: Equatable, Sendable {
         saved = min(saved, capacity)
     }
 
-    /// For how long the provider has seen requests, this process's or others'.
-    /// - Parameter begins: with this process, which then finds what is there at a ramp's start.
+    /// Takes over the project's ramp.
+    ///
+    /// - Parameters:
+    ///   - rampAge: how long the provider has seen requests, of this process or others.
+    ///   - begins: the ramp begins with this process, which then gets the allowance of a ramp's start.
     package mutating func follow(rampAge: Duration, begins: Bool, _ now: MonotonicInstant) {
         refill(now)
         rampSince = MonotonicInstant(nanoseconds: now.nanoseconds - rampAge.wholeNanoseconds)
         if begins { saved = max(saved, Self.rampStart * capacity) }
     }
 
-    /// When so many requests may leave: now, where they may.
+    /// When `count` requests may leave: `now` if they may already.
     package func nextAt(_ now: MonotonicInstant, count: Int = 1) -> MonotonicInstant {
         if saved >= Double(count) { return now }
         let seconds = (Double(count) - saved) / rate(now)
-        // A whole batch at a time: waking for each request would cost more than it sends.
+        // A whole batch at a time: a wake-up per request would cost more than the request.
         return now + max(.nanoseconds(Int64(seconds * 1e9)), Self.grain)
     }
 
-    /// Not more often than this is the lane woken to send.
+    /// The shortest time between two wake-ups to send.
     private static let grain: Duration = .milliseconds(5)
 
     private mutating func refill(_ now: MonotonicInstant) {
         guard let last = savedAt, now - last < Self.idleAfter else {
-            // The first after a rest finds what a moment at the ramp's start gives, and one at least.
+            // The first request after an idle time finds the allowance of a ramp's start, at least one request.
             rampSince = now
             savedAt = now
             saved = max(1, min(Self.rampStart * full, capacity))
@@ -78,7 +80,7 @@ package struct RequestPace: Equatable, Sendable {
         savedAt = now
     }
 
-    /// Requests a second, of all processes together.
+    /// Requests per second of all processes together.
     func wholePerSecond(_ now: MonotonicInstant) -> Double {
         guard let rampSince else { return Self.rampStart * full }
         let grown = Double((now - rampSince).wholeNanoseconds) / Double(Self.rampLength.wholeNanoseconds)

@@ -1,39 +1,39 @@
 import Basis
 
-/// One pace for several lanes: the provider counts a project, whichever credential speaks for it.
+/// One pace for several lanes, because the provider counts per project, whichever credential is used.
 ///
-/// What may leave goes to whoever wants to send, in equal parts: each lane's share is what it was served since it began
-/// to want, and what there is goes to the one that was served least. Who wants nothing leaves the others all of it, and
-/// saves nothing up. The ramp is the project's, too: a lane that comes later doesn't begin one of its own.
+/// Allowance is shared equally among the lanes that want to send: it goes to the lane that was served least since it
+/// began to want. An idle lane leaves its part to the others and saves nothing up. The ramp belongs to the project: a
+/// new lane doesn't start one of its own.
 ///
-/// Other processes may speak for the project: then it is the pace of the part that this one holds (`QuotaAllotment`),
-/// which its lanes' questions keep fresh.
+/// If other processes send for the project too, this is the pace of the part that this process holds
+/// (`QuotaAllotment`). Its lanes' calls keep that part up to date.
 package struct SharedPace: Equatable, Sendable {
-    /// A lane's place in the pace.
+    /// A lane's membership in the pace.
     package struct Share: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
     private struct Sharer: Equatable, Sendable {
         let share: Share
-        /// Requests that it was served, as far as that still decides who is next.
+        /// Requests that the lane was served, as far as they still decide which lane is next.
         var served = 0
         var isWanting = false
-        /// When it will ask again at the latest, as it was told.
+        /// When the lane will ask again at the latest, by the answer that it got.
         var asksAt: MonotonicInstant?
     }
 
     private var pace: RequestPace
-    /// In the order of their coming.
+    /// In the order in which they joined.
     private var sharers: [Sharer] = []
     private var shares: UInt64 = 0
-    /// nil: the whole is this process's.
+    /// nil: this process has the whole quota.
     private var holding: QuotaAllotment?
 
-    /// A lane that has not asked for so long after it was to is not waited for: what it leaves would be lost to all.
+    /// A lane that is overdue by this much is not waited for: its unused allowance would be lost to all.
     private static let timeout: Duration = .seconds(1)
 
-    /// A lane of a process among others asks again after so long: its part may have grown meanwhile.
+    /// The longest pause of a lane if other processes share the quota: this process's part may have grown.
     private static let checksAgainAfter: Duration = .milliseconds(100)
 
     package init(perMinute: Int, amongProcesses: Bool = false) {
@@ -52,7 +52,7 @@ package struct SharedPace: Equatable, Sendable {
 
     package mutating func leave(_ share: Share) { sharers.removeAll { $0.share == share } }
 
-    /// How many requests of this lane, which wants to send, may leave now.
+    /// The number of requests of this lane, which wants to send, that may leave now.
     package mutating func allowance(_ share: Share, _ now: MonotonicInstant) -> Int {
         guard let place = place(of: share) else { return 0 }
         want(place, now)
@@ -67,7 +67,7 @@ package struct SharedPace: Equatable, Sendable {
         sharers[place].served += count
     }
 
-    /// A request was answered in a way that the provider doesn't count: another of this lane may leave in its place.
+    /// Gives back a request whose answer the provider doesn't count: another request of this lane may leave.
     package mutating func giveBack(_ share: Share, _ count: Int) {
         pace.giveBack(count)
         holding?.giveBack(count)
@@ -75,16 +75,16 @@ package struct SharedPace: Equatable, Sendable {
         sharers[place].served -= count
     }
 
-    /// It has nothing to send at present, or nowhere to send it.
+    /// Notes that the lane has no requests at present, or no connection for them.
     package mutating func idle(_ share: Share) {
         guard let place = place(of: share) else { return }
         sharers[place].isWanting = false
     }
 
-    /// When the next request of this lane may leave: now, where one may. The lane asks again then.
+    /// When the next request of this lane may leave: `now` if one may already. The lane asks again then.
     package mutating func nextAt(_ share: Share, _ now: MonotonicInstant) -> MonotonicInstant {
         guard let place = place(of: share) else { return now + Self.timeout }
-        // One for each that others are behind, and one of its own.
+        // One request of its own, and all by which other lanes are behind.
         var needed = 1
         for other in sharers.indices where other != place && isAwaited(other, now) {
             needed += max(0, sharers[place].served - sharers[other].served + (other < place ? 1 : 0))
@@ -98,12 +98,12 @@ package struct SharedPace: Equatable, Sendable {
         return next
     }
 
-    /// What to ask the other processes' book now; nil: nothing. For who was just asked for an allowance.
+    /// The request for the other processes' ledger; nil: none now. Called by a lane that just asked for an allowance.
     package mutating func ask(_ now: MonotonicInstant) -> QuotaRequest? {
         holding?.ask(perSecond: pace.wholePerSecond(now), now)
     }
 
-    /// - Parameter grant: nil where none came.
+    /// - Parameter grant: nil if none came.
     package mutating func receive(_ grant: QuotaGrant?, of ask: QuotaRequest, _ now: MonotonicInstant) {
         holding?.receive(grant, of: ask, now)
         guard let grant, let holding else { return }
@@ -113,8 +113,8 @@ package struct SharedPace: Equatable, Sendable {
 
     private func place(of share: Share) -> Int? { sharers.firstIndex { $0.share == share } }
 
-    /// Who comes anew begins beside the one that was served least: what it did without before is nobody's debt. What it
-    /// had before the others came counts for a second's worth at most.
+    /// Marks a lane as wanting to send. A lane that starts to want begins level with the lane that was served least:
+    /// its idle time earns no credit. Its lead from before the others came counts for at most one second's requests.
     private mutating func want(_ place: Int, _ now: MonotonicInstant) {
         let wasAwaited = isAwaited(place, now)
         sharers[place].isWanting = true
@@ -130,12 +130,13 @@ package struct SharedPace: Equatable, Sendable {
         return now <= asksAt + Self.timeout
     }
 
-    /// Its part, where each of `count` goes to the one that was served least by then; of equals the first.
+    /// The lane's part of `count` requests, each of which goes to the lane served least by then; the first among
+    /// equals.
     private func part(of place: Int, in count: Int, _ now: MonotonicInstant) -> Int {
         guard count > 0 else { return 0 }
         let awaited = sharers.indices.filter { isAwaited($0, now) }
             .sorted { (sharers[$0].served, $0) < (sharers[$1].served, $1) }
-        // As far as the ones served least reach together, as water would.
+        // Raises the lanes that were served least to one common level, like water filling a vessel.
         var level = 0
         var under = 0
         var poured = 0

@@ -1,19 +1,20 @@
-/// How many requests a lane risks on one connection at once, below what the peer allows.
+/// The number of requests in flight that a lane risks on one connection, below the peer's own limit.
 ///
-/// A connection that breaks takes all that is in flight with it, and nobody knows what became of that. So a lane starts
-/// with some streams and doubles with each round of answers, as TCP does; after a loss it takes an eighth of what was
-/// answered since the loss before, and grows more slowly. A peer that breaks every hundred requests costs a tenth of
-/// them; a break once a day costs nothing that could be measured.
+/// A connection that breaks loses all requests in flight, with unknown outcomes. So the window starts small and doubles
+/// with each round of answers, as TCP does. After a loss it is an eighth of the answers since the loss before, and
+/// grows more slowly. A peer that breaks every hundred requests costs a tenth of them; a break once a day costs nothing
+/// measurable.
 package struct StreamWindow: Equatable, Sendable {
-    /// Fewer would make a round trip of every handful of pushes.
+    /// Fewer would cost a round trip for every handful of pushes.
     package static let floor = 8
-    /// Doubled four times, within as many round trips, it is what Apple allows.
+    /// Doubled four times, within as many round trips, it reaches what Apple allows.
     package static let atStart = 128
-    /// After a loss: so many answers for each stream before the window doubles, or that each stream of it stands for.
+    /// After a loss: answers per stream before the window doubles, and answers since the loss before for each stream of
+    /// the new window.
     private static let answersPerStream = 8
 
     private let ceiling: Int
-    /// Requests in flight on one connection.
+    /// The most requests in flight on one connection.
     package private(set) var limit: Int
     private var hasLost = false
     private var answersSinceLoss = 0
@@ -26,7 +27,7 @@ package struct StreamWindow: Equatable, Sendable {
         limit = min(StreamWindow.atStart, ceiling)
     }
 
-    /// A request was answered.
+    /// Notes that a request was answered.
     package mutating func answered() {
         answersSinceLoss = min(answersSinceLoss + 1, Int.max - 1)
         if limit == ceiling { return }
@@ -36,7 +37,7 @@ package struct StreamWindow: Equatable, Sendable {
         limit = min(limit * 2, ceiling)
     }
 
-    /// A connection took requests in flight along.
+    /// Notes that a connection broke with requests in flight.
     package mutating func lost() {
         // Connections that break together count once.
         guard answersSinceLoss > 0 || !hasLost else { return }

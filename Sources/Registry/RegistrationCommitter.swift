@@ -2,12 +2,12 @@ import GroupCommit
 import Model
 import Store
 
-/// Registrations of one process, gathered into few transactions.
+/// Gathers the registrations of one process into few transactions.
 package typealias RegistrationCommitter = GroupCommitter<DeviceRegistration, Result<RegisteredDevice, StoreFault>>
 
 extension GroupCommitter where Operation == DeviceRegistration, Answer == Result<RegisteredDevice, StoreFault> {
-    /// A transaction has at most one registration per installation and kind, and per token. Registrations that find too
-    /// many others waiting are answered `.unavailable`.
+    /// A transaction has at most one registration per installation and kind, and per token. If too many registrations
+    /// wait, a new one is answered with `.unavailable`.
     package convenience init(registry: RegistryStore, settings: GroupCommitSettings = GroupCommitSettings()) {
         self.init(
             settings: settings, refusal: .failure(.unavailable),

@@ -1,7 +1,7 @@
 import Model
 import Store
 
-/// The registry as the API sees it: apps, devices, badges, feedback.
+/// The registry's interface for the API: apps, devices, badges, feedback.
 ///
 /// Registrations of many requests share a commit; each is answered only after it.
 package struct RegistryService: Sendable {
@@ -29,7 +29,7 @@ package struct RegistryService: Sendable {
         try await store.app(slug: slug)
     }
 
-    /// Where it takes no question to the database; nil: it does.
+    /// The app without a query to the database; nil: not cached.
     package func cachedApp(slug: String) -> AppRecord? { store.cachedApp(slug: slug) }
 
     package func changeApp(_ app: AppID, _ change: AppChange) async throws(StoreFault) -> AppRecord? {
@@ -40,7 +40,7 @@ package struct RegistryService: Sendable {
         try await store.knows(timeZone: name)
     }
 
-    /// False: it was deleted already.
+    /// Returns false if the app was deleted already.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool { try await store.deleteApp(app) }
 
     // Devices.
@@ -51,9 +51,9 @@ package struct RegistryService: Sendable {
         try await committer.commit(registration, app: app).get()
     }
 
-    /// The same for callers that no task waits for.
+    /// Registers a device without a waiting task.
     ///
-    /// - Parameter answered: called once, from any thread; others of its batch wait for its end.
+    /// - Parameter answered: called once, from any thread; other callers of its batch wait until it returns.
     package func register(
         _ registration: DeviceRegistration, app: AppID,
         answered: @escaping @Sendable (Result<RegisteredDevice, StoreFault>) -> Void
@@ -61,24 +61,24 @@ package struct RegistryService: Sendable {
         committer.commit([registration], app: app) { answered($0[0]) }
     }
 
-    /// In the order given; one that fails hurts no neighbour.
+    /// Registers devices in the given order; a failure affects no other registration.
     package func register(
         _ registrations: [DeviceRegistration], app: AppID
     ) async -> [Result<RegisteredDevice, StoreFault>] {
         await committer.commit(registrations, app: app)
     }
 
-    /// Every kind of the installation, ordered by kind; empty: unknown.
+    /// Every kind of the installation, ordered by kind; empty if it is unknown.
     package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {
         try await store.devices(app: app, installation: installation)
     }
 
-    /// False: there was none.
+    /// Returns false if there was no such installation.
     package func unregister(app: AppID, installation: String) async throws(StoreFault) -> Bool {
         try await store.removeDevice(app: app, installation: installation) > 0
     }
 
-    /// nil: the cursor comes from another list.
+    /// nil: the cursor belongs to another list.
     package func devices(
         app: AppID, _ filter: DeviceFilter, after cursor: DeviceCursor?, limit: Int
     ) async throws(StoreFault) -> DevicePage? {
@@ -113,14 +113,14 @@ package struct RegistryService: Sendable {
         try await store.setBadge(badge, app: app, installation: installation, kind: kind)
     }
 
-    /// Never goes below zero.
+    /// Subtracts `count`; the badge never falls below zero.
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind
     ) async throws(StoreFault) -> Int32? {
         try await store.consumeBadge(count, app: app, installation: installation, kind: kind)
     }
 
-    /// The same, once per idempotency key; `answer` turns the outcome into the bytes that a repetition gets.
+    /// Does the same once per idempotency key. `answer` turns the outcome into the bytes that a repetition gets.
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind, idempotency: IdempotencyClaim,
         answer: @escaping @Sendable (Int32?) -> [UInt8]
@@ -129,7 +129,7 @@ package struct RegistryService: Sendable {
             count, app: app, installation: installation, kind: kind, idempotency: idempotency, answer: answer)
     }
 
-    // The same by token, of which a live registration has to have one reading.
+    // Badges by token. `readings` are the tokens that the text may mean; a live registration must have one of them.
 
     package func setBadge(
         _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
@@ -152,7 +152,7 @@ package struct RegistryService: Sendable {
         try await feedbackStore.page(app: app, after: cursor, limit: limit)
     }
 
-    /// Brings the token back that an entry retired.
+    /// Reactivates the token that an entry retired.
     package func undo(feedback id: Int64, app: AppID) async throws(StoreFault) -> UndoReply {
         try await store.undo(feedback: id, app: app)
     }

@@ -1,13 +1,13 @@
 import QueueRules
 
-/// What was heard about a route's tokens when the other environment took some of them.
+/// A route's recent answers, to judge tokens that the sibling environment accepted.
 package struct RouteFindings: Equatable, Sendable {
-    /// Tokens found in the other environment within the window, those in question among them.
+    /// Tokens that the sibling environment accepted within the window, those in question among them.
     package let found: Int
-    /// All answers within the window that were settled.
+    /// All settled answers within the window.
     package let answered: Int
-    /// Answers before the window, up to `SuspicionRule.windowMax`, that neither doubted a token nor came from the other
-    /// environment: so often was this one right.
+    /// Answers before the window, up to `SuspicionRule.windowMax`, that neither suspected a token nor came from the
+    /// sibling environment. They prove the route right.
     package let borneOut: Int
 
     package init(found: Int, answered: Int, borneOut: Int) {
@@ -18,13 +18,14 @@ package struct RouteFindings: Equatable, Sendable {
 }
 
 extension SuspicionRule {
-    /// Whether the tokens in question move to the environment that took them.
+    /// Whether the tokens in question move to the environment that accepted them.
     ///
-    /// A provider that calls every token unknown looks like an app that named the wrong environment for all of them. The
-    /// difference is what was before: where the route's own environment has taken tokens, most of them don't live elsewhere
-    /// all at once, and no more move than may be doubted. Where it never has, what the app named was never borne out.
+    /// A provider that rejects every token as unknown looks like an app that named the wrong environment for all of
+    /// them. The route's past tells them apart. If its own environment has accepted tokens, most of them don't live
+    /// elsewhere all at once: no larger share may move than may be suspected. If it never has, the named environment
+    /// was never proven right.
     ///
-    /// Tokens that were found count when they are judged, and all other answers when they are settled, later.
+    /// Found tokens count when they are judged, all other answers when they are settled, later.
     package func letsMove(_ findings: RouteFindings) -> Bool {
         let answered = max(findings.answered, findings.found, sampleMin)
         return findings.borneOut <= 0 || !isTooMany(findings.found, of: answered)
@@ -32,7 +33,7 @@ extension SuspicionRule {
 }
 
 extension GuardedVerdict {
-    /// What is left of it where tokens that were found don't move: this one works, wherever it lives.
+    /// The verdict that stands if found tokens don't move: the token works, whichever environment it lives in.
     package var staying: GuardedVerdict {
         guard case .found = verdict else { return self }
         return GuardedVerdict(

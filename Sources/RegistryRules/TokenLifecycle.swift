@@ -1,19 +1,19 @@
 import Basis
 import Model
 
-/// What a registration, and what a provider's word, do to a stored registration (P5).
+/// The effects of a registration, and of a provider's verdict, on a stored registration (P5).
 ///
-/// The registry's SQL and the simulated store both follow these decisions; races are theirs to settle (row locks,
-/// compare-and-set), the meaning stands here.
+/// The registry's SQL and the simulated store both follow these decisions. The stores handle races (row locks,
+/// compare-and-set); the meaning stands here.
 package enum TokenLifecycle {
     /// Decides one registration.
     ///
     /// - Parameters:
     ///   - existing: the row of the same installation and kind, if there is one.
     ///   - holder: another live row of the app that has the incoming token.
-    ///   - incoming: what the backend says, with the route that it names. Without a time it is of just now, whatever
-    ///     clock wrote what is stored. With one it is stale where its own row, or the holder of its token, is known from
-    ///     later: a backup that is imported undoes no registration of today.
+    ///   - incoming: the backend's input, with the route that it names. Without a time it dates from now, whatever
+    ///     clock wrote the stored row. With a time it is stale if its own row, or the holder's, is known from later: an
+    ///     imported backup undoes no registration of today.
     package static func register(
         existing: StoredRegistration?, holder: StoredRegistration?, incoming: IncomingRegistration
     ) -> RegistrationDecision {
@@ -47,7 +47,7 @@ package enum TokenLifecycle {
 
 /// A registration together with the route that it names.
 package struct IncomingRegistration: Equatable, Sendable {
-    /// `attributes` is `.keep` where the same ones are stored already: only the database knows when two are the same.
+    /// `attributes` is `.keep` if the same ones are stored already: only the database knows when two are equal.
     package var registration: DeviceRegistration
     package let route: RouteID
 
@@ -57,7 +57,7 @@ package struct IncomingRegistration: Equatable, Sendable {
     }
 }
 
-/// The columns of a stored registration that decisions look at.
+/// The columns of a stored registration that decisions read.
 package struct StoredRegistration: Equatable, Sendable {
     /// nil: not written yet.
     package var id: RegistrationID?
@@ -73,11 +73,11 @@ package struct StoredRegistration: Equatable, Sendable {
     package var timeZone: String?
     package var appVersion: String?
     package var tags: [String]
-    /// From when what is stored is known: when it was registered, or when the backend said to have learned it, whichever
-    /// is later. nil: not read, since nothing incoming has a time.
+    /// From when the stored data is known: the later of its registration and the time that the backend named. nil: not
+    /// read, because no incoming registration has a time.
     package var asOf: WallInstant?
-    /// Set where this generation of the token was found in the other environment: the route that was named, and where
-    /// the provider doesn't know it.
+    /// Set if this generation of the token was found in the sibling environment: the route that was named, on which the
+    /// provider doesn't know the token.
     package var mistakenRoute: RouteID?
 
     package init(
@@ -112,26 +112,26 @@ package struct StoredRegistration: Equatable, Sendable {
             appVersion: input.appVersion.applied(to: nil), tags: input.tags.applied(to: []) ?? [], asOf: input.asOf)
     }
 
-    /// The token as the provider knows it. Tokens of two providers may be equal by chance.
+    /// True if the provider sees the same token. Tokens of two providers may be equal by chance.
     package func hasSameToken(as other: StoredRegistration) -> Bool {
         provider == other.provider && token == other.token
     }
 
     func hasSameWideRow(as other: StoredRegistration) -> Bool {
         var copy = self
-        // The one column that is not in the wide row.
+        // `asOf` is the one column outside the wide row.
         copy.asOf = other.asOf
         return copy == other
     }
 
-    /// The row after its app said so. Registering again makes a doubted or retired token live: the app just got it
-    /// from the provider.
+    /// The row after its app registered again. That revives a suspected or retired token: the app just got it from the
+    /// provider.
     func merged(with incoming: IncomingRegistration) -> StoredRegistration {
         let input = incoming.registration
         var row = self
         row.provider = input.provider
         row.token = input.token
-        // An app says the same at each of its starts; the provider knows better.
+        // An app repeats the wrong route at each of its starts; the provider knows better.
         let isMistaken = row.hasSameToken(as: self) && incoming.route == mistakenRoute
         row.route = isMistaken ? route : incoming.route
         row.state = .active
@@ -141,12 +141,12 @@ package struct StoredRegistration: Equatable, Sendable {
         row.appVersion = input.appVersion.applied(to: appVersion)
         row.tags = input.tags.applied(to: tags) ?? []
         row.asOf = input.asOf ?? asOf
-        // An answer from the old route (the wrong environment, say) must not judge the token on the new one either.
+        // An answer from the old route (the wrong environment, for example) must not judge the token on the new one.
         if !row.hasSameToken(as: self) || row.route != route { row.beginGeneration(generation.next) }
         return row
     }
 
-    /// What is left of a row whose token lives elsewhere now: kept, so that its installation stays known.
+    /// The row after its token moved to another registration. It is kept so that its installation stays known.
     var lostToken: StoredRegistration {
         var row = self
         row.state = .retired
@@ -154,25 +154,25 @@ package struct StoredRegistration: Equatable, Sendable {
         return row
     }
 
-    /// What was found out about the one before says nothing about this one.
+    /// Starts a new generation. Findings about the old one say nothing about it.
     package mutating func beginGeneration(_ next: TokenGeneration) {
         generation = next
         mistakenRoute = nil
     }
 }
 
-/// What is to be written for one registration.
+/// The result for one registration: what must be written.
 package struct RegistrationDecision: Equatable, Sendable {
     package let change: RegistrationChange
-    /// The row as it is to be. Where stale, the row as it stands; the holder's where there is none.
+    /// The row to write. If stale, the stored row, or the holder's if there is none.
     package let row: StoredRegistration
-    /// Otherwise only the registration time is written (and that not where stale).
+    /// If false, only the registration time is written, and not even that if stale.
     package let isWideRowChanged: Bool
-    /// The row that lost the token, as it is to be: retired, with feedback `moved`.
+    /// The row that lost the token, as it must become: retired, with feedback `moved`.
     package let formerHolder: StoredRegistration?
-    /// A doubt about the token is to be forgotten.
+    /// A suspicion of the token must be removed.
     package let liftsSuspicion: Bool
-    /// Set where another token took its place, with feedback `replaced` about that generation.
+    /// Set if another token replaced this generation, with feedback `replaced` about it.
     package let replacedGeneration: TokenGeneration?
 
     package init(

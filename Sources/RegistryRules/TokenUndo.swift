@@ -1,12 +1,12 @@
 import Model
 
-// What an operator's undo does to a registration.
+// The effect of an operator's undo on a registration.
 extension TokenLifecycle {
     /// Decides the undo of one entry of the feed.
     ///
-    /// Only the token that was retired comes back: not where another took its place, nor where it lives elsewhere. It
-    /// comes back as a new generation: answers to pushes from before the undo are older than it, and judge nothing.
-    /// The registration time stays, so that a provider that still calls the token dead retires it again.
+    /// Only the retired token comes back: not if another token replaced it, nor if another registration has it. It
+    /// comes back as a new generation, so answers to pushes from before the undo don't judge it. The registration time
+    /// stays: a provider that still rejects the token retires it again.
     package static func undo(
         _ retirement: Retirement, state: RegistrationState, generation: TokenGeneration, isTokenTaken: Bool
     ) -> UndoDecision {
@@ -18,10 +18,10 @@ extension TokenLifecycle {
     }
 }
 
-/// An entry of the feed, as an undo sees it.
+/// An entry of the feed, reduced to what an undo reads.
 package struct Retirement: Equatable, Sendable {
     package let verdict: FeedbackVerdict
-    /// Of the token that it speaks of.
+    /// The generation of the token that the entry names.
     package let generation: TokenGeneration
     package let isUndone: Bool
     package init(verdict: FeedbackVerdict, generation: TokenGeneration, isUndone: Bool) {
@@ -32,9 +32,9 @@ package struct Retirement: Equatable, Sendable {
 }
 
 package enum UndoDecision: Equatable, Sendable {
-    /// Active again, with this generation.
+    /// The token is active again, with this generation.
     case revived(TokenGeneration)
-    /// Undone before, or registered again since: nothing is left to do.
+    /// Undone before, or registered again since: there is nothing left to do.
     case inEffect
     case notARetirement
     /// The installation has another token now.

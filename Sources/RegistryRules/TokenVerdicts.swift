@@ -2,16 +2,16 @@ import Basis
 import Model
 import QueueRules
 
-// What a provider's word does to a registration.
+// The effect of a provider's verdict on a registration.
 extension TokenLifecycle {
-    /// Decides one verdict: the state that it leads to, nil where it changes nothing.
+    /// Decides one verdict. Returns the state that it leads to, nil if it changes nothing.
     ///
-    /// A verdict counts only for the generation that it speaks of, and never where the device registered again after
-    /// the time that it speaks of: the provider's own in a 410, else the lease's (P5). A doubt about a suspected token
-    /// changes nothing of it, and is kept: it repeats the doubt that waits, or opens the next window.
+    /// A verdict counts only for its own generation, and not if the device registered again after its time: the
+    /// provider's own in a 410, else the lease's (P5). A suspicion of a suspected token changes nothing, and is kept.
+    /// It repeats the pending suspicion, or opens the next window.
     ///
-    /// A token that was found moves its registration as well, to a new generation: an answer from the old route must
-    /// not judge it on the new one. Both that generation and one that is doubted in both environments count as compared.
+    /// A found token also moves its registration, to a new generation, because an answer from the old route must not
+    /// judge it on the new one. That generation counts as compared, as does one that is suspected in both environments.
     package static func judge(_ verdict: GuardedVerdict, status: TokenStatus) -> RegistrationState? {
         guard verdict.generation == status.generation, status.state != .retired else { return nil }
         switch verdict.verdict {
@@ -27,7 +27,7 @@ extension TokenLifecycle {
     }
 }
 
-/// What a verdict is held against.
+/// A token's stored state, which a verdict is compared with.
 package struct TokenStatus: Equatable, Sendable {
     package let state: RegistrationState
     package let generation: TokenGeneration
@@ -39,23 +39,25 @@ package struct TokenStatus: Equatable, Sendable {
     }
 }
 
-/// When a doubt becomes a verdict (P5): after a window, if few enough of the route's answers within it were doubts, and
-/// enough answers were heard at all, over all processes. A whole batch of doubts is our own mistake, not the tokens'.
+/// When a suspicion is confirmed (P5).
 ///
-/// A doubt that was judged is over, whatever came of it: the next one about the same token opens a window of its own.
+/// The window must have passed, with enough answers over all processes, and few enough of the route's answers in it may
+/// be suspicions. A whole batch of suspicions is our own mistake, not the tokens'.
+///
+/// A judged suspicion is over, whatever the result: the next one about the same token opens its own window.
 package struct SuspicionRule: Equatable, Sendable {
     package let window: Duration
-    /// Of all answers, 0 to 1.
+    /// The largest share of suspicions among all answers, 0 to 1.
     package let shareMax: Double
     package let sampleMin: Int
 
-    /// A route that gives no sample within the window is listened to for longer, at most this long. A week's answers
-    /// make a sample for all but those whom a dead token costs nothing; the minutes of routes are kept for longer.
+    /// The longest time to wait for a sample on a route with few answers. A week gives a sample to every route on which
+    /// a dead token costs anything; the per-minute counts are kept for longer.
     package static let windowMax: Duration = .seconds(7 * 86_400)
-    /// How soon a doubt is looked at again that has stood for its window and waits for a sample.
+    /// The pause before a suspicion whose window is over, but that lacks a sample, is judged again.
     package static let checkAgainAfter: Duration = .seconds(60)
 
-    /// The product's own, where no setting says otherwise.
+    /// The default, unless a setting differs.
     package static let standard = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
 
     package init(window: Duration, shareMax: Double, sampleMin: Int) {
@@ -68,14 +70,14 @@ package struct SuspicionRule: Equatable, Sendable {
 
     package func judge(_ suspicion: PendingSuspicion) -> SuspicionDecision {
         guard suspicion.age >= window else { return .waits(for: window - suspicion.age) }
-        // More doubts than the smallest sample bears are a batch: answers that come later don't make it good.
+        // More suspicions than the smallest sample allows are a batch: later answers don't excuse it.
         let first = suspicion.inWindow
         if isTooMany(first.suspected, of: max(first.answered, sampleMin)) { return .dropped }
         if first.answered >= sampleMin { return .confirmed }
         if suspicion.sinceThen.answered >= sampleMin {
             if isTooMany(suspicion.sinceThen.suspected, of: suspicion.sinceThen.answered) { return .dropped }
-            // Few doubts among few answers may be a small batch. Its tokens work at the next push, or are not pushed
-            // to, which costs nothing; a bad token is doubted again.
+            // Few suspicions among few answers may be a small batch. Its good tokens work at the next push, or get no
+            // push, which costs nothing. A bad token is suspected again.
             if let again = suspicion.repeatedAfter, again >= window { return .confirmed }
         }
         return suspicion.age >= Self.windowMax ? .dropped : .waits(for: Self.checkAgainAfter)
@@ -86,13 +88,13 @@ package struct SuspicionRule: Equatable, Sendable {
     }
 }
 
-/// A doubt that has not been judged, and what its route answered.
+/// A suspicion that was not judged yet, and its route's answers.
 package struct PendingSuspicion: Equatable, Sendable {
     package let age: Duration
-    /// How long after it the token was last doubted again; nil: not since.
+    /// How long after it the token was last suspected again; nil: not since.
     package let repeatedAfter: Duration?
-    /// Answers within the window that began with the minute of the doubt: it holds those among which the doubt arose, so
-    /// that a whole batch of them speaks against itself.
+    /// Answers within the window, which begins with the minute of the suspicion. The answers around it are included, so
+    /// a whole batch counts against itself.
     package let inWindow: AnswerSample
     /// All answers from that minute on, up to `SuspicionRule.windowMax`.
     package let sinceThen: AnswerSample
@@ -106,10 +108,10 @@ package struct PendingSuspicion: Equatable, Sendable {
 }
 
 package enum SuspicionDecision: Equatable, Sendable {
-    /// Too early, or too few answers yet. → looked at again after this
+    /// Too early, or too few answers yet. Judged again after this time.
     case waits(for: Duration)
     /// The token is retired.
     case confirmed
-    /// Not borne out. The token stays suspected until it works, is registered again, or is doubted anew.
+    /// Not confirmed. The token stays suspected until it works, is registered again, or is suspected again.
     case dropped
 }
