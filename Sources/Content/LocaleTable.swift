@@ -55,8 +55,7 @@ package struct LocaleTable: Equatable, Sendable {
         return best?.place
     }
 
-    /// True for a locale that a sender may write: language, then script, region and so on, as in BCP 47; `_` is
-    /// accepted for `-`.
+    /// True for a valid sender's locale: language, then script, region and so on, as in BCP 47; `_` stands for `-`.
     package static func isLocale(_ text: String) -> Bool {
         guard text.utf8.count <= localeBytesMax else { return false }
         let subtags = text.utf8.split(omittingEmptySubsequences: false) {
@@ -148,8 +147,7 @@ struct LocaleTag: Hashable, Sendable {
             + (script == other.script ? 1 : 0)
     }
 
-    /// True if this locale covers more readers of `tag`'s kind: without its region, with the region that its region
-    /// follows, or without its variant.
+    /// True if this is `tag` without its region or variant, or with the region that its region follows.
     func isBroader(than tag: LocaleTag) -> Bool {
         guard language == tag.language, breadth > tag.breadth, variant == 0 || variant == tag.variant else {
             return false

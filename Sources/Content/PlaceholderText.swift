@@ -23,8 +23,7 @@ package enum PlaceholderMark {
         scalar == nestedSign || (firstDigit..<firstDigit + UInt32(digits)).contains(scalar.value)
     }
 
-    /// Prepares JSON that becomes a string in other JSON: it flags the marks, so that filled-in values are escaped
-    /// twice.
+    /// Flags the marks of JSON that becomes a string in other JSON: values filled in there are escaped twice.
     package static func nesting(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         var isSecondDigit = false
@@ -45,7 +44,7 @@ package enum PlaceholderMark {
         return (.placeholder(high * digits + low, isNested: isNested), first + 6 - start)
     }
 
-    /// The value of a noncharacter U+FDD0 to U+FDEF, which is three bytes of UTF-8.
+    /// The digit that U+FDD0 to U+FDEF stands for, in UTF-8.
     private static func digit(_ bytes: [UInt8], at start: Int) -> Int? {
         guard start + 3 <= bytes.count, bytes[start] == 0xef, bytes[start + 1] == 0xb7,
             (0x90...0xaf).contains(bytes[start + 2])
@@ -56,7 +55,7 @@ package enum PlaceholderMark {
 
 /// JSON with values that differ by device: fixed pieces, and the places between them.
 package struct PlaceholderText: Equatable, Sendable {
-    /// The value that goes into a place.
+    /// The value for a place.
     package enum Place: Hashable, Sendable {
         /// The inside of a string. `isNested`: of a string in JSON that is itself a string.
         case placeholder(Int, isNested: Bool)

@@ -36,7 +36,7 @@ package struct TemplateText: Equatable, Sendable {
     }
 }
 
-/// The field and the default of one placeholder.
+/// One placeholder's field and default.
 package struct TemplatePlaceholder: Hashable, Sendable {
     package let field: DeviceField
     /// Used if the device has no value there, or an empty one.
@@ -62,7 +62,7 @@ package enum DeviceField: Hashable, Sendable {
 
 /// The reason why a text is no valid template.
 package struct TemplateFault: Error, Equatable, Sendable {
-    /// The position of the character at which the error begins, from 1, in Unicode scalars.
+    /// The position of the faulty character, from 1, in Unicode scalars.
     package let position: Int
     package let reason: Reason
 
@@ -92,7 +92,7 @@ package struct TemplateFault: Error, Equatable, Sendable {
         case reservedCharacter
     }
 
-    /// The text that a person reads in the error.
+    /// The wording for people.
     package enum Expectation: String, Equatable, Sendable {
         case field = "a field, or a text in quotation marks"
         case attributeName = "the attribute's name, as in attributes.name or attributes['first name']"

@@ -65,7 +65,7 @@ package struct AttributePath: Hashable, Sendable {
     }
 }
 
-/// A test of an attribute. A null attribute counts as missing.
+/// A null attribute counts as missing.
 package enum AttributeTest: Equatable, Sendable {
     /// Equal to one of these; one or more.
     case among([FilterScalar])
@@ -133,13 +133,13 @@ package enum FilterLimits {
     package static let textBytesMax = 4_096
     /// The nesting of parentheses and `not`.
     package static let depthMax = 16
-    /// Conditions in one filter: each reads a value of every registration.
+    /// Each condition reads a value of every registration.
     package static let conditionsMax = 64
     /// Values in one list. Longer lists are audiences of their own: `users`, `installations`.
     package static let valuesMax = 256
     /// Equal to the depth that attributes may have.
     package static let attributeNamesMax = 8
-    /// The distance from now in either direction: a hundred years.
+    /// The distance from now, either way: a hundred years.
     package static let fromNowMax: Duration = .seconds(100 * 366 * 86_400)
     /// Equal to the longest version that is stored.
     package static let versionBytesMax = 64

@@ -1,6 +1,6 @@
 /// The reason why a text is no valid filter.
 package struct FilterFault: Error, Equatable, Sendable {
-    /// The position of the character at which the error begins, from 1, in Unicode scalars.
+    /// The position of the faulty character, from 1, in Unicode scalars.
     package let position: Int
     package let reason: Reason
 
@@ -45,7 +45,7 @@ package enum FilterPiece: Equatable, Sendable {
     case character
 }
 
-/// The piece that is allowed at a position, as a person reads it in the error.
+/// A piece that is allowed at a position, worded for people.
 package enum FilterExpectation: String, Equatable, Sendable {
     case field = "a field"
     case test = "a comparison such as ==, != or in"

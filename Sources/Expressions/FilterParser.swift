@@ -72,7 +72,7 @@ struct FilterParser {
 
 // The token stream.
 extension FilterParser {
-    /// The next token. The parser never advances past the end token.
+    /// The next token; the end is never passed.
     var token: FilterToken { tokens[place] }
 
     mutating func advance() {

@@ -6,7 +6,7 @@ package enum QuotedText {
         package enum Reason: Equatable {
             case controlCharacter
             case unknownEscape
-            /// The text begins here, and its closing mark is missing.
+            /// The text begins here, and never ends.
             case notClosed
         }
 

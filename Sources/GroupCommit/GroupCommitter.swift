@@ -30,8 +30,7 @@ package struct GroupCommitSettings: Equatable, Sendable {
 package struct OperationSubject: Sendable {
     package let firstKey: Int
     package let secondKey: Int
-    /// The operation is compared with the times of rows, so it keeps its order within its call: it passes none, and
-    /// none passes it.
+    /// The operation is compared with the times of rows, so within its call it passes none and none passes it.
     package let isTimed: Bool
 
     package init(firstKey: Int, secondKey: Int, isTimed: Bool) {
@@ -46,11 +45,10 @@ package struct OperationSubject: Sendable {
 ///
 /// The committer knows no SQL: its caller supplies the transaction.
 ///
-/// A transaction of an app takes the operations that arrived while the ones before were in flight. So an idle registry
+/// A transaction of an app takes the operations that arrived while earlier ones were in flight. So an idle registry
 /// answers at once, a busy one in batches. Apps never wait for each other.
 ///
-/// A lock, not an actor: through an actor every operation would hop twice, in and out, and compete with the actor's
-/// work on batches.
+/// A lock, not an actor: every operation would hop into and out of an actor that is busy with batches.
 package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Sendable {
     private let settings: GroupCommitSettings
     private let refusal: Answer
@@ -85,8 +83,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     /// Operations of this app that wait or are in flight.
     package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
 
-    /// Commits one operation. Returns the refusal if too many wait already, over all or of this app: then the operation
-    /// is never written.
+    /// Returns the refusal if too many wait already, over all or of this app: the operation is then never written.
     package func commit(_ operation: Operation, app: AppID) async -> Answer {
         await commit([operation], app: app)[0]
     }
@@ -140,8 +137,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         }
     }
 
-    /// Takes the next batch, and returns whether another task must start beside this one. nil: no entry is left for
-    /// this task, which is then no longer counted.
+    /// Takes a batch; `startsAnother`: one more task must start. nil: no entry is left for this task, which ends.
     private func takeBatch(_ app: AppID) -> (batch: OperationsUnderWay<Operation>, startsAnother: Bool)? {
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
@@ -204,7 +200,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         /// The calls of the entries left, and whether one of those is timed.
         var leftOfCalls: [ObjectIdentifier: Bool] = [:]
         var place = 0
-        // The scan goes to the end: many conflicting entries must not delay a later one without a conflict.
+        // The scan goes to the end: conflicts must not delay a later entry without one.
         while place < entries.count, taken.count < limit {
             let entry = entries[place]
             let isTimed = entry.subject.isTimed
@@ -228,7 +224,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     }
 
     /// - Parameters:
-    ///   - number: names a batch that was taken.
+    ///   - number: the number of a batch that was taken.
     ///   - answers: the answers to its operations, in order.
     /// - Returns: the calls that have all their answers now.
     mutating func finish(_ number: UInt64, _ answers: [Answer]) -> [AnsweredCall<Answer>] {
@@ -258,7 +254,7 @@ private struct Subjects {
         secondKeys.insert(subject.secondKey)
     }
 
-    /// Adds the keys if they are free. Returns false, and changes nothing, if another entry has one of them.
+    /// Returns false, and changes nothing, if another entry has one of the keys.
     mutating func addFirst(_ subject: OperationSubject) -> Bool {
         guard firstKeys.insert(subject.firstKey).inserted else { return false }
         guard secondKeys.insert(subject.secondKey).inserted else {
@@ -305,7 +301,7 @@ private final class Caller<Answer: Sendable> {
         self.complete = complete
     }
 
-    /// Stores one answer. Returns the call with its last answer, else nil.
+    /// Returns the call with its last answer.
     func answer(_ answer: Answer, at place: Int) -> AnsweredCall<Answer>? {
         answers[place] = answer
         missing -= 1

@@ -47,7 +47,7 @@ package enum ConnectionEnd: Equatable, Sendable {
     case drained(DrainReason)
 }
 
-/// The decisions of one connection, from its first dial to its end. The shell performs the actions.
+/// Decides for one connection, from its first dial to its end. The shell acts.
 package struct ConnectionMachine: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
         /// The name is being resolved. → connecting, closed
@@ -62,7 +62,7 @@ package struct ConnectionMachine: Equatable, Sendable {
         case awaitingSettings
         /// Streams may be opened. → draining, closed
         case open
-        /// Open streams are answered; none is opened. → closed
+        /// No stream is opened. → closed
         case draining(DrainReason)
         case closed
     }

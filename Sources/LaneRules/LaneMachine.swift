@@ -33,8 +33,7 @@ package struct LaneLimits: Equatable, Sendable {
     }
 }
 
-/// The decisions of one lane: how many connections it has, when it dials, and whether it can send. The shell performs
-/// the actions.
+/// Decides how many connections a lane has, when it dials, and whether it can send. The shell acts.
 package struct LaneMachine: Sendable {
     /// The waiting requests, reported at the end of each tick in which anything changed.
     package struct Demand: Equatable, Sendable {
@@ -167,7 +166,7 @@ extension LaneMachine {
         body(&connections[place])
     }
 
-    /// Notes that a connection is proven. Answers on a connection that takes no more requests don't close the breaker.
+    /// A connection that takes no more requests is proven by answers, but doesn't close the breaker.
     private mutating func proved(_ id: ConnectionID) -> [Action] {
         change(id) { $0.isProven = true }
         guard connections.contains(where: { $0.id == id && $0.stage == .open }) else { return [] }
@@ -228,8 +227,8 @@ extension LaneMachine {
         proofAt(connection).map { $0 <= now } ?? false
     }
 
-    /// When the connection is proven by age. Requests in flight prevent it: only their answers prove it, and it is idle
-    /// for a moment when all have timed out. A connection that allows no streams may be idle forever.
+    /// When age proves the connection. With requests in flight only answers prove it, and after their timeouts it is
+    /// idle only for a moment. A connection without streams may be idle forever.
     private func proofAt(_ connection: Connection) -> MonotonicInstant? {
         guard !connection.isProven, connection.stage == .open, connection.allowsStreams else { return nil }
         return connection.idleSince.map { $0 + limits.provenAfter }

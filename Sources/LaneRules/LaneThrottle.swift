@@ -4,13 +4,13 @@ import Model
 /// A lane's circuit breaker on its provider's answers. It opens if most of the latest answers are throttle signals
 /// ("too many", "not now").
 ///
-/// One signal concerns its push only. If most answers are signals, further pushes would fail and each would lose an
-/// attempt. So the lane stops for as long as the provider asks, at least for about one second, then two, four and so
-/// on. Then it sends one push, and seven more for each accepted one. Users wait for transactional pushes, so one per
-/// second is tried even while the breaker is open. If it is accepted, the breaker is half-open.
+/// One signal concerns its push only. If most answers are signals, further pushes would fail and lose an attempt each.
+/// So the lane stops for as long as the provider asks, at least for about one second, then two, four and so on. Then it
+/// sends one push, and seven more for each accepted one. While the breaker is open, one transactional push per second
+/// is tried, because users wait for it. If it is accepted, the breaker is half-open.
 ///
-/// closed → (most answers are signals) → open → (pause over, or a try accepted) → half-open → (enough accepted) → closed
-///                                            ↖ (most answers since are signals) ↙
+/// closed → (most answers are signals) → open → (pause over, or a try accepted) → half-open → (accepted) → closed
+///                                           ↖ (most answers since are signals) ↙
 package struct LaneThrottle: Equatable, Sendable {
     package enum Phase: Equatable, Sendable {
         /// Pushes are limited only by the lane's room.
@@ -30,10 +30,10 @@ package struct LaneThrottle: Equatable, Sendable {
     package static let beside: Duration = .seconds(1)
     /// Such a push stops counting after this many signals per `signalsMin`: the provider may have failed just after it.
     private static let besideForEach = 8
-    /// The limit at which a half-open breaker closes: so many pushes in flight were accepted.
+    /// The limit beyond which a half-open breaker closes.
     package static let halfOpenMax = 512
     package static let tryEvery: Duration = .seconds(1)
-    /// The longest pause, whatever the provider asks for.
+    /// The longest pause, whatever is asked for.
     package static let openMax: Duration = .seconds(600)
     private static let growth = 8
     /// At this many answers per `signalsMin`, the counts are halved.
@@ -43,7 +43,7 @@ package struct LaneThrottle: Equatable, Sendable {
     private static let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
 
     package private(set) var phase = Phase.closed
-    /// When the phase began. Leases from before say nothing about the provider's present state.
+    /// When the phase began. Earlier leases say nothing about the provider now.
     package private(set) var since = MonotonicInstant(nanoseconds: .min)
     /// Pushes leased since then that are with the lane.
     private var tries = 0
@@ -105,12 +105,12 @@ package struct LaneThrottle: Equatable, Sendable {
         if case .open(let until, nil) = phase { phase = .open(until: until, triesFrom: now + Self.tryEvery) }
     }
 
-    /// Notes that `count` pushes of one lease are no longer with the lane, whatever became of them.
+    /// Notes that `count` pushes of one lease are no longer with the lane.
     package mutating func returned(_ count: Int, leasedAt: MonotonicInstant) {
         if phase != .closed, leasedAt >= since { tries = max(0, tries - count) }
     }
 
-    /// Applies the changes that time alone brings.
+    /// Applies what time alone changes.
     package mutating func pass(_ now: MonotonicInstant) {
         switch phase {
         case .closed: if let signalAt, now - signalAt > Self.memory { forget() }
@@ -184,15 +184,14 @@ package struct LaneThrottle: Equatable, Sendable {
         answered += answers.taken + answers.signals
         signals += answers.signals
         signalsTotal += answers.signals
-        // Old answers say nothing about now, so they fade. A single signal is kept: at zero signals their message would
-        // be forgotten.
+        // Old answers say nothing about now, so counts fade. One signal is kept, or its message would be forgotten.
         while answered >= Self.answersForEach * signalsMin {
             (answered, signals) = (answered / 2, signals == 1 ? 1 : signals / 2)
         }
     }
 
-    /// Whether most answers are signals that concern the whole lane. They don't if one message gets all signals while
-    /// another one's pushes are accepted.
+    /// Whether signals prevail. They concern one message, not the lane, if all are its own while another one's pushes
+    /// are accepted.
     private var isToOpen: Bool {
         guard signals * 2 > answered, let signalAt else { return false }
         guard let signalsOf else { return true }

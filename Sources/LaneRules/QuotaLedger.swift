@@ -18,7 +18,7 @@ package struct QuotaPart: Hashable, Comparable, Sendable {
         QuotaPart(millionths: left.millionths - right.millionths)
     }
 
-    /// The part as a fraction of 1.
+    /// The fraction of one.
     var fraction: Double { Double(millionths) / Double(Self.wholeMillionths) }
 }
 
@@ -40,7 +40,7 @@ package struct QuotaRequest: Equatable, Sendable {
 
 package struct QuotaGrant: Equatable, Sendable {
     package let part: QuotaPart
-    /// Other processes hold much of the part that is due to this one. They learn so with their next requests.
+    /// Others hold much of what is due to this process, and learn so with their next requests.
     package let isShort: Bool
     /// How long the project has been sent to, by all processes.
     package let rampAge: Duration
@@ -122,7 +122,7 @@ package struct QuotaLedger: Equatable, Sendable {
     }
 
     /// Max-min fairness: each process gets what it wants as far as the quota reaches, and no less than one that wants
-    /// more. Unwanted quota goes to all equally.
+    /// more. The surplus goes to all equally.
     private static func due(_ own: QuotaPart, beside others: [QuotaPart]) -> QuotaPart {
         let wants = (others + [own]).map(\.millionths).sorted()
         var left = QuotaPart.whole.millionths

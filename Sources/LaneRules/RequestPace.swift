@@ -48,8 +48,8 @@ package struct RequestPace: Equatable, Sendable {
     /// Takes over the project's ramp.
     ///
     /// - Parameters:
-    ///   - rampAge: how long the provider has seen requests, of this process or others.
-    ///   - begins: the ramp begins with this process, which then gets the allowance of a ramp's start.
+    ///   - rampAge: how long the provider has seen requests, of any process.
+    ///   - begins: the ramp begins with this process, which gets the allowance of a ramp's start.
     package mutating func follow(rampAge: Duration, begins: Bool, _ now: MonotonicInstant) {
         refill(now)
         rampSince = MonotonicInstant(nanoseconds: now.nanoseconds - rampAge.wholeNanoseconds)

@@ -113,8 +113,8 @@ package struct SharedPace: Equatable, Sendable {
 
     private func place(of share: Share) -> Int? { sharers.firstIndex { $0.share == share } }
 
-    /// Marks a lane as wanting to send. A lane that starts to want begins level with the lane that was served least:
-    /// its idle time earns no credit. Its lead from before the others came counts for at most one second's requests.
+    /// Marks a lane as wanting to send. A newcomer starts level with the lane that was served least: idle time earns no
+    /// credit. Its earlier lead counts for at most one second's requests.
     private mutating func want(_ place: Int, _ now: MonotonicInstant) {
         let wasAwaited = isAwaited(place, now)
         sharers[place].isWanting = true
@@ -136,7 +136,7 @@ package struct SharedPace: Equatable, Sendable {
         guard count > 0 else { return 0 }
         let awaited = sharers.indices.filter { isAwaited($0, now) }
             .sorted { (sharers[$0].served, $0) < (sharers[$1].served, $1) }
-        // Raises the lanes that were served least to one common level, like water filling a vessel.
+        // Raises the lanes served least to one level, like water in a vessel.
         var level = 0
         var under = 0
         var poured = 0

@@ -1,15 +1,14 @@
 /// Entries that go to the database in batches. A batch takes all that have gathered; a few batches are in flight at
 /// once.
 ///
-/// The first entry leaves at once, so a single entry waits for no other. A value: its user carries the batches out and
-/// reports each end.
+/// The first entry leaves at once, so a single entry waits for no other. A value: its user carries out the batches.
 package struct BatchQueue<Entry: Sendable>: Sendable {
-    /// The largest number of batches in flight at once.
+    /// The most batches in flight at once.
     private let batchesMax: Int
-    /// The largest number of entries in one batch.
+    /// The most entries in one batch.
     private let entriesMax: Int
     private var waiting: [Entry] = []
-    /// The number of entries at the front of `waiting` that have left in a batch.
+    /// The entries at the front of `waiting` that have left.
     private var goneCount = 0
     private var batchesOut = 0
 

@@ -8,8 +8,7 @@ extension Dispatcher {
         routes.firstIndex { $0.ready.serviceRoute == serviceRoute }
     }
 
-    /// The lane's place, added if the lane is new. Lanes are few; a new lane counts as able to send until it reports
-    /// otherwise.
+    /// Adds the lane if it is new. Lanes are few; a new one counts as able to send.
     mutating func placeOfLane(_ key: LaneKey) -> Int {
         if let place = lanes.firstIndex(where: { $0.key == key }) { return place }
         lanes.append(LaneState(key: key, signalsMin: settings.laneSignalsMin))
@@ -36,7 +35,7 @@ extension Dispatcher {
         forgetIdle(Set(ready.map(\.serviceRoute)))  // lookup only
     }
 
-    /// Notes what a poll would find on these routes, without the poll's other findings.
+    /// Notes routes with work, as a poll does, without the poll's other findings.
     mutating func notePlanned(_ ready: [ReadyRoute], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         for route in ready {
             if let place = placeOfRoute(route.serviceRoute) {
@@ -99,8 +98,7 @@ extension Dispatcher {
         _ actions: inout [DispatchAction]
     ) {
         let name = LeaseName(parcel: parcel.id, epoch: parcel.epoch)
-        // A database that was restored hands out the same lease a second time: the run in hand no longer owns the
-        // parcel.
+        // A restored database hands out the same lease twice: the run in hand lost its parcel.
         if let place = placeOfRun(name) { abandon(place, &actions) }
         var run = ParcelRun(
             parcel: parcel, leasedAt: request.startedAt, policy: settings.retry,
@@ -126,7 +124,7 @@ extension Dispatcher {
         handBack(positions.dropFirst(count), of: name, isUnread: reading == .unread, now)
     }
 
-    /// Returns members that were leased but must not be sent from here, through the one settle.
+    /// Returns leased members that must not be sent from here, through the one settle.
     private mutating func handBack(
         _ positions: ArraySlice<Int32>, of name: LeaseName, isUnread: Bool, _ now: MonotonicInstant
     ) {
@@ -152,7 +150,7 @@ extension Dispatcher {
         }
     }
 
-    /// Asks for parcels round-robin over the apps, with one call per service route at a time.
+    /// Asks for parcels round-robin over the apps, one call per service route at a time.
     mutating func leaseWhatCanBeSent(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining, !routes.isEmpty else { return }
         switch quarantine {
@@ -201,8 +199,7 @@ extension Dispatcher {
                     parcelsMax: parcelsMax(on: lane, isUrgent: scope == .urgent))))
     }
 
-    /// The most parcels to lease for the lane. A half-open lane tries a few pushes, and most of these are parcels of
-    /// one member.
+    /// The most parcels to lease. A half-open lane tries a few pushes, most of them in parcels of one.
     private func parcelsMax(on key: LaneKey?, isUrgent: Bool) -> Int {
         guard let key, let lane = lanes.first(where: { $0.key == key }) else { return .max }
         return max(1, lane.throttle.room(isUrgent: isUrgent))
@@ -232,8 +229,8 @@ extension Dispatcher {
     /// Whether a transactional parcel fits, however much bulk the lane holds. A broadcast that fills the lane at its
     /// provider's pace must not delay a single push.
     ///
-    /// Urgent leases are counted separately and take nothing from the other bounds, their own lane's included. They
-    /// have few members, and so few parcels.
+    /// Urgent leases are counted separately and take nothing from the other bounds. They have few members, and so few
+    /// parcels.
     private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
             lane.throttle.room(isUrgent: true) > 0

@@ -11,9 +11,9 @@ extension Dispatcher {
         return routes.lazy.filter { !$0.isLeasing && mayLeaseRateLimited($0) }.compactMap(\.rated.dueAt).min()
     }
 
-    /// Messages of which this process has leased so much for the lane that more would only wait there. All pushes
-    /// without a stream would leave at once when the lane recovers, beside what other processes send of the message.
-    /// The backlog of another lane is no reason for this lane to wait (P7).
+    /// Messages of which so much is leased here for the lane that more would only wait. All pushes without a stream
+    /// would leave at once when the lane recovers, beside what other processes send. The backlog of another lane is no
+    /// reason for this lane to wait (P7).
     func messagesFull(on lane: LaneKey?) -> [MessageID] {
         var open: [OpenMessage] = []
         var places: [MessageID: Int] = [:]  // lookup only
@@ -42,7 +42,7 @@ extension Dispatcher {
         }
     }
 
-    /// Notes that fewer pushes of rate-limited messages are in flight on the lane now.
+    /// Notes that fewer rate-limited pushes are in flight on the lane.
     mutating func noteLess(on lane: LaneKey?) {
         if !lanesWithLess.contains(lane) { lanesWithLess.append(lane) }
     }

@@ -36,12 +36,12 @@ extension Dispatcher {
     /// The number of pushes of a newly written lease that may be handed to its lane.
     func admit(_ count: Int, of run: ParcelRun, on key: LaneKey) -> Int {
         guard let lane = lanes.first(where: { $0.key == key }), lane.throttle.phase != .closed else { return count }
-        // A lease that was asked for before the breaker opened does not know about it.
+        // The request left before the breaker opened.
         guard run.leasedAtMonotonic >= lane.throttle.since else { return 0 }
         return min(count, lane.throttle.room(isUrgent: run.parcel.urgency == .transactional))
     }
 
-    /// Notes that `count` pushes of a lease are no longer with its lane, whatever became of them.
+    /// Notes that `count` pushes of a lease are no longer with its lane.
     mutating func noteReturned(_ count: Int, to key: LaneKey?, leasedAt: MonotonicInstant) {
         guard count > 0, let key else { return }
         lanes[placeOfLane(key)].throttle.returned(count, leasedAt: leasedAt)

@@ -4,8 +4,8 @@ import Model
 
 /// The decisions of one process's delivery: which parcels to lease, when to settle, renew, withdraw and stop.
 ///
-/// Takes events and the time, returns actions; it has no clock, no chance and no waiting. The shell in Delivery
-/// performs the actions against PostgreSQL and the lanes, the simulation against a model of both.
+/// Takes events and the time, returns actions, without clock, chance or waiting. The shell in Delivery performs the
+/// actions against PostgreSQL and the lanes, the simulation against a model of both.
 package struct Dispatcher: Sendable {
     package let settings: DispatcherSettings
     /// Ordered by app, then service route, so that round-robin serves every app.
@@ -24,7 +24,7 @@ package struct Dispatcher: Sendable {
     var reportedDrained = false
     var leasesOutstanding = 0
     var quarantine = PoisonQuarantine.off(until: nil)
-    /// Lanes on which messages that calls passed over may be asked for again.
+    /// Lanes on which passed-over messages may be asked for again.
     var lanesWithLess: [LaneKey?] = []
 
     package init(settings: DispatcherSettings, now: MonotonicInstant) {
@@ -111,7 +111,7 @@ struct LaneState: Sendable {
     let key: LaneKey
     var canSend = true
     var throttle: LaneThrottle
-    /// The open breaker that was reported last; nil: the breaker was last reported closed.
+    /// The open breaker that was reported last; nil: reported closed.
     var reportedBreaker: OpenBreaker?
     /// Members leased within the lane's bound.
     var members = 0
@@ -173,7 +173,7 @@ struct RunState: Sendable {
         return due
     }
 
-    /// The latest start of a stream: a request's answer has to fit into the lease, and expired pushes are not sent.
+    /// The latest start of a stream: the answer must fit into the lease, and expired pushes are not sent.
     func noStreamAfter(_ requestDeadline: Duration) -> MonotonicInstant {
         let fits = MonotonicInstant(nanoseconds: leaseEnd.nanoseconds - requestDeadline.wholeNanoseconds)
         return min(fits, run.expiry)

@@ -44,9 +44,9 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var leaseGroup: LeaseGroup
     /// How long quarantined parcels may keep everything else waiting.
     package var quarantineWindow: Duration
-    /// The shortest time between two quarantines, left to ordinary parcels.
+    /// The shortest time between two quarantines.
     package var quarantineInterval: Duration
-    /// The number of throttle signals that opens a lane's breaker, if most of the latest answers are throttle signals.
+    /// The throttle signals that open a lane's breaker, if they are most of the latest answers.
     package var laneSignalsMin: Int = 128
     package var retry: RetryPolicy
 
@@ -192,8 +192,7 @@ package struct UnsettledLease: Equatable, Sendable {
     package let name: LeaseName
     /// The transaction of its verdicts is known to have committed.
     package let verdictsDone: Bool
-    /// The database refused the settle for its content, not for its own state. It is handed in again in a transaction
-    /// of its own.
+    /// The database refused the settle for its content, not its own state. It is then repeated by itself.
     package let isRefused: Bool
     package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
         self.name = name

@@ -4,7 +4,7 @@
 package struct LeaseGroup: Equatable, Sendable {
     /// More would keep the first parcels waiting for the last.
     package var parcelsMax: Int
-    /// The members of all parcels together; a parcel that is leased by itself may have more.
+    /// The members of all parcels together; a parcel leased by itself may have more.
     package var membersMax: Int
 
     package static let standard = LeaseGroup(parcelsMax: 64, membersMax: 1_000)

@@ -16,7 +16,7 @@ package struct LeasedParcel: Equatable, Sendable {
     package let settles: Int32
     /// The number of attempts that its members have behind them.
     package let attempt: Int16
-    /// The number of its leases that expired without a settle or renewal by their owner.
+    /// The number of its leases that expired without a sign of the owner.
     package let lapses: Int16
     /// The part of the retry budget that earlier attempts used up.
     package let retrySpent: Duration
@@ -123,7 +123,7 @@ package struct LeasedMember: Equatable, Sendable {
 ///
 /// Written once, and inherited by retries on the sibling route. A remainder for another route drops it.
 package struct OriginRejection: Equatable, Sendable {
-    /// The origin route: where the members' registrations are stored.
+    /// The origin route, which stores their registrations.
     package let route: RouteID
     /// The token generation that was rejected there. A newer generation was never tried on the origin route.
     package let generation: TokenGeneration
@@ -194,8 +194,7 @@ package struct Settlement: Equatable, Sendable {
     /// The route's answers since the last settle, for the sample of suspicions (P5). In a cross-environment parcel they
     /// count for the origin route, where its rejections were not counted.
     package let sample: AnswerSample
-    /// The same terminal states member by member, and the members that go on after an attempt. For display only, never
-    /// counted.
+    /// The same terminal states by member, and members that go on after an attempt. For display, never counted.
     package let history: [HistoryEntry]
 
     package init(
@@ -240,8 +239,8 @@ package struct Remainder: Equatable, Sendable {
     package let cause: WaitCause
     /// Set if the new parcel is a cross-environment parcel.
     package let origin: OriginRejection?
-    /// The badge mark covers the members: their badges were incremented, and their users' pushes counted. Otherwise the
-    /// next lease does both.
+    /// The badge mark covers the members: their badges and their users' pushes were counted. Otherwise the next lease
+    /// does so.
     package let isCounted: Bool
     /// In rising order.
     package let members: [RegistrationID]
@@ -265,7 +264,7 @@ package struct Remainder: Equatable, Sendable {
         self.members = members
     }
 
-    /// True if the new parcel is due at once.
+    /// True if it is due at once.
     package var isDue: Bool { dueAt == nil && dueAfter <= .zero }
 }
 

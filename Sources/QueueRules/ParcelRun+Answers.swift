@@ -109,7 +109,7 @@ extension ParcelRun {
         handBack(position, after: policy.floor, .handedBack, now)
     }
 
-    /// Hands back a member that was not tried: it goes on as it came, with its count of expired leases.
+    /// Hands back a member that was not tried: it goes on as it came, with its expired leases.
     private mutating func handBack(
         _ position: Int, after pause: Duration, _ cause: WaitCause, _ now: MonotonicInstant
     ) {
@@ -163,7 +163,7 @@ extension ParcelRun {
             spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, origin: nil)
     }
 
-    /// The expired leases that the member keeps: its parcel's, unless no earlier lease was free to send to it.
+    /// The member's expired leases: its parcel's, unless none of them was free to send to it.
     private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : lapsesGoingOn }
 
     /// A member that leaves a parcel of several is tried once more in quarantine: another member may have crashed the

@@ -17,9 +17,9 @@ package enum MemberDeferral: Equatable, Sendable {
 extension ParcelRun {
     /// Returns true if a limit deferred the member, which then has its terminal state or its remainder.
     ///
-    /// The wait costs no budget and is no attempt. A member of a cross-environment parcel goes back to the origin
-    /// route: the sibling environment's answer is not worth so long a wait. A member that the badge mark leaves out was
-    /// never sent to, whatever became of the parcel's owners.
+    /// The wait costs no budget and is no attempt. A cross-environment member goes back to the origin route: the
+    /// sibling's answer is not worth so long a wait. A member that the badge mark leaves out was never sent to,
+    /// whatever became of the parcel's owners.
     ///
     /// - Parameter route: where the member goes on after its quiet hours.
     mutating func deferByLimits(_ position: Int, goingOn route: RouteID) -> Bool {

@@ -6,7 +6,7 @@ package enum EnvironmentRule {
     /// A longer wait for a lane that can't send is not worth it: the origin route's answer is known, and a message
     /// should end.
     package static let timeout: Duration = .seconds(300)
-    /// Deadlines fall on whole minutes, so that remainders gather in few parcels.
+    /// Deadlines fall on whole minutes, so that remainders gather.
     private static let gathering: Duration = .seconds(60)
 
     static func deadline(from now: WallInstant) -> WallInstant {
@@ -18,8 +18,8 @@ package enum EnvironmentRule {
 // A token that the provider doesn't know may have been registered in the wrong environment. The sibling environment is
 // tried once per generation of the token: providers close connections soonest over these rejections.
 extension ParcelRun {
-    /// Returns true if the member goes on in the sibling environment. The origin route's rejection is no verdict yet
-    /// and counts in no sample.
+    /// Returns true if the member goes on in the sibling environment. The rejection here is no verdict yet and counts
+    /// in no sample.
     mutating func triesSibling(_ rejection: Rejection, _ position: Int, _ now: MonotonicInstant) -> Bool {
         let member = parcel.members[position]
         guard parcel.origin == nil, let other = parcel.otherEnvironment, member.mayBeInSibling else { return false }
@@ -40,14 +40,14 @@ extension ParcelRun {
 
     /// The sibling environment could not be tried in time: the environments are not compared.
     ///
-    /// - Parameter isLost: the sibling environment may have accepted the push after all.
+    /// - Parameter isLost: the sibling may have accepted the push after all.
     mutating func giveUpInSibling(_ origin: OriginRejection, _ position: Int, isTried: Bool, isLost: Bool) {
         if isLost { return end(position, TerminalStatus(.gaveUp, TerminalReason.answerLost), isTried: isTried) }
         endAsOriginRejected(origin, .suspected(reason: origin.reason), position, isTried: isTried)
     }
 
-    /// The suspicion of the origin route arises here, and counts in that route's sample. It dates from the origin's
-    /// rejection: a device that registered since was never rejected.
+    /// The origin route's suspicion arises here, and counts in its sample. It dates from that route's rejection: a
+    /// device that registered since was never rejected.
     private mutating func endAsOriginRejected(
         _ origin: OriginRejection, _ verdict: TokenVerdict, _ position: Int, isTried: Bool
     ) {
@@ -59,7 +59,7 @@ extension ParcelRun {
 }
 
 extension RejectionFault {
-    /// True if the rejection says something about the token.
+    /// True for a rejection of the token.
     var isAboutToken: Bool {
         switch self {
         case .tokenUnregistered, .tokenSuspect, .tokenUnknownHere: true

@@ -16,8 +16,8 @@ package struct PendingSettle: Equatable, Sendable {
 }
 
 extension Settlement {
-    /// True if the settle ends its parcel and leaves no remainder, except members that wait for the end of quiet hours.
-    /// Such settles may share a transaction.
+    /// True if the settle ends its parcel and leaves no members except those in quiet hours. Such settles may share a
+    /// transaction.
     package var isGroupable: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
 }
 

@@ -148,8 +148,8 @@ package enum ParcelAlarm: Equatable, Sendable {
 package enum PoisonRule {
     /// Two lapses happen (a deploy, a crash, a frozen machine); three of the same parcel are a pattern.
     package static let lapsesMax: Int16 = 3
-    /// The number of expired leases from which a parcel is quarantined. Otherwise parcels that share a process with a
-    /// poison push would expire with it, and end as poison themselves.
+    /// The expired leases from which a parcel is quarantined. Otherwise parcels in one process with a poison push would
+    /// end as poison too.
     package static let quarantineFrom: Int16 = 2
 }
 

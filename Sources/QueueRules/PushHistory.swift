@@ -46,7 +46,7 @@ package enum WaitCause: String, Hashable, Sendable, CaseIterable {
     case handedBack = "handed_back"
     /// The registration has another route now.
     case moved
-    /// The provider didn't know the token in its environment: the push is tried once in the sibling environment.
+    /// The provider didn't know the token here: the sibling environment is tried once.
     case otherEnvironment = "other_environment"
     /// The device is in the app's quiet hours.
     case quietHours = "quiet_hours"

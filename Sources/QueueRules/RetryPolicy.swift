@@ -42,7 +42,7 @@ package struct RetryPolicy: Equatable, Sendable {
         return RetryPolicy.wholeSeconds(.nanoseconds(bare + jitter))
     }
 
-    /// Starting from one second, this many doublings exceed a week, and so every ceiling.
+    /// From one second, so many doublings make more than any ceiling.
     private static let doublingsMax = 21
 
     package static func wholeSeconds(_ wait: Duration) -> Duration {

@@ -25,8 +25,8 @@ struct RouteState: Sendable {
         static func < (left: Work, right: Work) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The route's call for parcels, one at a time. Of two parallel calls the later one may bring its parcel first, but
-    /// parcels that have been due for longer leave first (decision 0013).
+    /// One call at a time. Of two parallel calls the later may bring its parcel first, but parcels due for longer leave
+    /// first (decision 0013).
     enum Call: Equatable, Sendable {
         /// `last`: the scope of the call before. → inFlight
         case idle(last: LeaseScope?)
@@ -65,7 +65,7 @@ struct RouteState: Sendable {
 
     var isLeasing: Bool { if case .idle = call { false } else { true } }
 
-    /// The last call was for rate-limited parcels. Ordinary and rate-limited parcels alternate if both wait.
+    /// The last call was for rate-limited parcels. Ordinary ones alternate with these.
     var wasRated: Bool { call == .idle(last: .rateLimited) }
 
     /// True if no parcel is known to be due.

@@ -37,7 +37,7 @@ struct RunTable: Sendable {
         touch(states.count - 1)
     }
 
-    /// Removes the run at `place`; the last run takes its place.
+    /// Removes a run; the last run takes its place.
     mutating func remove(at place: Int) -> RunState {
         places[states[place].name] = nil
         let last = states.count - 1
@@ -63,7 +63,7 @@ struct RunTable: Sendable {
         return due
     }
 
-    /// Sets the alarms of changed runs. Called after each event: `nextAlarm` is valid only after it.
+    /// Sets the alarms of changed runs. Called after each event, because `nextAlarm` depends on it.
     mutating func setAlarms() {
         for name in touched {
             guard let place = places[name] else { continue }
@@ -105,7 +105,7 @@ struct RunTable: Sendable {
 
 struct RunAlarm: Sendable {
     let at: MonotonicInstant
-    /// The run's ordinal among all runs that were ever begun.
+    /// The ordinal among all runs ever begun.
     let number: Int
     let name: LeaseName
 

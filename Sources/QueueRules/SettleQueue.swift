@@ -72,6 +72,6 @@ package struct SettleQueue: Sendable {
 package enum RenewalBatches {
     /// The most leases in one call.
     package static let leasesMax = 500
-    /// The most calls in flight at once. With only one, a call that hangs would let all leases expire.
+    /// The most calls in flight. With one, a call that hangs would let all leases expire.
     package static let batchesMax = 2
 }

@@ -51,7 +51,7 @@ struct RemainderTally: Equatable, Sendable {
         groups.append((key, [member]))
     }
 
-    /// The remainders with sorted members: answers come in any order, but parcels list their members in rising order.
+    /// Sorted, because answers come in any order and parcels list members in rising order.
     func remainders() -> [Remainder] {
         groups.map { group in
             Remainder(

@@ -2,8 +2,8 @@ import Model
 
 /// A parcel that will not be sent any more: its message was cancelled, or expired while it was paused.
 ///
-/// It goes through the same settle as any other (rule 6), in one step. Its members are not read, because no push goes
-/// to them whatever became of their devices.
+/// It is settled like any other (rule 6), in one step. Its members are not read, because no push goes to them whatever
+/// became of their devices.
 package struct UnsentParcel: Equatable, Sendable {
     package let id: ParcelID
     package let message: MessageID
@@ -69,8 +69,8 @@ extension [UInt8] {
 }
 
 extension TerminalStatus {
-    /// The terminal state of a push that will not be tried again. A push that may have been shown is not called unsent
-    /// (rule 9).
+    /// The terminal state of a push that is not tried again. One that may have been shown is not called unsent (rule
+    /// 9).
     static func unsent(isCancelled: Bool, mayHaveBeenShown: Bool) -> TerminalStatus {
         if mayHaveBeenShown { return TerminalStatus(.gaveUp, TerminalReason.answerLost) }
         return isCancelled

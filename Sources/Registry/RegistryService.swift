@@ -61,7 +61,7 @@ package struct RegistryService: Sendable {
         committer.commit([registration], app: app) { answered($0[0]) }
     }
 
-    /// Registers devices in the given order; a failure affects no other registration.
+    /// Keeps the given order; a failure affects no other registration.
     package func register(
         _ registrations: [DeviceRegistration], app: AppID
     ) async -> [Result<RegisteredDevice, StoreFault>] {
@@ -73,7 +73,7 @@ package struct RegistryService: Sendable {
         try await store.devices(app: app, installation: installation)
     }
 
-    /// Returns false if there was no such installation.
+    /// Returns false if there was none.
     package func unregister(app: AppID, installation: String) async throws(StoreFault) -> Bool {
         try await store.removeDevice(app: app, installation: installation) > 0
     }
@@ -113,7 +113,7 @@ package struct RegistryService: Sendable {
         try await store.setBadge(badge, app: app, installation: installation, kind: kind)
     }
 
-    /// Subtracts `count`; the badge never falls below zero.
+    /// Never falls below zero.
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind
     ) async throws(StoreFault) -> Int32? {
@@ -129,7 +129,7 @@ package struct RegistryService: Sendable {
             count, app: app, installation: installation, kind: kind, idempotency: idempotency, answer: answer)
     }
 
-    // Badges by token. `readings` are the tokens that the text may mean; a live registration must have one of them.
+    // Badges by token: a live registration must have one of `readings`.
 
     package func setBadge(
         _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]

@@ -27,7 +27,7 @@ extension TokenLifecycle {
     }
 }
 
-/// A token's stored state, which a verdict is compared with.
+/// The stored state that a verdict is compared with.
 package struct TokenStatus: Equatable, Sendable {
     package let state: RegistrationState
     package let generation: TokenGeneration
@@ -47,7 +47,7 @@ package struct TokenStatus: Equatable, Sendable {
 /// A judged suspicion is over, whatever the result: the next one about the same token opens its own window.
 package struct SuspicionRule: Equatable, Sendable {
     package let window: Duration
-    /// The largest share of suspicions among all answers, 0 to 1.
+    /// The largest share of suspicions, 0 to 1.
     package let shareMax: Double
     package let sampleMin: Int
 
