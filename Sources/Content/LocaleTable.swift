@@ -210,7 +210,7 @@ private enum LanguageTables {
         traditionalRegions.contains(region) ? traditional : simplified
     }
 
-    /// Both are Norwegian. Messages offer Nynorsk, the rarer one, less often.
+    /// A Nynorsk reader also reads Bokmål: both are Norwegian, and few messages offer Nynorsk.
     static func reads(_ language: UInt64, also other: UInt64) -> Bool { language == nynorsk && other == bokmal }
 
     /// Spanish in the Americas, Portuguese outside of Brazil, and Chinese in Macao follow another region's standard.

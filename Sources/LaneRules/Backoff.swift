@@ -14,8 +14,8 @@ package struct Backoff: Equatable, Sendable {
         self.ceiling = ceiling
     }
 
-    /// - Parameter failures: in a row, at least 1.
-    /// - Parameter entropy: chance, handed in.
+    /// - Parameter failures: the number in a row, at least 1.
+    /// - Parameter entropy: randomness.
     package func delay(afterFailures failures: Int, entropy: UInt64) -> Duration {
         precondition(failures >= 1)
         let doublings = Int64(min(failures - 1, Backoff.doublingsMax))

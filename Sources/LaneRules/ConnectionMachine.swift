@@ -27,7 +27,7 @@ package struct ConnectionTimes: Equatable, Sendable {
     }
 }
 
-/// Why a connection takes no more requests although it lives.
+/// Why a live connection takes no more requests.
 package enum DrainReason: Equatable, Sendable {
     /// The peer sent GOAWAY.
     case goAway

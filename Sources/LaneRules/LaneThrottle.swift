@@ -190,8 +190,8 @@ package struct LaneThrottle: Equatable, Sendable {
         }
     }
 
-    /// Whether signals prevail. They concern one message, not the lane, if all are its own while another one's pushes
-    /// are accepted.
+    /// Whether most answers are signals about the lane. If one message gets all of them while another's pushes are
+    /// accepted, they concern that message.
     private var isToOpen: Bool {
         guard signals * 2 > answered, let signalAt else { return false }
         guard let signalsOf else { return true }

@@ -18,7 +18,7 @@ package struct QuotaPart: Hashable, Comparable, Sendable {
         QuotaPart(millionths: left.millionths - right.millionths)
     }
 
-    /// The fraction of one.
+    /// The part as a fraction.
     var fraction: Double { Double(millionths) / Double(Self.wholeMillionths) }
 }
 

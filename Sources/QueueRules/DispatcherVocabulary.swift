@@ -15,9 +15,9 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var leaseLength: Duration
     /// How long a request may wait for its answer, once it has a stream.
     package var requestDeadline: Duration
-    /// Slow parcels settle at least this often: bounds what a crash may send again (P4).
+    /// How often slow parcels settle at least. Bounds what a crash may send again (P4).
     package var settleEvery: Duration
-    /// The safety net under signals and notifications.
+    /// How often to poll: a safety net under signals and notifications.
     package var pollEvery: Duration
     /// The pause after a failed call to the database.
     package var storePause: Duration
@@ -28,7 +28,7 @@ package struct DispatcherSettings: Equatable, Sendable {
     /// Parcels leased for one lane and not settled yet. Bounds what a lease costs beside its members, above all its
     /// message.
     package var laneParcelsMax: Int
-    /// The same over all lanes, for lanes that hold something.
+    /// The same over all lanes, for lanes that hold members.
     package var parcelsMax: Int
     /// Members leased on top of `membersMax`, for lanes that hold none yet: whatever slow lanes hold, another lane gets
     /// a parcel.
@@ -137,7 +137,7 @@ package enum MessageReading: Equatable, Sendable {
     case unread
 }
 
-/// A leased parcel, and what is known of its message.
+/// A leased parcel and the reading of its message.
 package struct ReadParcel: Equatable, Sendable {
     package let parcel: LeasedParcel
     package let reading: MessageReading
@@ -192,7 +192,7 @@ package struct UnsettledLease: Equatable, Sendable {
     package let name: LeaseName
     /// The transaction of its verdicts is known to have committed.
     package let verdictsDone: Bool
-    /// The database refused the settle for its content, not its own state. It is then repeated by itself.
+    /// The database refused the settle for its content, not its own state. It is then repeated in a batch of its own.
     package let isRefused: Bool
     package init(_ name: LeaseName, verdictsDone: Bool = false, isRefused: Bool = false) {
         self.name = name
@@ -237,7 +237,7 @@ package enum DispatchAction: Equatable, Sendable {
     /// Write the verdicts that are not written yet, then the compare-and-set.
     case settle(LeaseName, PendingSettle, withVerdicts: Bool)
     case renew(LeaseName)
-    /// Take back what has no stream yet.
+    /// Take back pushes that have no stream yet.
     case withdraw(LeaseName, LaneKey)
     /// The lane's provider asks for less, and no push is sent there for a while. Shown to users who ask what pushes
     /// wait for. Repeated when the breaker stays open longer.

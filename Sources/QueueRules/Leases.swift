@@ -229,7 +229,7 @@ package struct Remainder: Equatable, Sendable {
     package let route: RouteID
     /// Counted from the moment of the settle, by the database's clock, unless `dueAt` is set.
     package let dueAfter: Duration
-    /// By the database's clock, however long the settle takes.
+    /// An instant on the database's clock, however long the settle takes.
     package let dueAt: WallInstant?
     package let attempt: Int16
     package let lapses: Int16

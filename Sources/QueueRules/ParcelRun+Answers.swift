@@ -163,7 +163,7 @@ extension ParcelRun {
             spent: parcel.retrySpent, answerLost: mayHaveBeenShown(position), cause: .moved, origin: nil)
     }
 
-    /// The member's expired leases: its parcel's, unless none of them was free to send to it.
+    /// The member's expired leases: those of its parcel, unless none of these leases was free to send to it.
     private func lapses(of position: Int) -> Int16 { wasNeverSent(position) ? 0 : lapsesGoingOn }
 
     /// A member that leaves a parcel of several is tried once more in quarantine: another member may have crashed the

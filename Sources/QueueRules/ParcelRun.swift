@@ -146,7 +146,7 @@ package enum ParcelAlarm: Equatable, Sendable {
 }
 
 package enum PoisonRule {
-    /// Two lapses happen (a deploy, a crash, a frozen machine); three of the same parcel are a pattern.
+    /// Two expired leases happen (a deploy, a crash, a frozen machine); three of one parcel are a pattern.
     package static let lapsesMax: Int16 = 3
     /// The expired leases from which a parcel is quarantined. Otherwise parcels in one process with a poison push would
     /// end as poison too.
