@@ -3,7 +3,7 @@ import Model
 import Reactor
 import Store
 
-/// Delivery as a whole: planners, engine, upkeep. The roof starts one per process.
+/// Delivery as a whole: planners, engine, upkeep. The server starts one per process.
 package struct DeliveryService: Sendable {
     package let engine: DeliveryEngine
     private let planner: Planner
@@ -33,7 +33,7 @@ package struct DeliveryService: Sendable {
         stopper = Stopper(stops: stores.stops, log: log, parcelsWait: { await engine.hint() })
     }
 
-    /// Until the drain is over.
+    /// Runs until the drain is over.
     package func run() async {
         await lanes.report(
             laneChanged: { [engine] key, canSend in await engine.laneChanged(key, canSend: canSend) },
@@ -53,7 +53,7 @@ package struct DeliveryService: Sendable {
         await lanes.drain()
     }
 
-    /// Messages were accepted here.
+    /// Takes note of messages that this process accepted.
     package func accepted(_ messages: [NewMessage]) {
         for message in messages where message.dueAt == nil {
             engine.fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
@@ -61,16 +61,16 @@ package struct DeliveryService: Sendable {
         planner.notify()
     }
 
-    /// A message was accepted elsewhere.
+    /// Takes note of a message that another process accepted.
     package func messageAccepted() { planner.notify() }
 
-    /// A message waits for its hour.
+    /// Takes note of a message that was scheduled for later.
     package func messageScheduled() { scheduler.signal.notify() }
 
-    /// Parcels may be waiting, another process says.
+    /// Takes note that another process announced ready parcels.
     package func parcelsWait() async { await engine.hint() }
 
-    /// A message was paused, resumed or cancelled.
+    /// Takes note that a message was paused, resumed or cancelled.
     package func messagesStopped() async {
         stopper.signal.notify()
         await engine.hint()
@@ -78,7 +78,7 @@ package struct DeliveryService: Sendable {
 
     package func credentialsChanged() async {
         await engine.credentialsChanged()
-        // Asks the database, and other news comes behind this one.
+        // This queries the database, and other notifications queue behind this one.
         Task { await lanes.closeUnused() }
     }
 
@@ -89,7 +89,7 @@ package struct DeliveryService: Sendable {
         await engine.drain()
     }
 
-    /// The safety net under the signals.
+    /// Notifies at every poll interval, in case a signal was lost.
     private func notifyRegularly() async {
         while !Task.isCancelled {
             planner.notify()
@@ -98,10 +98,10 @@ package struct DeliveryService: Sendable {
         }
     }
 
-    /// Some seconds' worth: suspicions are judged in between.
+    /// Sweeps take some seconds at most, so that suspicions are judged in between.
     private static let sweepsMax = 20
 
-    /// Suspicions, and what has outlived its retention.
+    /// Confirms suspicions and sweeps rows that have outlived their retention.
     private func maintain() async {
         var hasMore = false
         while !Task.isCancelled {

@@ -2,19 +2,19 @@ import QueueRules
 import RegistryRules
 import Store
 
-/// What the running delivery is bounded by. The defaults are the product's; the roof reads them from the settings.
+/// The limits and intervals of delivery. The defaults are the product's; the server reads them from the settings.
 package struct DeliverySettings: Sendable {
     package var dispatcher: DispatcherSettings
     package var suspicion: SuspicionRule
-    /// How often suspicions are looked at, and what has outlived its retention is swept.
+    /// The time between two rounds that judge suspicions and sweep rows past their retention.
     package var upkeepEvery: Duration
-    /// Ids read at once while an audience is cut.
+    /// The number of registration ids that one slice reads.
     package var sliceIDsMax: Int
-    /// How many messages one process plans at once.
+    /// The number of messages that one process plans at once.
     package var plannersMax: Int
     /// Pushes in a parcel: the unit of leasing and settling. Larger repeats more after a crash, smaller commits more.
     package var parcelMembersMax: Int
-    /// How long a refused credential keeps its lane shut, before one more try.
+    /// The time that a refused credential blocks its lane before one more try.
     package var credentialBlock: Duration
     package var retention: Retention
 

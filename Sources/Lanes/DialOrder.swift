@@ -1,12 +1,15 @@
 import Reactor
 
-/// In which order a host's addresses are tried.
+/// The order in which a host's addresses are tried.
 package enum DialOrder {
-    /// More would only shorten each one's time.
+    /// More addresses would only shorten the time that each one gets.
     package static let addressesMax = 8
 
-    /// Families alternate, as the resolver prefers them, so that a dead one costs one attempt; within a family each
-    /// connection starts elsewhere, so that a lane's connections spread over the provider's servers.
+    /// Orders the addresses so that a dead family costs one attempt: families alternate, the resolver's preferred one
+    /// first.
+    ///
+    /// Within a family each connection starts at another address, so that a lane's connections spread over the
+    /// provider's servers.
     ///
     /// Source: RFC 8305, section 4; apns.md section 12.4.
     package static func arrange(_ addresses: [SocketAddress], start: Int) -> [SocketAddress] {

@@ -4,15 +4,15 @@ import ProviderInterface
 import Reactor
 import Synchronization
 
-/// What a lane has, for metrics. As of the last turn.
+/// A lane's numbers for metrics, as of its last tick.
 package struct LaneSnapshot: Equatable, Sendable {
     package var connections = 0
     package var streamsOpen = 0
-    /// What the peer allows on the connections that there are.
+    /// The number of streams that the peer allows on the open connections.
     package var streamsMax = 0
     /// Requests without a stream.
     package var waiting = 0
-    /// Requests without an answer, waiting ones included: what a caller has to bound.
+    /// Requests without an answer, waiting ones included. The caller has to bound these.
     package var unanswered = 0
     package var canSend = true
     package init() {}
@@ -29,15 +29,15 @@ package struct LaneSnapshot: Equatable, Sendable {
 
 /// The connections of one credential to one provider: requests in, answers out, one pace, one breaker.
 ///
-/// Lives on its loop. Opens connections as requests come, up to a bound, and keeps one warm. Every request that is
-/// submitted is answered exactly once, within its batch's `noStreamAfter` and its own deadline; drain it before
-/// letting it go, and before its loop stops.
+/// Lives on its loop. Opens connections as requests come, up to a bound, and keeps one warm. Every submitted request is
+/// answered exactly once, within its batch's `noStreamAfter` and its own deadline. The owner drains a lane before
+/// releasing it, and before its loop stops.
 package actor Lane: PinnedActor {
     package nonisolated let loop: ReactorLoop
     private nonisolated let published: Published
     private let core: LaneCore
 
-    /// Where the loop leaves the census, and finds the way back to the lane.
+    /// The census for other threads, and the loop's way back to the lane.
     private final class Published: Sendable {
         let census = Mutex(LaneSnapshot())
         let lane = Mutex(WeakLane())
@@ -66,21 +66,21 @@ package actor Lane: PinnedActor {
 
     package nonisolated var census: LaneSnapshot { published.census.withLock { $0 } }
 
-    /// Whether requests may be handed over, as the observer was told last: from any thread, at any time. True before
-    /// anything was tried.
+    /// Whether requests may be submitted, as last reported to the observer. Any thread may ask. True before the first
+    /// try.
     package nonisolated var canSend: Bool { census.canSend }
 
-    /// Takes a batch. The sink hears of each of its requests once.
+    /// Takes a batch. The sink gets one answer for each of its requests.
     package nonisolated func submit(_ batch: PushBatch, ticket: BatchTicket, sink: any AnswerSink) {
         enter { $0.submit(batch, ticket, sink) }
     }
 
-    /// Streams may open for the batch until then: its lease was renewed.
+    /// Lets streams open for the batch until then, because its lease was renewed.
     package nonisolated func extend(_ ticket: BatchTicket, noStreamAfter: MonotonicInstant) {
         enter { $0.extend(ticket, noStreamAfter: noStreamAfter) }
     }
 
-    /// What has no stream yet is answered `.unsent(.withdrawn)`; what is in flight runs to its answer.
+    /// Answers requests without a stream `.unsent(.withdrawn)`. Those in flight run to their answers.
     package nonisolated func withdraw(_ ticket: BatchTicket) {
         enter { $0.withdraw(ticket) }
     }
@@ -90,44 +90,47 @@ package actor Lane: PinnedActor {
         enter { $0.decide(.warmUp) }
     }
 
-    /// After ExpiredProviderToken: connections whose first provider token is not the present one take no more requests,
-    /// and close when they have their answers; while there is none, all that carried any. APNs goes on refusing on such
-    /// a connection.
+    /// Retires connections after ExpiredProviderToken, because APNs goes on refusing on them.
+    ///
+    /// These are the connections whose first provider token is not the current one; without a current one, all that
+    /// carried any. They take no more requests and close after their last answer.
     package nonisolated func replaceConnections() {
         enter { $0.replaceConnections() }
     }
 
-    /// It takes no more requests, and closes when it has answered what it took: an answer of its peer asked for that
-    /// (IdleTimeout, Shutdown). Nothing happens where it is gone.
+    /// Retires a connection after the peer asked for that in an answer (IdleTimeout, Shutdown). It takes no more
+    /// requests and closes after its last answer. Does nothing if the connection is gone.
     package nonisolated func retire(_ connection: ConnectionID) {
         enter { $0.retire(connection) }
     }
 
-    /// An answer said that the credential is refused: as if the peer had said so by GOAWAY. What waits comes back at
-    /// once, what is in flight runs to its answer, every connection closes; after `LaneLimits.credentialBackoff`, or
-    /// `retry()`, one dial tries. Until an answer shows that the credential is taken, one request goes out at a time.
+    /// Blocks the lane after an answer that refused the credential, as a GOAWAY with that reason does.
     ///
-    /// While the lane is blocked for that, and about connections that were there the time before, it is no news and
-    /// nothing happens: so every refusal may be told as it comes.
-    /// - Parameter reason: the provider's word; it is logged.
-    /// - Parameter connection: where the answer was heard (`Answer.origin`).
+    /// Waiting requests come back at once, those in flight run to their answers, and every connection closes. After
+    /// `LaneLimits.credentialBackoff`, or `retry()`, one dial tries. Until an answer shows that the credential is
+    /// accepted, one request goes out at a time.
+    ///
+    /// A refusal does nothing while the lane is blocked for that reason, or on a connection that was open at an earlier
+    /// refusal. So every refusal may be reported as it comes.
+    /// - Parameter reason: the provider's reason; it is logged.
+    /// - Parameter connection: the connection that the answer came on (`Answer.origin`).
     package nonisolated func refuseCredential(reason: String, receivedOn connection: ConnectionID? = nil) {
         enter { $0.refuseCredential(reason, connection) }
     }
 
-    /// Something was mended (a credential, a certificate): a blocked lane dials at once. It can send again, and says
-    /// so, when a connection has proved itself.
+    /// Makes a blocked lane dial at once, because a credential or certificate was corrected. It reports that it can
+    /// send when a connection has proved itself.
     package nonisolated func retry() {
         enter { $0.decide(.retry) }
     }
 
-    /// Answers what has no stream `.unsent(.withdrawn)`, waits for the rest, and closes. Later submissions are handed
-    /// back.
+    /// Answers requests without a stream `.unsent(.withdrawn)`, waits for the others, and closes. Later submissions are
+    /// handed back.
     package func drain() async {
         await withCheckedContinuation { core.drain($0) }
     }
 
-    /// In the order of the calls, in the loop's next turn.
+    /// Runs the work in the loop's next tick, in the order of the calls.
     private nonisolated func enter(_ work: @escaping @Sendable (LaneCore) -> Void) {
         loop.perform { self.assumeIsolated { work($0.core) } }
     }

@@ -1,12 +1,12 @@
 import HTTP2
 import ProviderInterface
 
-/// The buffers of a lane, shared by its connections: each is lent for one call at a time, and all are given back to
-/// the system when the lane is idle, so that thousands of quiet lanes cost nothing.
+/// The buffers of a lane, shared by its connections. Each is lent for one call at a time. An idle lane returns all of
+/// them to the system, so that thousands of quiet lanes cost nothing.
 struct LaneBuffers {
-    /// What is read from a socket, or decrypted, at once.
+    /// The most that is read from a socket, or decrypted, at once.
     static let readBytes = 65_536
-    /// What is encrypted at once: many records a write.
+    /// The most that is encrypted at once: many records a write.
     static let framesBytes = 131_072
 
     private var ciphertext: [UInt8] = []
@@ -15,15 +15,15 @@ struct LaneBuffers {
     private var body: [UInt8] = []
     private var pieceStarts: [Int] = []
 
-    /// Of `readBytes`.
+    /// Lends a buffer of `readBytes`.
     mutating func takeCiphertext() -> [UInt8] { Self.take(&ciphertext) }
     mutating func giveBack(ciphertext: consuming [UInt8]) { self.ciphertext = ciphertext }
 
-    /// Of `readBytes`.
+    /// Lends a buffer of `readBytes`.
     mutating func takePlaintext() -> [UInt8] { Self.take(&plaintext) }
     mutating func giveBack(plaintext: consuming [UInt8]) { self.plaintext = plaintext }
 
-    /// Empty, with room.
+    /// Lends an empty buffer that keeps its capacity.
     mutating func takeFrames() -> [UInt8] {
         var borrowed: [UInt8] = []
         swap(&borrowed, &frames)
@@ -31,7 +31,7 @@ struct LaneBuffers {
     }
     mutating func giveBack(frames: consuming [UInt8]) { self.frames = frames }
 
-    /// A push's body, put together; for the time of the call.
+    /// Assembles a push's body for the time of the call.
     mutating func withBody(
         _ pattern: BodyPattern, _ pieces: Span<UInt8>, _ use: (Span<UInt8>) throws(HTTP2Fault) -> Int32
     ) throws(HTTP2Fault) -> Int32 {

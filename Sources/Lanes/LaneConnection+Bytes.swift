@@ -5,7 +5,7 @@ import TLS
 
 // Bytes in and out: socket, TLS, HTTP/2.
 extension LaneConnection {
-    /// The other connections of the thread get their turn between.
+    /// The thread's other connections run after this many reads.
     private static let readsPerTickMax = 8
 
     func readArrived() {
@@ -59,7 +59,7 @@ extension LaneConnection {
         do throws(HTTP2Fault) { try session.receive(bytes) } catch { fault = error }
         drainEvents(of: session)
         if let fault { return fail(.protocolViolation, "\(fault)") }
-        // A rule was broken, and nghttp2 has said goodbye over it: its GOAWAY leaves with what is flushed here.
+        // The peer broke a rule, and nghttp2 has queued a GOAWAY for it, which leaves with this flush.
         if let code = session.goAwaySent, code != .noError, !isClosed {
             flush()
             fail(.protocolViolation, "\(code)")
@@ -68,23 +68,23 @@ extension LaneConnection {
         }
     }
 
-    /// What OpenSSL wants to tell the peer about the failure, as far as the socket takes it.
+    /// Sends OpenSSL's alert about the failure, as far as the socket takes it.
     private func sendAlert(_ tls: TLSSession) {
         tls.takeCiphertext(into: &unsent)
         writeUnsent()
     }
 
-    /// More than this waits in the socket's queue: then nothing is added until it is writable.
+    /// If more bytes than this wait for the socket, none are added until it is writable.
     static let unsentBytesMax = 262_144
 
     var isBackedUp: Bool { unsent.count - unsentStart >= LaneConnection.unsentBytesMax }
 
-    /// Frames to records to the socket.
+    /// Moves frames into TLS records, and those to the socket.
     func flush() {
         if !isClosed { writeOut() }
     }
 
-    /// The same for a connection that is closing.
+    /// Does the same for a connection that is closing.
     func writeOut() {
         guard let tls else { return }
         if let session, tls.state == .open {

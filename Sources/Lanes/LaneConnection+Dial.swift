@@ -3,7 +3,7 @@ import LaneRules
 import Reactor
 import TLS
 
-// From a name to an open HTTP/2 connection, step by step.
+// Dialling: from a name to an open HTTP/2 connection, step by step.
 extension LaneConnection {
     func resolved(_ result: Result<[SocketAddress], ReactorError>) {
         switch result {

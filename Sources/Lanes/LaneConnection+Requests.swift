@@ -5,20 +5,20 @@ import Reactor
 
 // Requests out and answers in.
 extension LaneConnection {
-    /// How many requests it takes now.
+    /// The number of requests that the connection takes now.
     var room: Int {
         guard let session, !isBackedUp, machine.mayOpen(core.loop.now) else { return 0 }
         let limit = core.trust.isSuspected ? 1 : core.window.limit
         return min(session.room, max(0, limit - streams.count))
     }
 
-    /// Whether it takes requests at all, now or when others are answered.
+    /// Whether the connection takes requests at all, now or after others are answered.
     var isUsable: Bool {
         guard let session, machine.phase == .open else { return false }
         return session.peerStreamLimit > 0
     }
 
-    /// False where the request could not be put on a stream.
+    /// Returns false if the request could not be put on a stream.
     func open(_ flight: Flight, _ headers: RequestHeaders, of batch: PushBatch, _ authorization: UInt64?) -> Bool {
         guard let session else { return false }
         var flight = flight
@@ -28,7 +28,7 @@ extension LaneConnection {
         do throws(HTTP2Fault) {
             streams.name(place, streamID: try submit(request, of: batch, headers, to: session, UInt64(place)))
         } catch {
-            // There was room: the session itself is of no use any more.
+            // There was room, so the session itself is broken.
             _ = streams.close(place)
             fail(.protocolViolation, "\(error)")
             return false
@@ -53,13 +53,13 @@ extension LaneConnection {
         }
     }
 
-    /// Stream ids are not used twice on a connection: it gives way to another before they are used up.
+    /// Replaces the connection before its stream ids are used up, because none is used twice.
     func retireIfSpent() {
         guard machine.phase == .open, let session, session.streamIDsLeft < core.settings.streamIDsKept else { return }
         handle(.retire)
     }
 
-    /// Tells the machines how many requests are in flight, after some were opened or answered.
+    /// Reports the number of requests in flight to the machines, after some were opened or answered.
     func noteStreams() {
         let isBusy = streams.count > 0
         machine.streams(open: streams.count, core.loop.now)
@@ -83,12 +83,12 @@ extension LaneConnection {
                 note(answer, of: session)
             case .goAway(_, _, let debugBytes):
                 let reason = session.withBytes(debugBytes) { GoAwayReason(debugBytes: $0) }
-                // A goodbye in two steps may keep its reason for the second one.
+                // A GOAWAY in two steps may give its reason only in the second one.
                 if machine.phase == .draining(.goAway), goAwayReason?.refusesCredential != true {
                     isRefusedLate = isRefusedLate || reason?.refusesCredential == true
                 }
                 if goAwayReason?.refusesCredential != true { goAwayReason = reason ?? goAwayReason }
-                // Before the refused requests that follow: they are sent elsewhere.
+                // Set before the refused requests that follow are handled: they go to another connection.
                 isLeaving = true
                 follow.append(.goAway)
             case .settingsChanged: follow.append(.settings)
@@ -104,7 +104,7 @@ extension LaneConnection {
 
     private func note(_ answer: HTTP2Answer, of session: HTTP2ClientSession) {
         guard let flight = streams.close(Int(answer.tag)) else { return }
-        // 200 came, and only the polite end of the stream is missing: the provider has taken it.
+        // After status 200 only the end of the stream is missing: the provider has accepted the push.
         switch answer.status == 200 ? .complete : answer.conclusion {
         case .complete: respond(answer, flight, session)
         case .refused where !isLeaving: core.queue.refuse(flight, from: id)
@@ -116,7 +116,7 @@ extension LaneConnection {
     }
 
     private func respond(_ answer: HTTP2Answer, _ flight: Flight, _ session: HTTP2ClientSession) {
-        // What was throttled is not counted.
+        // A throttled request does not count against the pace.
         if answer.status == 429 { core.pace?.giveBack(1) }
         if answer.body.isEmpty && answer.retryAfter.isEmpty {
             core.queue.respond(flight, from: id, status: answer.status)
@@ -131,19 +131,19 @@ extension LaneConnection {
         noteAnswer(status: answer.status)
     }
 
-    /// What an answer says of the connection that it came on.
+    /// Records that the connection got an answer with this status.
     func noteAnswer(status: UInt16) {
         machine.answered(core.loop.now)
         core.window.answered()
         if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) {
             handle(.retire)
         }
-        // The first answer is proof, and each one while the lane takes nobody for reachable.
+        // The first answer proves the connection, and so does each one while the lane is blocked as unreachable.
         if core.isUnreachable { hasAnswered = false }
         noteProof()
     }
 
-    /// The connection has had an answer.
+    /// Takes note that the connection has had an answer.
     func noteProof() {
         guard !hasAnswered else { return }
         hasAnswered = true

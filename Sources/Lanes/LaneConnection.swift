@@ -5,10 +5,10 @@ import Model
 import Reactor
 import TLS
 
-/// One connection of a lane: does what its `ConnectionMachine` decides.
+/// One connection of a lane: performs what its `ConnectionMachine` decides.
 ///
-/// Owns its socket, its TLS and HTTP/2 sessions and the bytes that wait for the socket. Lives on the lane's thread,
-/// from the dial to `closed`; keeps its lane alive so long.
+/// Owns its socket, its TLS and HTTP/2 sessions and the bytes that wait for the socket. Lives on the lane's thread from
+/// the dial to `closed`, and keeps its lane alive until then.
 final class LaneConnection: ReadinessHandler, TimerHandler {
     let id: ConnectionID
     let core: LaneCore
@@ -25,10 +25,10 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     var unsent: [UInt8] = []
     var unsentStart = 0
     private var waitsForWriting = false
-    /// Among those that are written at the turn's end.
+    /// True while the connection is in the list that is written at the tick's end.
     var isTouched = false
     var isMarkedBusy = false
-    /// Since when the peer allows no streams at all; nil: it allows some.
+    /// The time since which the peer allows no streams at all; nil: it allows some.
     private var shutSince: MonotonicInstant?
     /// The peer's GOAWAY has come.
     var isLeaving = false
@@ -36,10 +36,10 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     private var timer: TimerID?
     private var timerAt: MonotonicInstant?
 
-    /// The signing of the provider token that its first request carried.
+    /// The generation of the authorization that its first request carried.
     var firstAuthorization: UInt64?
     var hasAnswered = false
-    /// Why it failed, in words that hold no secret.
+    /// The reason for its failure, in words that hold no secret.
     var detail = ""
     /// The reason in the peer's GOAWAY.
     var goAwayReason: GoAwayReason?
@@ -76,7 +76,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         }
     }
 
-    /// Somebody would send if it had not been silent for so long.
+    /// Checks a connection that was too silent for a waiting request.
     func wake(_ now: MonotonicInstant) {
         perform(machine.wake(now))
         adjustTimer()
@@ -86,7 +86,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         do throws(HTTP2Fault) {
             try session?.submitPing(payload)
         } catch {
-            // The session is broken, which its next `receive` or `takeOutput` says as well.
+            // The session is broken, which its next `receive` or `takeOutput` reports as well.
             return
         }
         core.touch(self)
@@ -113,7 +113,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         writeUnsent()
     }
 
-    /// Every request that has no answer yet gets one.
+    /// Answers every request that has no answer yet.
     private func endStreams() {
         guard let session else { return }
         session.connectionLost()
@@ -135,7 +135,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     }
 }
 
-// Time.
+// Timers and deadlines.
 extension LaneConnection {
     func timerFired(tag: UInt64) {
         timer = nil
@@ -146,7 +146,7 @@ extension LaneConnection {
         handle(.timer)
     }
 
-    /// A timer that is set may fire too early, and is set anew then; it is never late.
+    /// Sets the timer. One that is set may fire too early and is then set again; it is never late.
     func adjustTimer() {
         guard !isClosed, let at = wakeAt else { return }
         if let timerAt, timerAt <= at { return }
@@ -160,8 +160,8 @@ extension LaneConnection {
         return [machine.wakeAt, deadline, shutUntil].lazy.compactMap(\.self).min()
     }
 
-    /// A peer may take no requests for a moment. One that goes on so, with none in flight, is as good as gone: another
-    /// connection may do better, and if none does, that is an outage.
+    /// When a connection without streams counts as lost. A peer may allow no streams for a moment. If that lasts and
+    /// none is in flight, another connection may do better; if none does, that is an outage.
     private var shutUntil: MonotonicInstant? {
         guard machine.phase == .open, streams.count == 0 else { return nil }
         return shutSince.map { $0 + core.settings.unreachableAfter }
@@ -176,7 +176,7 @@ extension LaneConnection {
         adjustTimer()
     }
 
-    /// Their streams are reset, their answers are not waited for any longer.
+    /// Resets the streams of late requests and no longer waits for their answers.
     private func giveUpLateRequests() {
         let now = core.loop.now
         var isAnyLate = false
@@ -184,12 +184,12 @@ extension LaneConnection {
             let late = streams.abandonOldest()
         {
             isAnyLate = true
-            // The provider has taken it, and only the end of the stream is missing.
+            // The provider has accepted the push, and only the end of the stream is missing.
             let isAccepted = session?.status(of: late.streamID) == 200
             let kind = giveUp(late.streamID)
             if isAccepted {
                 core.queue.respond(late.flight, from: id, status: 200)
-                // Of long ago: it says that there was somebody, not how they are.
+                // The status came long ago: it proves the connection, but not the peer's present health.
                 noteProof()
             } else {
                 core.queue.answer(late.flight, kind, from: id)
@@ -197,27 +197,27 @@ extension LaneConnection {
         }
         guard isAnyLate else { return }
         core.touch(self)
-        // Before the streams are counted: a connection that none of them is left on looks idle, and well.
+        // Before `noteStreams`: without its late requests the connection would look idle and healthy.
         handle(.requestTimedOut)
         noteStreams()
     }
 }
 
 extension LaneConnection {
-    /// Behind a socket that took nothing more, a request may have waited in the session for all its time: then it is
-    /// unsent, and its reset keeps it so.
+    /// Resets a late request's stream. If the socket took nothing, the request may have stayed in the session: it is
+    /// then unsent, and its reset keeps it so.
     private func giveUp(_ streamID: Int32) -> Answer.Kind {
         guard let session else { return .unknown(.deadlinePassed) }
         let wasTaken = session.wasTaken(streamID)
         do throws(HTTP2Fault) { try session.reset(streamID) } catch {
-            // Unknown to HTTP/2 where its end is already on its way to us.
+            // HTTP/2 no longer knows the stream if its end is already queued for us.
             return .unknown(.deadlinePassed)
         }
         return wasTaken ? .unknown(.deadlinePassed) : .unsent(.deadlinePassed)
     }
 }
 
-// Readiness.
+// Readiness of the socket.
 extension LaneConnection {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness) {
         if case .connecting = machine.phase { return finishConnecting() }
@@ -250,7 +250,7 @@ extension LaneConnection {
         }
     }
 
-    /// Writes what waits, as far as the kernel takes it.
+    /// Writes pending bytes, as far as the kernel takes them.
     func writeUnsent() {
         guard let socket else { return }
         do throws(ReactorError) {
@@ -269,6 +269,6 @@ extension LaneConnection {
         rewatch(waitsForWriting: !unsent.isEmpty)
     }
 
-    /// An idle connection gives larger buffers back.
+    /// An idle connection frees larger buffers.
     private static let unsentBytesKept = 16_384
 }

@@ -1,14 +1,14 @@
 import LaneRules
 
-// What answers say about the credential and the connections, told by who reads them.
+// Consequences of answers for the credential and the connections, reported by their reader.
 extension LaneCore {
     func retire(_ id: ConnectionID) {
         connections.first { $0.id == id }?.handle(.retire)
         hook()
     }
 
-    /// Connections that carried another provider token than the present one finish and close; where there is none now,
-    /// all that carried any.
+    /// Retires connections whose first provider token is not the current one; without a current one, all that carried
+    /// any.
     func replaceConnections() {
         let current = settings.authorization?.current?.generation
         for connection in connections

@@ -5,25 +5,25 @@ import Reactor
 
 /// A lane's state on its thread: the queue, the connections, and the machine that decides about them.
 ///
-/// What arrives in a turn is gathered; at the turn's end requests leave, frames are written, answers are delivered.
+/// Events are gathered during a tick. At its end requests leave, frames are written, and answers are delivered.
 final class LaneCore: TickHandler, TimerHandler {
     let settings: LaneSettings
     let loop: ReactorLoop
     let observer: any LaneObserver
-    /// Who asks the resolver for us, off this thread.
+    /// Asks the resolver, off this thread.
     private let resolve: @Sendable (ConnectionID) -> Void
 
     var queue = LaneQueue()
     var buffers = LaneBuffers()
     var window = StreamWindow(ceiling: LaneSettings.streamsMax)
     var trust = CredentialTrust()
-    /// nil: the provider doesn't count.
+    /// nil: the provider does not count requests.
     let pace: ProviderPace.LanePace?
     var connections: [LaneConnection] = []
     private(set) var machine: LaneMachine
     private var headers: RequestHeaders
 
-    /// Since when no connection takes requests (or there is no provider token); nil while one does.
+    /// The time since which no connection takes requests, or no provider token exists; nil: requests can leave.
     private var unusableSince: MonotonicInstant?
     /// Connections with something to write.
     private var touched: [LaneConnection] = []
@@ -49,17 +49,17 @@ final class LaneCore: TickHandler, TimerHandler {
         pace = settings.pace?.join()
     }
 
-    /// Blocked because no connection could be made.
+    /// True if the lane is blocked because no connection could be made.
     var isUnreachable: Bool { machine.breaker.block == .unreachable }
 
-    /// Comes back at the turn's end.
+    /// Asks the loop for `tickEnds` at the end of this tick.
     func hook() {
         if isHooked { return }
         isHooked = true
         loop.atEndOfTick(self)
     }
 
-    /// The connection has frames to write, or room, at the turn's end.
+    /// Marks a connection that has frames to write, or room for requests, at the tick's end.
     func touch(_ connection: LaneConnection) {
         if !connection.isTouched {
             connection.isTouched = true
@@ -75,7 +75,7 @@ final class LaneCore: TickHandler, TimerHandler {
     }
 }
 
-// What is asked of the lane.
+// The lane's requests.
 extension LaneCore {
     func submit(_ batch: PushBatch, _ ticket: BatchTicket, _ sink: any AnswerSink) {
         queue.submit(batch, ticket, sink, loop.now)
@@ -99,7 +99,7 @@ extension LaneCore {
     }
 }
 
-// What connections tell.
+// Reports of the connections.
 extension LaneCore {
     func opened(_ connection: LaneConnection) {
         note(.connected)
@@ -139,7 +139,7 @@ extension LaneCore {
             return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
         case .drained(.retired): return nil
         case .drained(.unresponsive): return .unreachable
-        // A refused credential was counted when the goodbye came.
+        // A refused credential was counted when the GOAWAY came.
         case .drained(.goAway): return connection.goAwayReason?.refusesCredential == true ? nil : .unreachable
         }
     }
@@ -150,7 +150,7 @@ extension LaneCore {
     }
 }
 
-// What the machine decides.
+// The machine's decisions.
 extension LaneCore {
     private func perform(_ action: LaneMachine.Action) {
         switch action {
@@ -166,7 +166,7 @@ extension LaneCore {
         }
     }
 
-    /// Who asks on hearing of it finds what was told.
+    /// Publishes first, so that an observer that asks the lane during the call gets the reported state.
     private func reportChange(because event: LaneEvent) {
         publishCensus()
         observer.laneChanged(canSend: machine.canSend, because: event)
@@ -177,9 +177,9 @@ extension LaneCore {
     }
 }
 
-// The turn's end.
+// The end of a tick.
 extension LaneCore {
-    /// Requests put on streams in one turn, after which the thread's other lanes get theirs.
+    /// The requests that one tick puts on streams; after that the thread's other lanes run.
     private static let requestsPerTickMax = 512
 
     func tickEnds() {
@@ -189,7 +189,7 @@ extension LaneCore {
         sendWaiting(now)
         flushTouched()
         let room = connections.reduce(0) { $0 + $1.room }
-        // A credential that may be refused again is not tried on more connections at once.
+        // A credential that may be refused again is not tried on several connections at once.
         let roomOrUnknown = trust.isSuspected ? max(room, 1) : room
         decide(.demand(.init(waitingSince: queue.waitingSince, room: roomOrUnknown)))
         let nextRound = nextRound(now, room: room)
@@ -199,17 +199,17 @@ extension LaneCore {
         finishTick()
     }
 
-    /// When requests may leave that wait for nothing but the pace, or this thread's other lanes; nil: none do.
+    /// When requests may leave that wait only for the pace or for this thread's other lanes; nil: there are none.
     private func nextRound(_ now: MonotonicInstant, room: Int) -> MonotonicInstant? {
         guard room > 0, queue.waiting > 0, unusableSince == nil else {
-            // Its part goes to the project's other lanes meanwhile.
+            // The lane's part goes to the project's other lanes meanwhile.
             pace?.idle()
             return nil
         }
         return pace?.nextAt(now) ?? now
     }
 
-    /// Answers what can't leave any more.
+    /// Answers requests that can't leave any more.
     private func handBack(_ now: MonotonicInstant) {
         let isUsable =
             connections.contains(where: \.isUsable)
@@ -252,12 +252,12 @@ extension LaneCore {
         return best
     }
 
-    /// One batch's turn. Nothing here is done per request that could be done per turn.
+    /// Sends one batch's quantum. Work that can be done once per quantum is not done per request.
     private func send(
         _ run: Int32, on connection: LaneConnection, atMost count: Int, _ authorization: Authorization?
     ) -> Int {
         let (batch, serial) = queue.batch(run)
-        // A local of its own, so that writing a request's fields copies nothing.
+        // A local variable of its own, so that writing a request's fields copies nothing.
         var headers = RequestHeaders()
         swap(&headers, &self.headers)
         defer { swap(&headers, &self.headers) }
@@ -278,13 +278,13 @@ extension LaneCore {
         return sent
     }
 
-    /// Long silent connections are asked whether they live before a request is risked on them.
+    /// Pings connections that were silent for long, before a request is risked on them.
     private func wakeStale(_ now: MonotonicInstant) {
         for connection in connections { connection.wake(now) }
     }
 
     private func flushTouched() {
-        // Flushing may touch others (a connection that closes lets another one dial), which wait for the next turn.
+        // Flushing may touch other connections, as when a close lets another one dial; these wait for the next tick.
         let flushed = touched
         touched.removeAll(keepingCapacity: true)
         for connection in flushed {
@@ -298,7 +298,7 @@ extension LaneCore {
     }
 }
 
-// Between turns.
+// Between ticks.
 extension LaneCore {
     func timerFired(tag: UInt64) {
         timer = nil
@@ -313,7 +313,7 @@ extension LaneCore {
             at = at.map { min($0, expiry) } ?? expiry
         }
         if queue.waiting > 0 && settings.authorization != nil && settings.authorization?.current == nil {
-            // Nobody tells us when there is one.
+            // No event announces a new authorization, so the lane polls.
             let next = now + LaneCore.authorizationPoll
             at = at.map { min($0, next) } ?? next
         }

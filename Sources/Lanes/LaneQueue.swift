@@ -3,14 +3,14 @@ import LaneRules
 import Model
 import ProviderInterface
 
-/// The batches of a lane while any of their requests is unanswered, and which request leaves next.
+/// The batches of a lane while any of their requests is unanswered, and the order in which requests leave.
 ///
-/// Batches take turns, a quantum each, the urgent ones before all others, so that a single push does not wait behind a
-/// broadcast. Every request is answered exactly once: by its response, by a fault, or by being handed back.
+/// Batches alternate, a quantum each, urgent ones first, so that a single push does not wait behind a broadcast. Every
+/// request is answered exactly once: by its response, by a fault, or by being handed back.
 ///
-/// Bounded by what the caller submits; it keeps nothing of a batch whose requests are all answered.
+/// Bounded by what the caller submits. It keeps nothing of a batch whose requests are all answered.
 package struct LaneQueue {
-    /// A request that the peer did not take, on its way to another stream.
+    /// A request that the peer did not take, and that waits for another stream.
     private struct Again {
         let request: Int32
         let refusals: Int32
@@ -18,7 +18,7 @@ package struct LaneQueue {
 
     private struct Run {
         var batch: PushBatch
-        /// Never used again, unlike the place.
+        /// A number that is never used again, unlike the place.
         var serial: UInt64
         var ticket: BatchTicket
         /// nil: the place is free.
@@ -31,31 +31,31 @@ package struct LaneQueue {
         var unanswered: Int
         var isQueued = false
         var isChanged = false
-        /// None of it waits; noted where somebody wants to know.
+        /// None of the batch's requests waits; set only if the batch reports it.
         var isSent = false
-        // What this turn has brought.
+        // The answers of this tick.
         var answers: [Answer] = []
         var bytes: [UInt8] = []
 
         var waiting: Int { batch.requests.count - Int(next) + again.count }
     }
 
-    /// A request whose streams living connections refuse so often is handed back: other hours may take it.
+    /// The number of refused streams on live connections after which a request is handed back, to be tried later.
     ///
-    /// Goodbyes are not counted: each takes its connection along, and the lane's breaker watches those.
+    /// GOAWAY is not counted: it ends its connection, and the lane's breaker watches those.
     package static let refusalsMax: Int32 = 4
-    /// Requests of one batch in a row, before the next batch's turn.
+    /// Requests of one batch in a row, before the next batch's quantum.
     package static let quantum = 64
-    /// Urgent requests in a row, before one turn of the others that wait. Few people wait for each of the urgent ones, so
-    /// that they are seldom so many: but a lane that always has more of them than its provider takes forgets nobody.
+    /// Urgent requests in a row, before one quantum of the others that wait. Urgent messages have few receivers each,
+    /// so this is seldom reached. But a lane with more of them than its provider takes must not starve the others.
     package static let urgentInARowMax = 16 * quantum
 
     private var runs: [Run] = []
     private var freeRuns: [Int32] = []
-    /// Batches with waiting requests, in the order of their turns: the urgent ones, and the others.
+    /// Batches with waiting requests, in the order of their quanta: the urgent ones, and the others.
     private var urgentQueue: [Int32] = []
     private var queue: [Int32] = []
-    /// While others waited.
+    /// The urgent requests sent in a row while others waited.
     private var urgentInARow = 0
     /// Batches with something to deliver, each once.
     private var changes: [Int32] = []
@@ -93,7 +93,7 @@ package struct LaneQueue {
         }
     }
 
-    /// Hands back what has no stream yet.
+    /// Hands back requests that have no stream yet.
     package mutating func withdraw(_ ticket: BatchTicket) {
         handBack(.withdrawn) { $0.ticket == ticket }
     }
@@ -116,9 +116,9 @@ package struct LaneQueue {
     }
 }
 
-// Out.
+// Requests on their way out.
 extension LaneQueue {
-    /// The batch whose turn it is.
+    /// The batch whose request leaves next.
     package var front: Int32? {
         if urgentInARow >= LaneQueue.urgentInARowMax, let other = queue.first { return other }
         return urgentQueue.first ?? queue.first
@@ -128,23 +128,23 @@ extension LaneQueue {
         (runs[Int(place)].batch, runs[Int(place)].serial)
     }
 
-    /// The batch's next request; nil where none of it waits.
+    /// Returns the batch's next request; nil: none of it waits.
     package mutating func take(_ place: Int32) -> Flight? {
         if let flight = pop(place) { return flight }
         dequeue(place)
         return nil
     }
 
-    /// It could not leave after all, or left on a connection that went away without taking it: first in its batch
-    /// again.
+    /// Puts back a request that could not leave, or whose connection went away without taking it. It is the first of
+    /// its batch again.
     package mutating func giveBack(_ flight: Flight) {
         runs[Int(flight.run)].again.append(Again(request: flight.request, refusals: flight.refusals))
         waiting += 1
         enqueue(flight.run)
     }
 
-    /// The batch had its quantum, or what there was room for: the next one's turn. It is that one's already where nothing
-    /// of the batch waits.
+    /// Ends the batch's quantum, so that the next batch follows. If none of the batch waits, the next one is at the
+    /// front already.
     package mutating func rotate(after place: Int32, sent: Int) {
         if runs[Int(place)].batch.isUrgent {
             urgentInARow = queue.isEmpty ? 0 : urgentInARow + sent
@@ -155,8 +155,8 @@ extension LaneQueue {
         }
     }
 
-    /// Requests of the batch have left, or were handed back: the last ones, maybe. Told once: what the peer refuses later
-    /// waits again for a moment.
+    /// Notes that requests of the batch left or were handed back, possibly the last ones. This is reported once: a
+    /// request that the peer refuses later waits again for a moment.
     package mutating func noteSent(_ place: Int32) {
         let index = Int(place)
         guard runs[index].batch.reportsWhenSent, !runs[index].isSent, runs[index].waiting == 0 else { return }
@@ -198,9 +198,10 @@ extension LaneQueue {
     }
 }
 
-// Back.
+// Answers on their way back.
 extension LaneQueue {
-    /// The peer refused its stream and lives on: another stream, or its answer where that happened often enough.
+    /// Takes a request whose stream a live connection refused. It gets another stream, or, after too many refusals, its
+    /// answer.
     package mutating func refuse(_ flight: Flight, from connection: ConnectionID?) {
         var flight = flight
         flight.refusals += 1
@@ -208,7 +209,7 @@ extension LaneQueue {
         answer(flight, .unsent(.refusedStream), from: connection)
     }
 
-    /// - Parameter connection: that the request was on; nil: on none.
+    /// - Parameter connection: the connection that carried the request; nil: none.
     package mutating func answer(_ flight: Flight, _ kind: Answer.Kind, from connection: ConnectionID?) {
         let place = Int(flight.run)
         precondition(runs[place].unanswered > 0, "each request is answered once")
@@ -220,7 +221,7 @@ extension LaneQueue {
         runs[place].answers.append(Answer(tag: tag, kind: kind, origin: origin))
     }
 
-    /// The common response: no bytes to keep.
+    /// Answers with a common response, which has no bytes to keep.
     package mutating func respond(_ flight: Flight, from connection: ConnectionID?, status: UInt16) {
         answer(flight, .response(status: status, retryAfter: .empty, body: .empty), from: connection)
     }
@@ -240,7 +241,7 @@ extension LaneQueue {
         return ByteRange(start: start, count: span.count)
     }
 
-    /// Hands out what came in this turn, and forgets the batches that are through.
+    /// Returns this tick's answers, and forgets batches that are answered completely.
     package mutating func takeChanges() -> [(sink: any AnswerSink, answers: AnswerBatch)] {
         if changes.isEmpty { return [] }
         var deliveries: [(sink: any AnswerSink, answers: AnswerBatch)] = []
@@ -272,9 +273,9 @@ extension LaneQueue {
         idHeader: [], sharedFields: [], bytes: [], requests: [], noStreamAfter: MonotonicInstant(nanoseconds: 0))
 }
 
-// Time.
+// Deadlines of waiting requests.
 extension LaneQueue {
-    /// Since when the oldest waiting request waits.
+    /// The submission time of the oldest waiting request.
     package var waitingSince: MonotonicInstant? {
         Self.earlier(waitingSince(in: urgentQueue), waitingSince(in: queue))
     }
@@ -288,9 +289,9 @@ extension LaneQueue {
         return min(one, other)
     }
 
-    /// Hands back what must not get a stream any more, and what no connection could take for too long.
+    /// Hands back requests that must not get a stream any more, or that no connection could take for too long.
     ///
-    /// - Parameter unusableSince: since when the lane has had no connection that takes requests; nil: it has one.
+    /// - Parameter unusableSince: the time since which no connection takes requests; nil: one does.
     package mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration)
     {
         handBack(.withdrawn) { now > $0.noStreamAfter }
@@ -298,7 +299,7 @@ extension LaneQueue {
         handBack(.unreachable) { now >= max($0.submittedAt, unusableSince) + unreachableAfter }
     }
 
-    /// When `expire` has something to do next.
+    /// Returns the time at which `expire` next has something to do.
     package func expiry(unusableSince: MonotonicInstant?, unreachableAfter: Duration) -> MonotonicInstant? {
         Self.earlier(
             expiry(in: urgentQueue, unusableSince, unreachableAfter), expiry(in: queue, unusableSince, unreachableAfter)

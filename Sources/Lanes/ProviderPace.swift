@@ -3,24 +3,24 @@ import LaneRules
 import Reactor
 import Synchronization
 
-/// What one project may send in a minute, for all lanes that speak for it, whatever their threads.
+/// The requests per minute that one project may send, shared by all its lanes, whatever their threads.
 ///
-/// A lane asks once a round of requests, never once a request. Now and then its question makes this process ask for its
-/// part among all processes; nobody waits for that answer.
+/// A lane asks once per round of requests, never per request. Now and then its question makes this process ask for its
+/// part among all processes; no lane waits for that answer.
 package final class ProviderPace: Sendable {
     private let shared: Mutex<SharedPace>
     private let requester: QuotaRequester?
 
-    /// Asks the book that all processes share; nil where it can't be asked.
+    /// Asks the ledger that all processes share; nil: it can't be asked.
     package typealias QuotaRequester = @Sendable (QuotaRequest) async -> QuotaGrant?
 
-    /// - Parameter book: nil: the whole is this process's.
+    /// - Parameter requester: nil: the whole pace is this process's.
     package init(perMinute: Int, requester: QuotaRequester? = nil) {
         shared = Mutex(SharedPace(perMinute: perMinute, amongProcesses: requester != nil))
         self.requester = requester
     }
 
-    /// A lane's part in it, as long as the lane lives.
+    /// Returns a lane's part of the pace, for as long as the lane lives.
     func join() -> LanePace { LanePace(self, shared.withLock { $0.join() }) }
 
     private func allowance(_ share: SharedPace.Share, _ now: MonotonicInstant) -> Int {
@@ -34,7 +34,7 @@ package final class ProviderPace: Sendable {
         return allowance
     }
 
-    /// One lane's side of `SharedPace`, which says what the words mean.
+    /// One lane's side of `SharedPace`, which documents these calls.
     final class LanePace: Sendable {
         private let pace: ProviderPace
         private let share: SharedPace.Share

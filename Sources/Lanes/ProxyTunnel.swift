@@ -2,7 +2,7 @@
 ///
 /// Source: RFC 9110, section 9.3.6; RFC 9112.
 package struct ProxyTunnel {
-    /// A proxy that says more before the empty line is no proxy.
+    /// The longest answer up to the empty line. A peer that sends more is no proxy.
     package static let answerBytesMax = 16_384
 
     private var answer: [UInt8] = []
@@ -11,7 +11,7 @@ package struct ProxyTunnel {
 
     package enum Result: Equatable {
         case needsMore
-        /// What came after the empty line belongs to the conversation behind the proxy.
+        /// The bytes after the empty line come from the peer behind the proxy.
         case open(remaining: [UInt8])
         /// nil: the answer is not HTTP.
         case refused(status: Int?)
@@ -36,14 +36,14 @@ package struct ProxyTunnel {
         return (200..<300).contains(status) ? .open(remaining: Array(answer[end...])) : .refused(status: status)
     }
 
-    /// Behind the first empty line.
+    /// Returns the index after the first empty line.
     private func endOfHeader() -> Int? {
         guard answer.count >= 4 else { return nil }
         let starts = 0...(answer.count - 4)
         return starts.first { answer[$0..<($0 + 4)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
     }
 
-    /// "HTTP/1.1 200 Connection established"
+    /// Reads a line like "HTTP/1.1 200 Connection established".
     private static func status(_ header: ArraySlice<UInt8>) -> Int? {
         guard header.starts(with: Array("HTTP/1.".utf8)), header.count >= 12 else { return nil }
         let code = header[(header.startIndex + 9)..<(header.startIndex + 12)]

@@ -1,17 +1,18 @@
 import HTTP2
 import ProviderInterface
 
-/// The header fields of the request that leaves next. What a batch shares is written once; only path and id differ.
+/// The header fields of the request that leaves next. Fields shared by a batch are written once; only path and id
+/// differ.
 struct RequestHeaders {
     private(set) var fields = HeaderList()
     private var pathPlace = 0
     private var idPlace: Int?
-    /// What the template was written for.
+    /// The batch that the template was written for.
     private var serial: UInt64 = 0
     private var authorization: UInt64?
     private let authority: [UInt8]
 
-    /// Good for nothing: holds a variable's place.
+    /// Makes a placeholder value for a variable.
     init() { authority = [] }
 
     /// - Parameter host: a name or an IP literal.

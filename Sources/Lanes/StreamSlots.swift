@@ -2,13 +2,13 @@ import Basis
 
 /// One request while it is on a stream.
 package struct Flight: Equatable {
-    /// Its batch's place in the lane's queue.
+    /// The batch's place in the lane's queue.
     package let run: Int32
-    /// Its place in the batch.
+    /// The request's place in the batch.
     package let request: Int32
-    /// How often a living connection has refused it.
+    /// The number of times that a live connection has refused the request.
     package var refusals: Int32
-    /// The generation of the authorization that it carries.
+    /// The generation of the authorization that the request carries.
     package var authorization: UInt64?
 
     package init(run: Int32, request: Int32, refusals: Int32) {
@@ -18,8 +18,8 @@ package struct Flight: Equatable {
     }
 }
 
-/// The requests in flight on one connection: a dense array whose places travel through HTTP/2 as tags, and a list of
-/// them by age, so that deadlines cost nothing per request. As large as the most streams that were ever open at once.
+/// The requests in flight on one connection, in a dense array whose indexes travel through HTTP/2 as tags. A list by
+/// age makes deadlines free per request. It is as large as the most streams that were ever open at once.
 package struct StreamSlots {
     private struct Slot {
         var flight: Flight
@@ -27,7 +27,7 @@ package struct StreamSlots {
         var openedAt: MonotonicInstant
         var older: Int32
         var newer: Int32
-        /// Answered before HTTP/2 knows (its deadline passed); the place is kept until HTTP/2 ends it.
+        /// The deadline passed, and the request was answered. The place is kept until HTTP/2 ends the stream.
         var isAbandoned: Bool
     }
 
@@ -37,14 +37,14 @@ package struct StreamSlots {
     private var free: [Int32] = []
     private var oldest = Self.none
     private var newest = Self.none
-    /// Those that have no answer yet.
+    /// The number of requests without an answer.
     package private(set) var count = 0
 
     package var oldestOpening: MonotonicInstant? { oldest == Self.none ? nil : slots[Int(oldest)].openedAt }
 
     package init() {}
 
-    /// The tag for HTTP/2; its stream's id follows with `name`.
+    /// Returns the tag for HTTP/2; `name` sets the stream's id afterwards.
     package mutating func open(_ flight: Flight, _ now: MonotonicInstant) -> Int {
         let slot = Slot(
             flight: flight, streamID: 0, openedAt: now, older: newest, newer: Self.none, isAbandoned: false)
@@ -64,7 +64,7 @@ package struct StreamSlots {
 
     package mutating func name(_ place: Int, streamID: Int32) { slots[place].streamID = streamID }
 
-    /// HTTP/2 has ended it. nil where it was answered before.
+    /// Frees a place after HTTP/2 ended its stream. Returns nil if the request was answered before.
     package mutating func close(_ place: Int) -> Flight? {
         precondition(slots.indices.contains(place), "tags are ours")
         let slot = slots[place]
@@ -74,7 +74,7 @@ package struct StreamSlots {
         return slot.flight
     }
 
-    /// Takes the oldest out of the list: its answer, if one comes, is ignored.
+    /// Removes the oldest request from the list: its answer, if one comes, is ignored.
     package mutating func abandonOldest() -> (flight: Flight, streamID: Int32)? {
         guard oldest != Self.none else { return nil }
         let place = Int(oldest)

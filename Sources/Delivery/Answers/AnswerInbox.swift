@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Answers from the lanes' threads, until the engine comes for them: as many at once as there are.
+/// Collects answers from the lanes' threads until the engine takes all of them at once.
 ///
-/// Bounded by the pushes that are out, each of which has one answer. From any thread; one engine takes.
+/// The pushes in flight bound it, because each has one answer. Any thread may put; one engine takes.
 final class AnswerInbox: Sendable {
     private let waiting = Mutex<[ParcelAnswers]>([])
     private let signal: AsyncStream<Void>.Continuation
-    /// Rings where something has come since it was empty.
+    /// Signals that an answer arrived in an empty inbox.
     let signals: AsyncStream<Void>
 
     init() {
@@ -21,7 +21,7 @@ final class AnswerInbox: Sendable {
         if isFirst { signal.yield() }
     }
 
-    /// In the order in which they came.
+    /// Returns the answers in the order of their arrival.
     func take() -> [ParcelAnswers] {
         waiting.withLock { waiting in
             defer { waiting = [] }
@@ -29,6 +29,6 @@ final class AnswerInbox: Sendable {
         }
     }
 
-    /// No more is waited for.
+    /// Ends the signals, so that the engine's loop returns.
     func close() { signal.finish() }
 }

@@ -5,17 +5,17 @@ import LaneRules
 import Lanes
 import Model
 
-/// What an answer means for the connections, beside what it means for its push.
+/// The meaning of an answer for the lane, beside its meaning for the push.
 package enum LaneConsequence: Equatable, Sendable {
-    /// The provider token of that generation was too old: connections that carried it are of no use any more.
+    /// The provider token of that generation was too old. Connections that carried it are useless now.
     case providerTokenExpired(generation: UInt64)
-    /// The access token of that generation is not taken any more; the connections are good.
+    /// The provider no longer takes the access token of that generation. The connections stay usable.
     case accessTokenRefused(generation: UInt64)
-    /// The token is good, these connections are not: another key bound them.
+    /// The token is good, but another key bound these connections.
     case connectionsUnfit
-    /// By the provider's word for it, on that connection.
+    /// The provider refused the credential, for that reason and on that connection.
     case credentialRefused(reason: String, ConnectionID?)
-    /// The provider asks for another connection than the one that it answered on.
+    /// The provider asks for a connection other than the one that it answered on.
     case connectionEnds(ConnectionID)
     /// The credential is good, but not for this route's topic.
     case topicRefused
@@ -26,21 +26,21 @@ package enum LaneConsequence: Equatable, Sendable {
 package struct AnswerReading {
     package private(set) var accepted: [Int32] = []
     package private(set) var others: [PositionedOutcome] = []
-    /// Each once, however many answers say it.
+    /// Each consequence once, however many answers call for it.
     package private(set) var consequences: [LaneConsequence] = []
 
     private let provider: Provider
     private let now: WallInstant
     private let laneIsProven: Bool
     private let topicHasSuffix: Bool
-    /// How many of FCM's answers don't know what was asked for: the project, or something of the push.
+    /// The number of FCM's 404 answers: the project, or something that the push names, was not found.
     package private(set) var notFoundCount = 0
     private var notFound: [(tag: Int32, verdict: ProviderVerdict, origin: AnswerOrigin?)] = []
 
     /// - Parameters:
-    ///   - provider: whose words the answers are in.
-    ///   - laneIsProven: the lane's credential was taken not long ago (`CredentialConfidence`).
-    ///   - topicHasSuffix: the pushes' topic is not the app's own, but one of its kinds'.
+    /// - provider: the provider whose answers these are.
+    /// - laneIsProven: the provider accepted the lane's credential recently (`CredentialConfidence`).
+    /// - topicHasSuffix: the pushes' topic is not the app's own, but that of one of its services.
     package init(
         of provider: Provider, now: WallInstant, laneIsProven: Bool = false, topicHasSuffix: Bool = false
     ) {
@@ -54,7 +54,7 @@ package struct AnswerReading {
         accepted.reserveCapacity(batch.answers.count)
         for answer in batch.answers {
             switch answer.kind {
-            // The common answer. FCM's names the message; that is of no use to us.
+            // The common answer. FCM's body names the message; we don't need that name.
             case .response(200, _, _): accepted.append(answer.tag)
             case .response(let status, let retryAfter, let body):
                 let verdict = classify(
@@ -80,8 +80,10 @@ package struct AnswerReading {
         decideNotFound()
     }
 
-    /// A project that answers others is there: then it is this push that can't be found, whatever the reason. It waits at
-    /// its own cost, and stops nobody else.
+    /// Decides what FCM's 404 answers mean.
+    ///
+    /// A project that accepts other pushes exists. Then only this push can't be found, whatever the reason: it alone is
+    /// deferred.
     private mutating func decideNotFound() {
         let isProjectThere = laneIsProven || !accepted.isEmpty
         notFoundCount += notFound.count
@@ -113,7 +115,7 @@ package struct AnswerReading {
         if let alarm = verdict.alarm { add(.alarm(alarm)) }
     }
 
-    /// FCM has nothing against a connection, and no topics: its refusals are of the access token, or of the account.
+    /// FCM's refusals concern the access token or the account, never a connection or a topic.
     private mutating func noteFCM(_ verdict: ProviderVerdict, _ origin: AnswerOrigin?) {
         switch verdict.outcome {
         case .deferred(_, .providerTokenExpired):
@@ -146,14 +148,15 @@ package struct AnswerReading {
         if !consequences.contains(consequence) { consequences.append(consequence) }
     }
 
-    /// A certificate for the app that does not cover this kind of push: no wait mends that, and to stop the route would stop
-    /// the app's alerts with it. nil: something else.
+    /// Rejects a push whose kind the app's certificate does not cover; nil: the verdict is another one.
+    ///
+    /// No wait helps here, and pausing the route would stop the app's alerts too.
     private static func refusedOfKind(_ verdict: ProviderVerdict) -> Outcome? {
         guard case .deferred(_, .credentialRefused) = verdict.outcome, verdict.connection != .close else { return nil }
         return .rejected(Rejection(fault: .message, reason: verdict.reason))
     }
 
-    /// APNs sends whole seconds, where it sends anything; a date, or nonsense, leaves the wait to the retry policy.
+    /// Reads APNs' `Retry-After` in whole seconds. A date or nonsense leaves the wait to the retry policy.
     private func seconds(_ text: Span<UInt8>) -> Duration? {
         guard !text.isEmpty, text.count <= 6 else { return nil }
         var value: Int64 = 0
@@ -165,15 +168,15 @@ package struct AnswerReading {
     }
 }
 
-/// Words for refusals that no documentation of the provider has. They end up in rows, one a message and word, so a peer
-/// that invents them gets only so many.
+/// Reasons for refusals that the provider does not document. Each becomes a row per message, so their number is bounded
+/// in case the peer invents them.
 package struct ReasonNames: Equatable, Sendable {
     package static let namesMax = 32
     private var known: Set<String> = []
 
     package init() {}
 
-    /// The outcome with a word that was met before or is one of the first; otherwise with the status in its place.
+    /// Returns the outcome with its reason if that is known or one of the first, else with the status in its place.
     mutating func bounded(_ outcome: Outcome, _ status: UInt16) -> Outcome {
         guard case .rejected(let rejection) = outcome else { return outcome }
         if known.contains(rejection.reason) { return outcome }

@@ -8,7 +8,7 @@ import Reactor
 
 extension DeliveryEngine {
     func submit(_ parcel: EncodingJob) {
-        // A database that was set back hands a lease out a second time, and the first one's end takes both away.
+        // A database that was restored may lease a parcel a second time; the end of the first lease removes both.
         guard let queueKey = outstandingParcels[parcel.name].map(EncodingQueueKey.init) else {
             Task { handBack(parcel.name, parcel.positions) }
             return
@@ -26,7 +26,7 @@ extension DeliveryEngine {
     /// Encodes off this actor, so that other lanes' answers are not kept waiting.
     private func makePushes(of parcel: EncodingJob) async {
         let (name, lane) = (parcel.name, parcel.lane)
-        // What ended while it waited is nobody's any more.
+        // The lease may have ended while its job waited.
         guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, parcel.positions) }
         guard let message = out.message.compiled else { return refuse(name, parcel.positions, Self.unreadable) }
@@ -45,7 +45,8 @@ extension DeliveryEngine {
         send(batch, name, lane, target.provider)
     }
 
-    /// Those whose values there was room for; the others go back, and come again in a parcel of their own.
+    /// Returns the positions whose values fitted into the read. The others are handed back and leased again in a parcel
+    /// of their own.
     private func withValues(_ positions: [Int32], _ out: OutstandingParcel) -> [Int32] {
         guard let values = out.values, values.readCount < out.parcel.members.count else { return positions }
         let unread = positions.filter { $0 >= values.readCount }
@@ -53,13 +54,13 @@ extension DeliveryEngine {
         return positions.filter { $0 < values.readCount }
     }
 
-    /// Ends for pushes of a parcel that never leave, while others of it do.
+    /// Ends pushes of a parcel that never leave, while its other pushes do.
     private func part(from name: LeaseName, _ positions: [Int32], _ end: ([Int32]) -> Void) {
         outstandingParcels[name]?.answersOutstanding -= positions.count
         end(positions)
     }
 
-    /// What its provider would answer.
+    /// The provider would answer the same.
     private static let tooLarge = Rejection(fault: .message, reason: "payload_too_large")
 
     nonisolated private static func encode(
@@ -68,7 +69,8 @@ extension DeliveryEngine {
         await encoder.batch(of: positions, now: Clocks.wallNow(), noStreamAfter: until)
     }
 
-    /// Taken back while it was encoded, it never reaches the lane: the lane could not have found it to withdraw.
+    /// Submits a batch to its lane. One that was withdrawn while it was encoded stays here: the lane could not have
+    /// found it.
     private func send(_ batch: PushBatch, _ name: LeaseName, _ lane: LaneKey, _ provider: Provider) {
         guard let out = outstandingParcels[name] else { return }
         guard !out.isWithdrawn else { return handBack(name, batch.requests.map(\.tag)) }
@@ -77,7 +79,7 @@ extension DeliveryEngine {
         steps?.reached(.batchSubmitted)
     }
 
-    /// APNs has no way to only look at a push: what could be built is checked, and is not sent.
+    /// Ends a dry run's pushes. APNs offers no validation, so the pushes are built and checked, but not sent.
     private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
         end(positions, of: name, .withheld(reason: TerminalReason.dryRun))
     }
@@ -86,21 +88,21 @@ extension DeliveryEngine {
         end(positions, of: name, .unsent(.withdrawn))
     }
 
-    /// Without an answer of the provider.
+    /// Ends pushes without an answer of the provider.
     private func end(_ positions: [Int32], of name: LeaseName, _ outcome: Outcome) {
         let others = positions.map { PositionedOutcome(position: $0, outcome: outcome) }
         take(.answered([AnsweredLease(name, accepted: [], others: others, isFromProvider: false)]))
     }
 
-    /// The door checks messages, so that is our fault, and alarms.
+    /// Validation checks every message, so unreadable content is our fault, and raises an alarm.
     private static let unreadable = Rejection(fault: .ours, reason: "content_unreadable")
 
-    /// What can't be encoded ends here.
+    /// Ends pushes that can't be encoded.
     private func refuse(_ name: LeaseName, _ positions: [Int32], _ rejection: Rejection) {
         end(positions, of: name, .rejected(rejection))
     }
 
-    /// As one event: what each event costs beside its own is paid once.
+    /// Handles all deliveries as one event, so that the fixed cost of an event is paid once.
     func takeAnswers(_ deliveries: [ParcelAnswers]) {
         let answered = deliveries.compactMap(read)
         if !answered.isEmpty { take(.answered(answered)) }

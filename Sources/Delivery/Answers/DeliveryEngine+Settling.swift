@@ -3,9 +3,9 @@ import QueueRules
 import Reactor
 import Store
 
-// Settles and renewals: what is small takes its turn, and what meanwhile comes goes together (`SettleQueue`).
+// Settles and renewals. Small settles queue per app, and those that arrive meanwhile go as one group (`SettleQueue`).
 extension DeliveryEngine {
-    /// - Parameter entries: of one round of actions, so that what comes at once can go at once.
+    /// - Parameter entries: the settles of one round of actions, so that they can go as one group.
     func settle(_ entries: [SettleEntry]) {
         var apps: [AppID] = []
         for entry in entries {
@@ -49,7 +49,7 @@ extension DeliveryEngine {
             case .success(let reply): settled.append(SettledLease(entry.name, reply))
             case .failure(let fault):
                 faults.append(fault)
-                // Locked while others are not, it is one of its own rows that is.
+                // If other entries of the group passed, the locked row is one of this entry's own.
                 let isRefused = fault.isLasting || fault == .contended && somePassed
                 failed.append(UnsettledLease(entry.name, isRefused: isRefused))
             }
@@ -75,7 +75,7 @@ extension DeliveryEngine {
             verdictsDone = true
             let reply = try await reply(to: entry.pending)
             steps?.reached(.settleCommitted)
-            // What goes on elsewhere is ready there.
+            // Remainders on other routes may be ready to lease.
             if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
             return .settled([SettledLease(entry.name, reply)])
         } catch {
@@ -84,11 +84,12 @@ extension DeliveryEngine {
         }
     }
 
-    /// What was refused among others waits for no lock: it would keep from them meanwhile what it holds itself.
+    /// Settles one entry. One that was refused within a group waits for no lock, because meanwhile it would keep its
+    /// own rows locked for others.
     private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
         let settlement = pending.settlement
         guard pending.wasRefused, settlement.isGroupable else {
-            // Behind a small one others wait for their turn.
+            // Other small settles queue behind this one.
             return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
         }
         return try await stores.parcels.settleGroup([settlement], passingLocked: true)[0].get()
@@ -146,8 +147,8 @@ extension DeliveryEngine {
 }
 
 extension StoreFault {
-    /// It says something of what was asked for, and not of how the database is: others are not met by it, and asking
-    /// again is answered alike.
+    /// True if the fault lies in what was asked for, not in the state of the database. Other requests are not affected,
+    /// and a retry gets the same answer.
     var isLasting: Bool {
         switch self {
         case .conflict, .invalid, .damaged, .unknownApp: true

@@ -38,14 +38,14 @@ extension DeliveryEngine {
 
     private func resolve(_ unresolved: [ReadyRoute]) {
         guard !unresolved.isEmpty else { return }
-        // One at a time: a poll's routes may take longer to look up than the next poll takes to come.
+        // One at a time: resolving one poll's routes may take longer than the time until the next poll.
         for route in unresolved where routesQueued.insert(route.serviceRoute).inserted { routesToResolve.append(route) }
         guard !isResolving else { return }
         isResolving = true
         Task { await resolve() }
     }
 
-    /// Routes that a page of a poll may report.
+    /// The number of routes that one page of a poll may return.
     private static let routesPerPoll = 256
     private static let pollPagesMax = 64
 
@@ -62,7 +62,7 @@ extension DeliveryEngine {
                 ready += page.routes
                 last = page.last
                 if !page.isFull { break }
-                // Beyond the limit the next poll goes on, so that nobody's routes hide another's for good.
+                // The next poll goes on from here, so that one app's routes never hide another's for good.
                 if pageNumber == Self.pollPagesMax { pollFrom = last }
             }
             let rateLimited = try await stores.parcels.rateLimitedRoutes(
@@ -74,7 +74,7 @@ extension DeliveryEngine {
         }
     }
 
-    /// Whatever was heard or missed of pauses, cancels and rates, the rows say it.
+    /// Reads pauses, cancels and rates from the rows, in case a notification was missed.
     private func takeStops() async throws(StoreFault) {
         let running = runningMessages
         guard !running.isEmpty else { return }
@@ -121,7 +121,7 @@ extension DeliveryEngine {
             log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))
         } catch {
-            // A lease that was written without our seeing it runs out, and is rescued.
+            // If the lease was written but its reply lost, it expires and is rescued.
             log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])
             take(.leaseFailed(request))
         }

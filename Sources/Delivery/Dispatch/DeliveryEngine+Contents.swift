@@ -2,20 +2,23 @@ import Content
 import QueueRules
 import Store
 
-/// What is known of a leased parcel's message; without one its content can't be read now, and the parcel goes back.
+/// The message and values found for a leased parcel. Without a message, the content can't be read now and the parcel
+/// goes back.
 struct FoundContent: Sendable {
     var message: CachedMessage?
-    /// What goes into the message's holes; nil: it has none.
+    /// The values for the message's placeholders; nil: it has none.
     var values: MemberValues?
 
     var reading: MessageReading { message?.reading ?? .unread }
 }
 
-// What leased parcels' pushes are made of. A fault is one parcel's where it can be: the others leave.
+// Reading what leased parcels' pushes are made of. Where possible, a fault affects one parcel only, and the others
+// leave.
 extension DeliveryEngine {
-    /// The contents of leased parcels, one for each, in their order. Their messages are read together, and so are the values
-    /// of those that ask for the same fields. A parcel whose content can't be read now is handed back rather than left to
-    /// lapse: its lease is written.
+    /// Returns the contents of leased parcels, one for each, in their order.
+    ///
+    /// Their messages are read together, and so are the values of those that need the same fields. A parcel whose
+    /// content can't be read now is handed back, because its lease is written and would otherwise have to expire.
     func contents(of parcels: [LeasedParcel]) async -> [FoundContent] {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
         var asking: [(fields: [DeviceField], places: [Int])] = []
@@ -45,7 +48,7 @@ extension DeliveryEngine {
     ) async {
         do throws(StoreFault) {
             let together = MergedMembers(places.map { parcels[$0].members.map(\.registration) })
-            // As much as they would have one by one: with less, those behind would come back each time.
+            // The same bound as for separate reads. With less, the last parcels would be handed back each time.
             let bytesMax = places.reduce(0) { $0 + ValueLimits.bytes(of: parcels[$1].members.count) }
             let values = try await stores.parcels.values(of: together.all, fields, bytesMax: bytesMax)
             for (place, members) in zip(places, together.places) {
@@ -61,7 +64,7 @@ extension DeliveryEngine {
         }
     }
 
-    /// Said once of many: of a database that is away it is enough to know that it is.
+    /// Logs one line for many parcels: if the database is away, one is enough.
     private func noteUnread(_ parcels: [LeasedParcel], _ fault: StoreFault) {
         guard let first = parcels.first else { return }
         log.warning(
@@ -73,7 +76,7 @@ extension DeliveryEngine {
 }
 
 extension CachedMessage {
-    /// What its holes ask of a device; nil: it has none.
+    /// The fields of a device that the message's placeholders need; nil: none.
     fileprivate var fields: [DeviceField]? {
         guard let placeholders = compiled?.placeholders, !placeholders.isEmpty else { return nil }
         return placeholders.fields

@@ -6,27 +6,27 @@ import QueueRules
 import Reactor
 import Store
 
-/// The shell around the dispatcher: performs its actions against the database and the lanes, and tells it what came
-/// of them. It decides nothing.
+/// The shell around the dispatcher: performs its actions against the database and the lanes, and reports the results to
+/// it. It decides nothing.
 package actor DeliveryEngine {
     let stores: Stores
     let settings: DeliverySettings
     let process: ProcessID
     let messageCache: CompiledMessageCache
-    /// Told of what is accepted here.
+    /// The contents of messages accepted by this process a moment ago.
     nonisolated let fresh = ContentCache()
     let lanes: LanePool
     let steps: (any StepListener)?
     let log: Logger
     private var dispatcher: Dispatcher
-    /// Parcels whose pushes are out, by their lease; looked up, never walked.
+    /// Parcels whose pushes are in flight, by lease; looked up, never iterated.
     var outstandingParcels: [LeaseName: OutstandingParcel] = [:]
-    /// Of apps whose settles are on their way; looked up, never walked.
+    /// The settles on their way, by app; looked up, never iterated.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
-    /// Whose pushes are being made; looked up, never walked.
+    /// The pushes being encoded; looked up, never iterated.
     var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
-    /// Where the next poll begins; nil: at the first route.
+    /// The route after which the next poll begins; nil: at the first route.
     var pollFrom: RouteID?
     var routesToResolve: [ReadyRoute] = []
     var routesQueued: Set<ServiceRoute> = []
@@ -60,14 +60,14 @@ package actor DeliveryEngine {
         for await _ in answerInbox.signals { takeAnswers(answerInbox.take()) }
     }
 
-    /// Parcels may be waiting, announced by another process.
+    /// Takes note that another process announced ready parcels.
     package func hint() { take(.hint) }
 
-    /// Slices were cut here.
+    /// Takes note of slices that this process cut.
     func planned(_ slices: [PlannedSlice]) {
         let ready = slices.flatMap(\.ready)
         if !ready.isEmpty { take(.planned(ready)) }
-        // How long the first share of a rate is away, only a look tells.
+        // Only a query tells when a rate's first quantum is available.
         if slices.contains(where: \.waitsForRate) { take(.hint) }
     }
 
@@ -75,7 +75,7 @@ package actor DeliveryEngine {
 
     package func laneChanged(_ key: LaneKey, canSend: Bool) { take(.lane(key, canSend: canSend)) }
 
-    /// Leases nothing more, takes back what has no stream yet, settles the rest.
+    /// Leases no more, withdraws pushes without a stream, and settles the others.
     package func drain() async {
         take(.drain)
         guard !drained else { return }
@@ -121,15 +121,15 @@ package actor DeliveryEngine {
     }
 }
 
-/// What is kept for a lease while its pushes are out.
+/// The state kept for a lease while its pushes are in flight.
 struct OutstandingParcel: Sendable {
     let parcel: LeasedParcel
     let serviceRoute: ServiceRoute
     let message: CachedMessage
-    /// What goes into the message's holes; nil: it has none.
+    /// The values for the message's placeholders; nil: it has none.
     let values: MemberValues?
     let lane: LaneKey
-    /// Whose words its answers are in.
+    /// The provider whose answers are read.
     var provider: Provider?
     var answersOutstanding: Int
     var isWithdrawn = false
@@ -138,8 +138,8 @@ struct OutstandingParcel: Sendable {
     var name: LeaseName { LeaseName(parcel: parcel.id, epoch: parcel.epoch) }
 }
 
-/// Whose pushes are made one parcel after the other. What is urgent doesn't wait for a broadcast's to be made: the lane
-/// sends it first, too.
+/// The pushes that are encoded one parcel after the other. Urgent ones do not wait for a broadcast's encoding; the lane
+/// sends them first, too.
 struct EncodingQueueKey: Hashable, Sendable {
     private let serviceRoute: ServiceRoute
     private let urgency: MessageUrgency
@@ -147,7 +147,7 @@ struct EncodingQueueKey: Hashable, Sendable {
     init(_ out: OutstandingParcel) { (serviceRoute, urgency) = (out.serviceRoute, out.parcel.urgency) }
 }
 
-/// Members of a lease whose pushes are to be made, and until when they may open a stream.
+/// Members of a lease whose pushes are to be encoded, and until when these may open a stream.
 struct EncodingJob: Sendable {
     let name: LeaseName
     let lane: LaneKey

@@ -1,23 +1,23 @@
-/// Parcels of one line that wait for their pushes to be made, in the order of their leases.
+/// Parcels of one service route and urgency that wait for encoding, in the order of their leases.
 ///
-/// They are made one after the other, and each goes to its lane before the next is made: what has been due for longer
-/// leaves first, and of two pushes to one device the one whose badge was raised last comes last.
+/// They are encoded one after the other, and each goes to its lane before the next is encoded. So the pushes due
+/// longest leave first, and of two pushes to one device the one with the newer badge comes last.
 package struct EncodingQueue<Parcel: Sendable>: Sendable {
     private var waiting: [Parcel] = []
-    /// Of `waiting`, those in front that have gone.
+    /// The number of parcels at the front of `waiting` that were taken.
     private var takenCount = 0
     private var hasMaker = false
 
     package init() {}
 
-    /// - Returns: whether nobody is at work on them: a maker is to be sent, who takes until nothing is left.
+    /// - Returns: true if no worker is running. The caller then starts one, which takes until nothing is left.
     package mutating func add(_ parcel: Parcel) -> Bool {
         waiting.append(parcel)
         defer { hasMaker = true }
         return !hasMaker
     }
 
-    /// The next one, for the maker; nil: nothing waits, and the maker goes.
+    /// Returns the next parcel to the worker; nil: nothing waits, and the worker ends.
     package mutating func take() -> Parcel? {
         guard takenCount < waiting.count else {
             self = EncodingQueue()
@@ -25,7 +25,7 @@ package struct EncodingQueue<Parcel: Sendable>: Sendable {
         }
         let parcel = waiting[takenCount]
         takenCount += 1
-        // Moved up now and then only, so that each is moved once or twice in all.
+        // The array is compacted only now and then, so that each parcel moves once or twice in all.
         if 2 * takenCount >= waiting.count {
             waiting.removeFirst(takenCount)
             takenCount = 0

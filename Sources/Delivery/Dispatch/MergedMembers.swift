@@ -1,10 +1,10 @@
 import Model
 import Store
 
-/// Members of several parcels as their values are read together: each once, by rising id.
+/// Members of several parcels whose values are read together: each once, by rising id.
 package struct MergedMembers: Sendable {
     package let all: [RegistrationID]
-    /// Of each parcel, where its members are among them; in the parcel's order.
+    /// For each parcel, the places of its members in `all`, in the parcel's order.
     package let places: [[Int]]
 
     package init(_ parcels: [[RegistrationID]]) {
@@ -20,7 +20,8 @@ package struct MergedMembers: Sendable {
 }
 
 extension MemberValues {
-    /// Those of some of the members, by their places, as if these had been read alone: up to the first that was not read.
+    /// Returns the values of some members, by their places, as if only these had been read. It ends at the first that
+    /// was not read.
     package func part(_ places: [Int], fieldCount: Int) -> MemberValues {
         var part = MemberValues(fieldCount: fieldCount)
         for place in places {

@@ -1,17 +1,17 @@
 import Basis
 import Model
 
-/// Routes whose tokens were found in the other environment and stay where they are, as far as that was told: once for as
-/// long as it lasts.
+/// Routes already reported because too many of their tokens were found in the other environment. Each is reported once
+/// for as long as that lasts.
 package struct SuspectRoutes: Sendable {
     package init() {}
 
-    /// When it was last so.
+    /// When each route was last found suspect.
     private var last: [RouteID: MonotonicInstant] = [:]
-    /// Beyond it all are forgotten, and told again.
+    /// Above this number all are forgotten, and reported again.
     package static let countMax = 1_000
 
-    /// - Parameter quiet: what it takes without it until it is news again.
+    /// - Parameter quiet: a route that was not suspect for this long is reported again.
     package mutating func isNew(_ route: RouteID, now: MonotonicInstant, quiet: Duration) -> Bool {
         if last.count >= Self.countMax, last[route] == nil { last = [:] }
         defer { last[route] = now }

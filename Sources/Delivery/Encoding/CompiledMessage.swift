@@ -7,28 +7,30 @@ import QueueRules
 
 /// A message in the form of every provider that can carry it: compiled once, shared by all its parcels.
 package struct CompiledMessage: Sendable {
-    /// nil: it has nothing to show to APNs' devices, or is not meant for them.
+    /// nil: the message has nothing to show on APNs' devices, or is not meant for them.
     package let apns: APNsNotification?
-    /// nil: likewise for FCM's, or the push type is APNs' own.
+    /// nil: the message has nothing to show on FCM's devices, is not meant for them, or has a push type of APNs alone.
     package let fcm: FCMMessage?
-    /// For whom it has no form, and in whose stead the door had nobody to ask: the fault's word. nil: nothing to show.
+    /// The fault codes of providers that have no form of the message and that validation did not ask. A provider
+    /// without form and fault has nothing to show.
     private let faults: [(provider: Provider, reason: String)]
     private let pushType: PushType
-    /// From a device's locale to a variant of the text.
+    /// Maps a device's locale to a variant of the text.
     let locales: LocaleTable
-    /// What devices' own values fill.
+    /// The placeholders that devices' own values fill.
     package let placeholders: MessagePlaceholders
-    /// Built and checked, and validated by those providers that offer it; delivered to nobody.
+    /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
 
-    /// Throws what the sender has to change. The same content compiles the same at every attempt.
+    /// Compiles a message for acceptance. Throws what the sender has to change. The same content always compiles the
+    /// same.
     ///
-    /// A message that says something to one provider's devices only (in its `apns` or `fcm` object) is good: to the
-    /// others it has nothing to show, and their pushes end so. Any other fault, in any form, is refused at the door.
+    /// A message with content for one provider alone (in its `apns` or `fcm` object) is valid: it has nothing to show
+    /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form.
     /// - Parameters:
-    ///   - providers: nil: all that there are.
-    ///   - record: an earlier record of the same list, compiled. Records differ in what APNs alone reads, so that FCM's form
-    ///     of it stands for this one's: good for a check, not for sending, since it has the other message's id.
+    /// - providers: nil: all providers.
+    /// - record: an earlier record of the same list, compiled. Records differ only in what APNs reads, so its FCM form
+    ///   serves as this one's. It carries the other message's id, so it is good for a check, not for sending.
     package static func compile(
         _ content: MessageContent, message: MessageID, providers: [Provider]? = nil,
         besides record: CompiledMessage? = nil
@@ -54,8 +56,9 @@ package struct CompiledMessage: Sendable {
         return CompiledMessage(apns: apns, fcm: fcm, faults: [], content, placeholders)
     }
 
-    /// Who has to find a message good whose sender names no provider: those that the app reaches, and those that the
-    /// message has an object of its own for. nil: all that there are, since it reaches none yet that has such pushes.
+    /// Returns the providers that must accept a message whose sender names none. They are those that the app reaches,
+    /// and those for which the message has an object of its own. nil: all, since the app reaches no provider of this
+    /// push type.
     package static func providersAsked(_ content: MessageContent, reached: [Provider]) -> [Provider]? {
         let serving = reached.filter { $0 == .apns || $0 == .fcm && FCMMessage.serves(content.options.pushType) }
         guard !serving.isEmpty else { return nil }
@@ -64,8 +67,8 @@ package struct CompiledMessage: Sendable {
         }
     }
 
-    /// For delivery, of what the door checked. A provider that the door did not ask may find the content wanting: the
-    /// audience was not meant for it, and has no parcel there, or the app came to have devices of it since.
+    /// Compiles stored content for delivery. A provider that validation did not ask may find a fault: the audience was
+    /// not meant for it, or the app got devices of it since.
     package static func compile(stored: MessageContent, message: MessageID) -> CompiledMessage {
         let (content, placeholders): (MessageContent, MessagePlaceholders)
         do throws(ContentFault) { (content, placeholders) = try MessagePlaceholders.read(stored) } catch {
@@ -99,27 +102,28 @@ package struct CompiledMessage: Sendable {
         self.placeholders = placeholders
     }
 
-    /// How the pushes to a provider's devices end that it has no form for.
+    /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
         let fault = faults.first { $0.provider == provider }
         return Rejection(fault: .message, reason: fault?.reason ?? FCMContentFault.nothingToShow.code)
     }
 
-    /// Which of an installation's tokens it goes to.
+    /// The kind of token that the message goes to.
     var tokenKind: TokenKind { apns?.tokenKind ?? APNsPushTypes.row(for: pushType).tokenKind }
 
-    /// Whether a push whose answer was lost may be sent again (P4): FCM's carry a tag, and replace themselves.
+    /// Whether a push may be sent again after its answer was lost (P4). FCM's may: they carry a tag and replace
+    /// themselves.
     var reading: MessageReading { apns?.mayRepeat ?? true ? .repeatable : .unrepeatable }
 }
 
-/// Why a message's content has no form that a provider would take. The sender's to change.
+/// The reason why no provider would take the content of a message. The sender has to change it.
 package enum ContentFault: Error, Equatable, Sendable {
     case apns(APNsContentFault)
     case fcm(FCMContentFault)
-    /// A text with holes can't be understood, or stands where none may.
+    /// A text with placeholders is malformed, or is where none are allowed.
     case template(JSONPointer, TemplateFault)
 
-    /// A stable word, published in docs/errors.md.
+    /// A stable code, published in docs/errors.md.
     var code: String {
         switch self {
         case .apns(let fault): fault.code

@@ -6,21 +6,22 @@ import Store
 /// A message as delivery needs it.
 struct CachedMessage: Sendable {
     let id: MessageID
-    /// nil: what is stored is gone, or can't be compiled. The door checks every message, so that is our fault, and alarms.
+    /// nil: the stored content is gone or can't be compiled. Validation checks every message, so that is our fault, and
+    /// alarms.
     let compiled: CompiledMessage?
 
     var reading: MessageReading { compiled?.reading ?? .repeatable }
 }
 
-/// Compiled messages, the latest used kept. Content is read from the database once per process and
-/// message, and not at all where it was accepted here a moment ago.
+/// The compiled messages used most recently. Content is read from the database once per process and message, and not at
+/// all if this process accepted it a moment ago.
 actor CompiledMessageCache {
     /// A compiled message is a few kilobytes; this many broadcasts at once on one process are plenty.
     private static let cachedMax = 256
 
     private let store: MessageStore
     private let fresh: ContentCache
-    /// The latest used last.
+    /// The messages in order of use, the most recent last.
     private var cached: [CachedMessage] = []
 
     init(store: MessageStore, fresh: ContentCache) {
@@ -28,9 +29,9 @@ actor CompiledMessageCache {
         self.fresh = fresh
     }
 
-    /// The messages of leased parcels, one for each, in their order: those that have to be read are read together.
+    /// Returns the messages of leased parcels, one for each, in their order. Missing ones are read together.
     ///
-    /// Broadcasts are kept. A transactional message is needed once, mostly, and would take the place of a broadcast.
+    /// Only broadcasts are cached: a transactional message is usually needed once and would evict a broadcast.
     func messages(of parcels: [LeasedParcel]) async -> [Result<CachedMessage, StoreFault>] {
         var known: [MessageID: Result<CachedMessage, StoreFault>] = [:]  // lookup only
         var missing: [MessageID] = []

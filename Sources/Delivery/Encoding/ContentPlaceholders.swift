@@ -2,17 +2,18 @@ import Content
 import JSON
 import Model
 
-/// Reads a template's texts, and puts a mark in the place of each hole (`PlaceholderMark`): what the providers' rooms compile.
+/// Parses a template's texts and puts a mark (`PlaceholderMark`) in the place of each placeholder. The provider modules
+/// compile the marked content.
 struct ContentPlaceholders {
-    /// By the numbers of their marks.
+    /// The placeholders, indexed by the numbers of their marks.
     private(set) var placeholders: [TemplatePlaceholder] = []
     private var numbers: [TemplatePlaceholder: Int] = [:]  // lookup only
-    /// What they ask of a device, each once.
+    /// The device fields that the placeholders need, each once.
     private(set) var fields: [DeviceField] = []
-    /// Of all texts, each as often as it stands there.
+    /// The number of placeholders in all texts, repetitions included.
     private var count = 0
 
-    /// The content with marks in it.
+    /// Returns the content with marks in it.
     mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
         var content = content
         if let requested = content.options.collapseID {
@@ -48,7 +49,7 @@ struct ContentPlaceholders {
 
     private mutating func marked(_ json: JSONText, at place: JSONPointer) throws(ContentFault) -> JSONText {
         let value: JSONValue
-        // What is no JSON is for the providers' rooms to refuse.
+        // The provider modules refuse malformed JSON.
         do throws(JSONError) { value = try json.value() } catch { return json }
         return JSONText(try marked(value, at: place))
     }
@@ -102,7 +103,7 @@ struct ContentPlaceholders {
         return marked
     }
 
-    /// nil: there are too many.
+    /// Returns the placeholder's number; nil: there are too many.
     private mutating func number(of placeholder: TemplatePlaceholder) -> Int? {
         if let number = numbers[placeholder] { return number }
         guard placeholders.count < TemplateLimits.placeholdersMax else { return nil }
@@ -112,7 +113,7 @@ struct ContentPlaceholders {
         return placeholders.count - 1
     }
 
-    /// What a text says for itself must not be taken for a mark.
+    /// Refuses a text that contains a mark's characters, which would be taken for a placeholder.
     private func checkMarks(_ text: String, at place: JSONPointer) throws(ContentFault) {
         guard let position = text.unicodeScalars.firstIndex(where: PlaceholderMark.isPart) else { return }
         let before = text.unicodeScalars[..<position].count
@@ -124,7 +125,8 @@ struct ContentPlaceholders {
         throw .template(place, TemplateFault(position: 1, reason: .notHere))
     }
 
-    /// A header has rules of its own, and a value that breaks them would spoil the request.
+    /// True for a place that becomes a header. A header has rules of its own, and a value that breaks them would make
+    /// the request invalid.
     private static func isHeader(_ place: JSONPointer) -> Bool {
         place.tokens.count == 4 && place.tokens[0] == "fcm" && place.tokens[2] == "headers"
     }

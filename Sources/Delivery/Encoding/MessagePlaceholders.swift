@@ -2,14 +2,14 @@ import Content
 import JSON
 import Model
 
-/// What a message asks of its devices. Empty: it is the same for all of them.
+/// The placeholders of a message. Empty: the message is the same for all devices.
 package struct MessagePlaceholders: Sendable {
-    /// What goes into each hole, by the number of its mark: one of the fields, and what stands in for it.
+    /// For each placeholder, by the number of its mark: the index of its field, and the fallback for a missing value.
     let placeholders: [(field: Int, fallback: [UInt8])]
-    /// What is read of each device, and in which order.
+    /// The fields that are read of each device, in this order.
     package let fields: [DeviceField]
 
-    /// Of a message without any.
+    /// Makes the placeholders of a message without any.
     init() { (placeholders, fields) = ([], []) }
 
     private init(_ found: ContentPlaceholders) {
@@ -21,7 +21,7 @@ package struct MessagePlaceholders: Sendable {
 
     package var isEmpty: Bool { placeholders.isEmpty }
 
-    /// The content in the form that providers' rooms take, and what is to be filled in.
+    /// Returns the content in the form that the provider modules take, and its placeholders.
     static func read(_ content: MessageContent) throws(ContentFault) -> (MessageContent, MessagePlaceholders) {
         guard content.isTemplate else { return (content, MessagePlaceholders()) }
         var placeholders = ContentPlaceholders()
@@ -31,11 +31,11 @@ package struct MessagePlaceholders: Sendable {
 }
 
 extension MessagePlaceholders {
-    /// What one device's pieces are, as JSON: for looking at a single push.
+    /// Returns one device's values for the placeholders, as JSON: for the preview of a single push.
     ///
     /// - Parameters:
-    ///   - value: what the device says of itself; nil or empty: nothing.
-    ///   - mark: what goes where the provider left a mark.
+    /// - value: the device's value of a field; nil or empty: it has none.
+    /// - mark: the bytes in the place of a provider's own mark.
     package func pieces(
         of text: PlaceholderText, value: (DeviceField) -> [UInt8]?, mark: (_ mark: UInt8) -> [UInt8]
     ) -> [[UInt8]] {

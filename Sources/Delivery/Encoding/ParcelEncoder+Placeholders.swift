@@ -5,16 +5,16 @@ import FCM
 import ProviderInterface
 import Store
 
-/// A parcel's pushes, ready to leave; but for those that no provider would take.
+/// A parcel's encoded pushes, without those that no provider would take.
 package struct EncodedPushes: Sendable {
     package let batch: PushBatch
-    /// By position: with what goes into the holes the payload has more bytes than the provider takes.
+    /// The positions whose payload, with its values filled in, exceeds the provider's limit.
     package let tooLarge: [Int32]
 }
 
-// Pushes that devices' own values go into.
+// Encoding of pushes with placeholders.
 extension ParcelEncoder {
-    /// In the order of the message's variants, those that have holes. Empty: none has.
+    /// The texts with placeholders, one for each of the message's variants, in their order. Empty: none has any.
     var withPlaceholders: [PlaceholderText?] {
         guard !placeholders.isEmpty, values != nil else { return [] }
         switch form {
@@ -23,7 +23,7 @@ extension ParcelEncoder {
         }
     }
 
-    /// nil: the payload is too large; nothing of it is left in the bytes.
+    /// Encodes one push; nil: its payload is too large, and its bytes are removed again.
     func requestWithPlaceholders(
         _ position: Int32, _ variant: Int, _ sharedPath: ByteRange, _ pieces: inout PlaceholderFiller?,
         _ bytes: inout [UInt8]
@@ -48,7 +48,7 @@ extension ParcelEncoder {
             body: ByteRange(start: bodyStart, count: bytes.count - bodyStart))
     }
 
-    /// False where the payload is too large with them.
+    /// Returns false if the values make the payload too large.
     private func append(
         _ values: MemberValues, of position: Int, _ variant: Int, _ pieces: inout PlaceholderFiller?,
         _ bytes: inout [UInt8]

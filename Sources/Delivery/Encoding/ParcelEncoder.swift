@@ -6,21 +6,21 @@ import ProviderInterface
 import QueueRules
 import Store
 
-/// Turns leased members into requests: what is each push's own in one flat array, everything else once.
+/// Encodes leased members as requests: each push's own bytes in one flat array, everything shared once.
 package struct ParcelEncoder: Sendable {
-    /// Encoding goes on for milliseconds; other work on the pool gets its turn this often.
+    /// Encoding a parcel takes milliseconds; other work on the pool runs after this many pushes.
     private static let pushesBetweenYields = 512
-    /// A path with a token of 64 digits, an id and a badge; FCM's tokens are as long.
+    /// The bytes of a path with a token of 64 digits, an id and a badge. FCM's tokens are as long.
     private static let bytesPerPushUsually = 176
 
     let parcel: LeasedParcel
     let locales: LocaleTable
     let form: Form
     let placeholders: MessagePlaceholders
-    /// What goes into the holes; nil: there are none.
+    /// The values for the placeholders; nil: the message has none.
     let values: MemberValues?
 
-    /// The message in the form of the provider that the parcel's route leads to, and what the route adds to it.
+    /// The message in the form of the route's provider, and what the route adds to it.
     enum Form: Sendable {
         case apns(APNsNotification, topic: String)
         case fcm(FCMMessage, path: [UInt8])
@@ -44,7 +44,7 @@ package struct ParcelEncoder: Sendable {
         }
     }
 
-    /// Of those positions whose values were read. On the caller's thread.
+    /// Encodes the pushes at positions whose values were read. Runs on the caller's thread.
     nonisolated(nonsending) package func batch(
         of positions: [Int32], now: WallInstant, noStreamAfter: MonotonicInstant
     ) async -> EncodedPushes {
@@ -116,13 +116,13 @@ package struct ParcelEncoder: Sendable {
             body: ByteRange(start: bodyStart, count: bytes.count - bodyStart))
     }
 
-    /// Where the member's token lies in the parcel's.
+    /// Returns the range of the member's token in the parcel's tokens.
     func tokenRange(of member: LeasedMember) -> Range<Int> {
         let start = Int(member.tokenStart)
         return start..<start + Int(member.tokenCount)
     }
 
-    /// Which of the message's texts the device's people read.
+    /// Returns the variant of the message's text that matches the device's locale.
     private func variant(for member: LeasedMember) -> Int {
         guard member.localeCount > 0 else { return 0 }
         let start = Int(member.localeStart)
@@ -149,7 +149,7 @@ package struct ParcelEncoder: Sendable {
         }
     }
 
-    /// In the order of the message's variants.
+    /// Returns the body frames in the order of the message's variants.
     private func frames(now: WallInstant) -> [PushBatch.BodyFrame] {
         switch form {
         case .apns(let notification, _):

@@ -6,16 +6,16 @@ import JSON
 import ProviderInterface
 import Store
 
-/// Fills the holes of one text of a message, push by push: each value is escaped once, and kept as a piece of the push's
-/// own (`BodyPattern`). Its buffers are used again for each push.
+/// Fills the placeholders of one text, push by push. Each value is escaped once and kept as a piece of the push's own
+/// (`BodyPattern`). The buffers are reused for each push.
 struct PlaceholderFiller {
     private let text: PlaceholderText
     private let placeholders: MessagePlaceholders
-    /// How long each piece of the push at hand is, by place.
+    /// The length of each piece of the current push, by place.
     private(set) var lengths: [Int]
-    /// What stands in for a value that a device has not, by place: escaped already, and a part of the pattern.
+    /// The fallback for each place, already escaped, and a part of the pattern.
     private let fallbacks: [[UInt8]]
-    /// For values that are escaped twice.
+    /// A buffer for values that are escaped twice.
     private var scratch: [UInt8] = []
 
     init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
@@ -25,11 +25,11 @@ struct PlaceholderFiller {
         fallbacks = text.fallbacks(placeholders)
     }
 
-    /// Appends the pieces of one push; false where a piece is longer than a body may be at all.
+    /// Appends the pieces of one push. Returns false if a piece is longer than any body may be.
     ///
     /// - Parameters:
-    ///   - member: by its position in the parcel, and among the values.
-    ///   - appendMark: what the provider puts where it left a mark.
+    /// - member: the member's position in the parcel, and in the values.
+    /// - appendMark: appends the bytes for a provider's own mark.
     mutating func append(
         _ values: MemberValues, of member: Int, to bytes: inout [UInt8],
         appendMark: (_ mark: UInt8, _ bytes: inout [UInt8]) -> Void
@@ -53,7 +53,7 @@ struct PlaceholderFiller {
         return true
     }
 
-    /// Of the text with these pieces.
+    /// The length of the text with the current pieces.
     var bodyBytes: Int {
         var bytes = text.fixedBytes
         for place in lengths.indices { bytes += text.occurrences[place] * lengths[place] }
@@ -79,7 +79,7 @@ extension PlaceholderText {
 }
 
 extension PushBatch.BodyFrame {
-    /// - Parameter shared: what the whole batch has in the place of a mark; nil: it is each push's own.
+    /// - Parameter shared: the bytes for a mark that are the same in the whole batch; nil: they differ per push.
     init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?) {
         var prefix: [UInt8]?
         var bytes: [UInt8] = []

@@ -1,7 +1,7 @@
 import FCM
 import Model
 
-/// Where a route's pushes go, in its provider's terms: what the credential and the route say together.
+/// The destination of a route's pushes in its provider's terms, from the credential and the route.
 package enum PushTarget: Sendable, Equatable {
     /// The app's bundle id.
     case apns(topic: String)
@@ -16,13 +16,13 @@ package enum PushTarget: Sendable, Equatable {
     }
 }
 
-/// What a credential says about where its pushes go.
+/// The part of a destination that a credential determines.
 package enum CredentialReach: Sendable, Equatable {
-    /// `onlyTopic`: for registrations that name no topic.
+    /// `onlyTopic`: the topic for registrations that name none.
     case apns(onlyTopic: String?)
     case fcm(FCMProject)
 
-    /// nil: neither the registration nor the credential names a topic.
+    /// Returns the destination; nil: neither the registration nor the credential names a topic.
     func target(topic: String) -> PushTarget? {
         switch self {
         case .apns(let onlyTopic): (topic.isEmpty ? onlyTopic : topic).map { .apns(topic: $0) }

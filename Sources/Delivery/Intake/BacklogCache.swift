@@ -3,18 +3,18 @@ import Model
 import Reactor
 import Synchronization
 
-/// How many unfinished messages an app may have; above it, new ones are told to come back later (P8).
+/// The number of unfinished messages an app may have. Above it, new messages are refused for now (P8).
 ///
-/// What waits counts as well: for its hour, for the end of quiet hours, for whoever paused it, for a credential. So that
-/// none of these keeps a single push of the same app out, messages to a few named receivers have a bound of their own, as
-/// large as their rows allow; broadcasts, of which each may be millions of pushes, a small one (decision 0042).
+/// Waiting messages count too: scheduled, deferred by quiet hours, paused, or without a usable credential. So that
+/// these never block a direct message, direct messages have a bound of their own, as large as their rows allow.
+/// Broadcasts, each of which may be millions of pushes, have a small one (decision 0042).
 package struct BacklogBounds: Equatable, Sendable {
     private let single: Int
     private let broadcasts: Int
 
     /// - Parameters:
-    ///   - messages: of each urgency, at most.
-    ///   - broadcasts: of bulk messages, at most.
+    /// - messages: the largest number of messages of each urgency.
+    /// - broadcasts: the largest number of bulk messages.
     package init(messages: Int, broadcasts: Int) {
         precondition(messages > 0 && broadcasts > 0)
         single = messages
@@ -24,22 +24,22 @@ package struct BacklogBounds: Equatable, Sendable {
     package func max(_ urgency: MessageUrgency) -> Int { urgency == .transactional ? single : broadcasts }
 }
 
-/// How many unfinished messages each app has, as it was counted a moment ago and has been added to since.
+/// The number of unfinished messages of each app: counted a moment ago, plus those accepted since.
 ///
-/// Counting reads an entry for each of them, which takes longer than accepting one; the more there are, the longer a count
-/// holds, and of a long backlog one request counts for all: the others go by what is remembered meanwhile. What other
-/// processes accept is overlooked for that time, and what has finished is not noticed: where there seems to be no room and
-/// counting is cheap, it is counted again.
+/// Counting reads an entry per message, which takes longer than accepting one. The larger a count, the longer it holds.
+/// While one request counts a long backlog again, the others use the remembered count. Until then, messages that other
+/// processes accept are overlooked, and finished ones are not noticed. If there seems to be no room and counting is
+/// cheap, it is counted again.
 package final class BacklogCache: Sendable {
-    /// How long a count of up to `cheapMax` holds; of more, as many times longer.
+    /// The time that a count of up to `cheapMax` holds; larger counts hold proportionally longer.
     package static let countedFor: Duration = .milliseconds(250)
-    /// So many are counted in a few milliseconds.
+    /// The number of messages that are counted in a few milliseconds.
     package static let cheapMax = 20_000
-    /// A count holds for no longer than so many times `countedFor`.
+    /// The largest multiple of `countedFor` that a count holds.
     package static let timesMax = 40
-    /// A request that counts and does not come back is not waited for any longer.
+    /// The time after which a request that counts and does not return is no longer waited for.
     package static let countingMax: Duration = .seconds(10)
-    /// Backlogs remembered at once.
+    /// The number of backlogs remembered at once.
     private static let countsMax = 4_096
 
     private struct Backlog: Hashable {
@@ -49,10 +49,10 @@ package final class BacklogCache: Sendable {
 
     private struct Count {
         var open: Int
-        /// Whether the time in which it holds is a long one.
+        /// True for a count that holds for more than one `countedFor`.
         let isCostly: Bool
         let until: MonotonicInstant
-        /// Of these, taken since somebody began to count; nil: nobody does.
+        /// The part of `open` that was taken since a request began to count; nil: none is counting.
         var taken: Int?
         var countingUntil: MonotonicInstant?
 
@@ -65,9 +65,9 @@ package final class BacklogCache: Sendable {
         }
     }
 
-    /// What is known without counting.
+    /// The answer that is known without counting.
     package enum Room: Equatable, Sendable {
-        /// There is room, and it is taken.
+        /// There was room, and it is now taken.
         case taken
         case full
         case uncounted
@@ -78,14 +78,14 @@ package final class BacklogCache: Sendable {
 
     package init(bounds: BacklogBounds) { self.bounds = bounds }
 
-    /// Takes places for so many more, by what is remembered.
+    /// Takes room for `count` messages, by the remembered count.
     package func take(_ count: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant) -> Room {
         let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
         return counts.withLock { counts in
             guard var known = counts[backlog] else { return .uncounted }
             if known.isCounted(now) || known.isCostly && known.isBeingCounted(now) {
                 guard known.open + count <= max else {
-                    // Of long ago it says nothing any more.
+                    // A count from long ago says nothing any more.
                     return known.isCostly && now < known.until + Self.countingMax ? .full : .uncounted
                 }
                 counts[backlog]?.take(count)
@@ -100,11 +100,11 @@ package final class BacklogCache: Sendable {
         }
     }
 
-    /// Takes places by what was counted. Others may have counted at the same time, and have taken theirs by it.
+    /// Takes room by a fresh count. Other requests may have counted at the same time and taken room by their counts.
     ///
     /// - Parameters:
-    ///   - counted: what there was.
-    ///   - added: what comes in addition.
+    /// - counted: the number of unfinished messages.
+    /// - added: the number of messages to add.
     /// - Returns: whether there was room.
     package func note(
         _ counted: Int, adding added: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant
@@ -113,7 +113,7 @@ package final class BacklogCache: Sendable {
         let times = min(Self.timesMax, 1 + counted / Self.cheapMax)
         return counts.withLock { counts in
             let known = counts[backlog]
-            // Whatever was taken meanwhile may have been counted already, or not.
+            // Room taken meanwhile may be included in the count, or not.
             let taken = known?.taken ?? 0
             let hasRoom = counted + taken + added <= max
             if hasRoom, let known, known.taken == nil, known.isCounted(now), known.open + added <= max {
@@ -128,12 +128,12 @@ package final class BacklogCache: Sendable {
         }
     }
 
-    /// No count comes of it after all: the next one counts.
+    /// Takes note that a request gave up counting, so that the next one counts.
     package func stopCounting(_ app: AppID, _ urgency: MessageUrgency) {
         counts.withLock { $0[Backlog(app: app, urgency: urgency)]?.countingUntil = nil }
     }
 
-    /// They were taken, and nothing came of it.
+    /// Gives back room that was taken but not used.
     package func giveBack(_ count: Int, of app: AppID, _ urgency: MessageUrgency) {
         let backlog = Backlog(app: app, urgency: urgency)
         counts.withLock { counts in

@@ -1,10 +1,10 @@
 import Model
 import Synchronization
 
-/// Contents of messages that were accepted here a moment ago: a single message's only parcel is leased by this process
-/// mostly, and its content need not be read then. Bounded in number and bytes; what is forgotten is in the database.
+/// Contents of messages that this process accepted a moment ago. It usually leases a single message's only parcel
+/// itself, and then need not read the content. Bounded in number and bytes; evicted contents are still in the database.
 ///
-/// Callable from anywhere.
+/// Callable from any thread.
 package final class ContentCache: Sendable {
     package struct Content: Sendable, Equatable {
         package let format: Int16
@@ -16,7 +16,7 @@ package final class ContentCache: Sendable {
         }
     }
 
-    /// Of each of the two generations.
+    /// The limits of each of the two generations.
     package static let countMax = 256
     package static let bytesMax = 512 << 10
 

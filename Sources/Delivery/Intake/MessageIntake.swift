@@ -5,15 +5,15 @@ import Model
 import Reactor
 import Store
 
-/// Where messages are handed in: checks that every provider could take them, writes them durably, wakes the planner.
+/// Accepts messages: checks that every provider could take them, writes them durably, wakes the planner.
 package struct MessageIntake: Sendable {
-    /// More receivers than this named in one message make it a bulk message.
+    /// A message that names more receivers than this is a bulk message.
     private static let transactionalMax = 100
 
     private let backlog: BacklogCache
     private let store: MessageStore
     private let steps: (any StepListener)?
-    /// Told what is committed.
+    /// Called with the messages that were committed.
     private let accepted: @Sendable ([NewMessage]) -> Void
 
     package init(
@@ -26,26 +26,27 @@ package struct MessageIntake: Sendable {
         self.accepted = accepted
     }
 
-    /// What the door found wrong with a message, or that it is in.
+    /// The result of validation and acceptance.
     package enum Reply: Sendable, Equatable {
-        /// One for each content, in order.
+        /// One id for each content, in order.
         case accepted([MessageID], MessageState)
-        /// The same request came before: its answer, byte for byte.
+        /// The same request came before; this is its answer, byte for byte.
         case replayed([UInt8])
         case mismatch
-        /// Which content is at fault, by its place.
+        /// The fault, and the place of the content that has it.
         case refused(ContentFault, Int)
         case refusedHour(SendTimeFault)
-        /// The app has as many unfinished messages of this urgency as it may have (P8).
+        /// The app has as many unfinished messages of this urgency as allowed (P8).
         case backlogFull(MessageUrgency)
     }
 
-    /// Committed when this returns `.accepted` (P1): a message for each content, all or none, sent one after the other.
+    /// Accepts a message for each content, all or none, to be sent one after the other. They are committed when this
+    /// returns `.accepted` (P1).
     ///
     /// - Parameters:
-    ///   - sendAt: the hour that is asked for; nil: now.
-    ///   - ratePerSecond: of each of the messages; nil: as fast as its providers take it.
-    ///   - answer: makes the bytes that a repetition of the request will get.
+    /// - sendAt: the requested hour; nil: now.
+    /// - ratePerSecond: the rate of each message; nil: as fast as its providers take it.
+    /// - answer: makes the bytes that a repetition of the request will get.
     package func accept(
         _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: SendHour? = nil,
         ratePerSecond: Int32? = nil, idempotency: IdempotencyClaim?,
@@ -56,7 +57,7 @@ package struct MessageIntake: Sendable {
         let sendAt = SendTime.left(of: sendAt, now: now)
         let dueAt: WallInstant?
         do throws(SendTimeFault) { dueAt = try SendTime.due(sendAt, now: now) } catch {
-            // Its hour may have come between the request and its repetition.
+            // The hour may have passed between the request and its repetition.
             if let earlier = try await earlier(idempotency, app) { return earlier }
             return .refusedHour(error)
         }
@@ -90,14 +91,15 @@ package struct MessageIntake: Sendable {
             messages = try self.messages(
                 contents, audience, app: app, sendAt, dueAt, ratePerSecond: ratePerSecond, reached: status.providers)
         } catch {
-            // Taken when the app reached fewer providers: its repetition gets the first answer all the same (P10).
+            // The first request may have been accepted while the app reached fewer providers. Its repetition gets the
+            // first answer (P10).
             if let earlier = try await earlier(idempotency, app) { return earlier }
             return .refused(error.fault, error.place)
         }
         let ids = messages.map(\.id)
         messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
         guard isTaken else {
-            // A repetition adds nothing to the backlog. Asked only here, so that one with room costs no further look.
+            // A repetition adds nothing to the backlog. The query runs only here, so that a request with room saves it.
             return try await earlier(idempotency, app) ?? .backlogFull(urgency)
         }
         let outcome = try await store.accept(messages)
@@ -109,7 +111,7 @@ package struct MessageIntake: Sendable {
         return reply(to: outcome, ids: ids, state)
     }
 
-    /// What a repeated request was answered.
+    /// Returns the answer to the first request with this key; nil: there was none.
     private func earlier(_ claim: IdempotencyClaim?, _ app: AppID) async throws(StoreFault) -> Reply? {
         guard let claim else { return nil }
         return try await store.earlier(claim, app: app).map { reply(to: $0, ids: [], .accepted) }
@@ -128,7 +130,7 @@ package struct MessageIntake: Sendable {
         let place: Int
     }
 
-    /// One for each content, checked.
+    /// Returns a checked message for each content.
     private func messages(
         _ contents: [MessageContent], _ audience: Audience, app: AppID, _ sendAt: SendHour?, _ dueAt: WallInstant?,
         ratePerSecond: Int32?, reached: [Provider]
@@ -150,8 +152,7 @@ package struct MessageIntake: Sendable {
         return messages
     }
 
-    /// The id carries the hour at which the message is due: retention, and everything of a push that needs a time, count
-    /// from it.
+    /// Makes an id that carries the due time of the message. Retention, and every time within a push, count from it.
     private static func newID(_ sendAt: SendHour?, _ dueAt: WallInstant?) -> MessageID {
         let now = Clocks.wallNow()
         let hour = local(sendAt).map { max($0.hour.inUTC, now) } ?? dueAt ?? now
@@ -186,26 +187,26 @@ package struct MessageIntake: Sendable {
         try await store.control(control, app: app, id: id)
     }
 
-    /// The account, and how far it is from its end.
+    /// Returns the account of a message, and its remaining progress.
     package func progress(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageProgress? {
         try await store.progress(app: app, id: id)
     }
 
-    /// nil: no such message.
+    /// Returns nil if there is no such message.
     package func failures(
         _ id: MessageID, app: AppID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int
     ) async throws(StoreFault) -> FailurePage? {
         try await store.failures(app: app, id: id, filter: filter, from: cursor, limit: limit)
     }
 
-    /// nil: no such message.
+    /// Returns nil if there is no such message.
     package func pushHistory(
         _ id: MessageID, app: AppID, installation: String
     ) async throws(StoreFault) -> PushHistory? {
         try await store.pushHistory(app: app, id: id, installation: installation)
     }
 
-    /// Newest first.
+    /// Lists messages, newest first.
     package func list(
         app: AppID, before: MessageID?, limit: Int, state: MessageState?
     ) async throws(StoreFault) -> MessagePage {

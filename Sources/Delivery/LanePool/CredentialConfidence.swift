@@ -1,14 +1,14 @@
 import Basis
 import QueueRules
 
-/// When each lane's credential was last taken by the provider: a push was accepted.
+/// The time at which the provider last accepted a push of each lane, which proves the lane's credential.
 package struct CredentialConfidence {
-    /// Longer, and a project that was deleted would cost its pushes their retries; shorter, and one push that can't be
-    /// found would stop an app that sends little.
+    /// Longer, and a deleted project would cost its pushes their retries. Shorter, and one push that can't be found
+    /// would stop an app that sends little.
     static let lasts: Duration = .seconds(600)
-    /// So many pushes that can't be found, and not one accepted between them: then it is the project that is gone.
+    /// After this many pushes that can't be found and none accepted in between, the project itself is gone.
     package static let notFoundMax = 100
-    /// Lanes remembered at once; above it, those whose proof is over are forgotten.
+    /// The number of lanes remembered; above it, those with an outdated proof are forgotten.
     static let lanesMax = 4_096
 
     private struct Proof {
@@ -25,7 +25,7 @@ package struct CredentialConfidence {
         return now - proof.at < Self.lasts && proof.notFoundSince < Self.notFoundMax
     }
 
-    /// What one delivery of answers said about the lane.
+    /// Records one delivery of the lane's answers.
     package mutating func note(_ lane: LaneKey, accepted: Int, notFound: Int, now: MonotonicInstant) {
         guard accepted == 0 else { return prove(lane, now) }
         proofs[lane]?.notFoundSince += notFound

@@ -2,27 +2,27 @@ import Basis
 import Credentials
 import Model
 
-/// Which credentials are being opened beside the actor that answers for the routes, and which did not open.
+/// The credentials being opened off the actor that answers for the routes, and those that failed to open.
 ///
-/// An opening can't be stopped. One that takes too long makes its credential unusable until it ends, and is not
-/// begun a second time.
+/// An opening can't be stopped. One that takes too long makes its credential unusable until it ends, and is not begun a
+/// second time.
 package struct CredentialOpenings: Sendable {
-    /// A sealed key opens in less than a millisecond. Longer than this, something is wrong that has to be said.
+    /// A sealed key opens in less than a millisecond. An opening that takes longer than this is logged.
     package static var deadline: Duration { .seconds(10) }
-    /// A credential that did not open is tried again after this: an overload passes.
+    /// The pause before a credential that did not open is tried again: an overload passes.
     package static var pause: Duration { .seconds(10) }
-    /// Openings under way at once: fewer than may wait for the threads that open sealed keys.
+    /// The limit of concurrent openings: fewer than may wait for the threads that open sealed keys.
     package static var atOnceMax: Int { 512 }
-    /// Failures that are remembered. A forgotten one is tried again, and no more.
+    /// The number of failures remembered. A forgotten one is merely tried again.
     private static var failuresMax: Int { 4_096 }
 
     /// The next step for a route whose credential is not open.
     package enum Step: Equatable, Sendable {
-        /// Open it now, and report `ended`.
+        /// The caller opens it now, and then reports `ended`.
         case open
-        /// It is being opened, or its turn has not come.
+        /// It is being opened, or too many others are.
         case wait
-        /// It can't be used for now. The first answer of its kind is news to the log.
+        /// It can't be used for now. `isNew`: the fault was not logged yet.
         case unusable(CredentialFault, isNew: Bool)
     }
 
@@ -50,7 +50,7 @@ package struct CredentialOpenings: Sendable {
         return .open
     }
 
-    /// An opening has ended.
+    /// Takes note that an opening has ended.
     /// - Parameter fault: nil: the credential is open.
     package mutating func ended(_ credential: CredentialID, _ fault: CredentialFault?, now: MonotonicInstant) {
         openings[credential] = nil

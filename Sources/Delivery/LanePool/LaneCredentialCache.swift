@@ -11,12 +11,12 @@ import Store
 import Synchronization
 import TLS
 
-/// What every lane is opened with, whatever its credential.
+/// The settings that all lanes share, whatever their credential.
 package struct LaneTemplate: Sendable {
     package var production: APNsEndpoint
     package var sandbox: APNsEndpoint
     package var fcm: (host: String, port: UInt16)
-    /// Of a project, by all processes together.
+    /// The quota of one project, shared by all processes.
     package var fcmRequestsPerMinute: Int
     package var trust: TLSTrust
     package var proxy: ProxySettings?
@@ -38,9 +38,9 @@ package struct LaneTemplate: Sendable {
     }
 }
 
-/// Hands the lanes the credentials that the keeper holds: the one place where the two meet.
+/// Gives the lanes the credentials that `CredentialService` holds.
 ///
-/// Answers from memory; what it knows is read anew when credentials change, and every few seconds in case a
+/// Answers from memory. What it knows is read again when credentials change, and every few seconds in case a
 /// notification was lost.
 package actor LaneCredentialCache: LaneCredentials {
     private let store: CredentialStore
@@ -52,12 +52,12 @@ package actor LaneCredentialCache: LaneCredentials {
     private var openings = CredentialOpenings()
     private var paces: ProjectPaces
     private var memory = RouteCredentialCache<CredentialRecord>()
-    /// An app keeps its slug as long as it lives.
+    /// An app's slug never changes.
     private var slugs: [AppID: String] = [:]
     private static let slugsMax = 16_384
     private var blocked: [LaneBlock] = []
     private var blocksReadAt: MonotonicInstant?
-    /// Told when routes may lead somewhere that they did not lead to a moment ago.
+    /// Called when routes may resolve to another lane than a moment ago.
     private var routesChanged: (@Sendable () async -> Void)?
 
     private struct OpenedCredential {
@@ -66,7 +66,7 @@ package actor LaneCredentialCache: LaneCredentials {
         let tokenSource: TokenSource
     }
 
-    /// Who speaks for us on a credential's lane.
+    /// The proof of identity that a credential's lane presents.
     private enum TokenSource {
         case certificate
         case providerToken(ProviderTokenRefresher)
@@ -85,14 +85,14 @@ package actor LaneCredentialCache: LaneCredentials {
         self.log = log
     }
 
-    /// Whom to tell that an access token came, which routes waited for.
+    /// Sets the function to call when an access token that routes waited for arrives.
     package func report(routesChanged: @escaping @Sendable () async -> Void) { self.routesChanged = routesChanged }
 
     private var tokenArrived: @Sendable () async -> Void {
         { [weak self] in await self?.routesChanged?() }
     }
 
-    /// Credentials or blocks changed somewhere: everything is read anew.
+    /// Forgets everything read, because credentials or blocks changed somewhere.
     package func forget() {
         memory.forget()
         blocksReadAt = nil
@@ -111,7 +111,7 @@ package actor LaneCredentialCache: LaneCredentials {
                 await token.freshen()
                 guard token.current != nil else { return .missing }
             case .accessToken(let token):
-                // Never waited for: a slow token endpoint of one app must not keep the routes of others.
+                // The fetch is not awaited: one app's slow token endpoint must not delay other apps' routes.
                 switch token.freshen(arrived: tokenArrived) {
                 case .ready: break
                 case .fetching: return .pending
@@ -195,8 +195,8 @@ package actor LaneCredentialCache: LaneCredentials {
         return blocked.contains { $0.credential == credential }
     }
 
-    /// The key is opened beside this actor, which answers for every route. A key that does not open in time is unusable
-    /// until it does.
+    /// Opens the key off this actor, which answers for every route. A key that does not open in time is unusable until
+    /// it does.
     private func begin(opening record: CredentialRecord, app: String) -> CredentialStatus {
         switch openings.next(for: record.id, now: Clocks.monotonicNow()) {
         case .open:
@@ -250,7 +250,7 @@ package actor LaneCredentialCache: LaneCredentials {
                 settings: settings, reach: .apns(onlyTopic: onlyTopic), tokenSource: .providerToken(providerToken))
         case .certificate(let identity):
             var settings = try laneSettings(endpoint.host, endpoint.port, identity: identity)
-            // A certificate speaks for itself from the first stream; the peer's SETTINGS bound us.
+            // A certificate needs no proof on the first stream; the peer's SETTINGS bound us.
             settings.streamsAtStart = Self.streamsBeforeSettings
             let ownTopic = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
             return OpenedCredential(
@@ -269,8 +269,8 @@ package actor LaneCredentialCache: LaneCredentials {
         }
     }
 
-    /// Where the first request proves nothing to the peer, its own SETTINGS bound us from the start (RFC 9113 asks for
-    /// 100 at least).
+    /// If the first request proves nothing to the peer, only its SETTINGS bound us from the start. RFC 9113 asks for
+    /// 100 at least.
     private static let streamsBeforeSettings = 100
 
     private func laneSettings(

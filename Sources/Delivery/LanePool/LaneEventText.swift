@@ -1,7 +1,7 @@
 import Lanes
 import Model
 
-// What a lane tells, as the log has it: the same sentence for the same event, and what is told with it.
+// Log texts for a lane's events: one fixed sentence per event, and its details.
 
 extension LaneEvent {
     package var sentence: String {
@@ -16,7 +16,7 @@ extension LaneEvent {
         }
     }
 
-    /// Empty where the sentence says it all.
+    /// The event's details; empty if the sentence is complete.
     package var text: String {
         switch self {
         case .connected, .recovered: ""
@@ -28,12 +28,12 @@ extension LaneEvent {
         }
     }
 
-    /// Behind "can't be reached".
+    /// The text after "can't be reached".
     var outageReason: String {
         if case .dialFailed(.unreachable, let detail) = self, !detail.isEmpty { detail } else { text }
     }
 
-    /// Whether somebody should look if it lasts. A refused credential is told as an error of its own.
+    /// Whether an operator should look if it lasts. A refused credential is logged as an error of its own.
     package var isOutage: Bool {
         switch self {
         case .dialFailed, .tlsRefused, .goAway, .connectionLost: true
@@ -59,7 +59,7 @@ extension TransportFault {
 }
 
 extension ProviderAlarm {
-    /// What to look into.
+    /// The hint for the operator.
     package var text: String {
         switch self {
         case .credential:

@@ -3,7 +3,7 @@ import LaneRules
 import QueueRules
 import Store
 
-/// Which lanes of this process can't reach their provider, which rest since it asks for less, and whether the others know.
+/// The lanes of this process whose provider can't be reached or whose breaker is open, and whether that was reported.
 package struct LaneOutages {
     private struct Outage {
         let began: MonotonicInstant
@@ -11,25 +11,26 @@ package struct LaneOutages {
     }
 
     private struct BreakerSpan {
-        /// Of the first one, of those with nothing but tries in between.
+        /// When the breaker opened first. Later openings with only half-open tries in between don't change it.
         let began: MonotonicInstant
         let latest: OpenBreaker
     }
 
     private var running: [LaneKey: Outage] = [:]
     private var openBreakers: [LaneKey: BreakerSpan] = [:]
-    /// Something began or ended that was not told.
+    /// True if something began or ended since the last report.
     private var hasChanged = false
-    /// nil: not since the last one ended.
+    /// The time of the last report; nil: none since the last outage ended.
     private var reportedAt: MonotonicInstant?
-    /// A quarter of the time after which what was told is no longer believed.
+    /// A quarter of the 60 seconds after which a report no longer counts.
     private static let reportEvery: Duration = .seconds(15)
-    /// So long after its end somebody would have said that it goes on, or that it is over.
+    /// This long after `until`, the breaker would have been reported open again or closed.
     private static let openMemory = LaneThrottle.memory + .seconds(5)
 
     package init() {}
 
-    /// - Returns: whether it is news: once an outage, however many dials fail. Another reason is told, but no news.
+    /// Begins or updates an outage. A new reason is reported, but is not news.
+    /// - Returns: true for the first failed dial of an outage.
     package mutating func begin(of lane: LaneKey, _ reason: String, now: MonotonicInstant) -> Bool {
         let known = running[lane]
         if known?.reason != reason {
@@ -39,12 +40,12 @@ package struct LaneOutages {
         return known == nil
     }
 
-    /// Its provider can be reached.
+    /// Takes note that the lane's provider can be reached.
     package mutating func end(of lane: LaneKey) {
         if running.removeValue(forKey: lane) != nil { hasChanged = true }
     }
 
-    /// - Returns: whether it is another one than was known, not the same for longer.
+    /// - Returns: true if the breaker opened anew, false if it stays open for longer.
     package mutating func noteOpen(_ lane: LaneKey, _ breaker: OpenBreaker) -> Bool {
         let known = openBreakers[lane]
         openBreakers[lane] = BreakerSpan(began: known?.began ?? breaker.since, latest: breaker)
@@ -52,12 +53,12 @@ package struct LaneOutages {
         return known?.latest.since != breaker.since
     }
 
-    /// Its provider takes what it is sent.
+    /// Takes note that the lane's provider accepts pushes again.
     package mutating func noteClosed(of lane: LaneKey) {
         if openBreakers.removeValue(forKey: lane) != nil { hasChanged = true }
     }
 
-    /// Providers that can't be reached are those of open lanes.
+    /// Ends outages of lanes that are no longer open.
     package mutating func endAll(but open: [LaneKey]) {
         for lane in running.keys.sorted() where !open.contains(lane) { end(of: lane) }
     }
@@ -72,7 +73,8 @@ package struct LaneOutages {
         return hasChanged || (areAny && reportedAt.map { now - $0 >= Self.reportEvery } ?? true)
     }
 
-    /// To be told now. In the order of their lanes. Who can't reach its provider and rests besides can't reach it.
+    /// Returns the outages to report now, in the order of their lanes. A lane that is unreachable and has an open
+    /// breaker is reported as unreachable.
     package mutating func take(now: MonotonicInstant) -> [LaneOutage] {
         openBreakers = openBreakers.filter { now - $0.value.latest.until < Self.openMemory }
         hasChanged = false
@@ -92,6 +94,6 @@ package struct LaneOutages {
 
     private static let openReason = "it answers most pushes 429 or 503"
 
-    /// What was taken last reached nobody.
+    /// Takes note that the report made of the last `take` failed.
     package mutating func reportFailed() { hasChanged = true }
 }

@@ -9,12 +9,12 @@ import Reactor
 import Store
 import Synchronization
 
-/// What a lane is opened with: decided by who keeps the credentials, in the roof's wiring.
+/// The credential and settings that a lane is opened with.
 package struct LaneCredential: Sendable {
     package let id: CredentialID
     package let settings: LaneSettings
     package let reach: CredentialReach
-    /// Its slug, for the log.
+    /// The app's slug, for the log.
     package let app: String
 
     package init(id: CredentialID, app: String, settings: LaneSettings, reach: CredentialReach) {
@@ -28,49 +28,49 @@ package struct LaneCredential: Sendable {
 /// Whether a route's pushes can be sent, as far as credentials go.
 package enum CredentialStatus: Sendable {
     case ready(LaneCredential)
-    /// There is one, and it is being opened, or its access token fetched. The routes are resolved again after that.
+    /// The credential is being opened, or its access token fetched. The routes are resolved again after that.
     case pending
     /// No active credential covers the route, or the provider refused it and the pause after that is not over.
     case missing
 }
 
-/// Where lanes get their credentials from; floor 4's rooms meet only in the roof, which implements this.
+/// The source of the lanes' credentials (`LaneCredentialCache`).
 package protocol LaneCredentials: Sendable {
-    /// Asked once a poll and route: answers from memory.
+    /// Returns the route's credential. Called once per poll and route, so it answers from memory.
     func credential(for route: ReadyRoute) async -> CredentialStatus
-    /// The credential was refused: shared with the other processes, so that none knocks again before `pause` is over.
+    /// Announces a refused credential to the other processes, so that none tries it again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
-    /// The provider token of that generation, which this credential signed, was refused as too old.
+    /// Takes note that the provider refused that generation of the credential's provider token as too old.
     func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
-    /// Connections that were opened before now are of no use to this credential.
+    /// Takes note that connections opened before now are useless to this credential.
     func needsNewConnections(_ credential: CredentialID) async
-    /// What people call the app, for the log.
+    /// Returns the app's slug, for the log.
     func slug(of app: AppID) async -> String
-    /// Those that were retired or deleted: their lanes close.
+    /// Returns the credentials that were retired or deleted. Their lanes close.
     func inactive(among credentials: [CredentialID]) async -> [CredentialID]
-    /// All lanes of this process that can't reach their provider or rest, for whoever asks what pushes wait for. False
-    /// where it could not be told.
+    /// Reports all lanes of this process that can't reach their provider or whose breaker is open, for the messages'
+    /// progress. Returns false if that failed.
     func report(outages: [LaneOutage]) async -> Bool
 }
 
-/// Opens lanes on demand and keeps them. The engine submits through it; lanes tell it when they can't send.
+/// Opens lanes on demand and keeps them. The engine submits through it; lanes report to it when they can't send.
 package actor LanePool {
     private let credentials: any LaneCredentials
     private let loops: [ReactorLoop]
     private let log: Logger
     private let credentialBlock: Duration
     private var targets: [ServiceRoute: PushTarget] = [:]
-    /// Routes that nothing can be sent for at present, so that it is said once.
+    /// Routes whose pushes can't be sent at present, so that each is logged once.
     private var waitingRoutes: Set<ServiceRoute> = []
     private static let waitingRoutesMax = 16_384
     private let pauses = RoutePauses()
-    /// Lanes whose provider can't be reached, or asks for less: each is logged once, and told as long as it lasts.
-    /// Words about rests come from the engine's thread in their order, which a wait for this actor would lose.
+    /// Lanes whose provider can't be reached or is throttling. Each is logged once, and reported as long as it lasts.
+    /// The engine notes open breakers here directly: a wait for this actor would lose their order.
     private let outages = Mutex(LaneOutages())
     private var isReporting = false
     /// Looked up from any thread; changed on this actor only.
     private let open = Mutex<[LaneKey: OpenLane]>([:])
-    /// Lanes that run to their last answers, by a number of their own.
+    /// Closed lanes that wait for their last answers, by a number of their own.
     private var closing: [Int: Task<Void, Never>] = [:]
     private var closedCount = 0
     private var laneChanged: (@Sendable (LaneKey, Bool) async -> Void)?
@@ -92,7 +92,7 @@ package actor LanePool {
         let app: String
     }
 
-    /// Whom to tell that a lane can, or can't, send; and that routes may lead elsewhere now.
+    /// Sets the functions to call when a lane can or can't send, and when routes may resolve to another lane.
     func report(
         laneChanged: @escaping @Sendable (LaneKey, Bool) async -> Void,
         routesChanged: @escaping @Sendable () async -> Void
@@ -101,26 +101,26 @@ package actor LanePool {
         self.routesChanged = routesChanged
     }
 
-    /// Lanes of credentials that nobody may use any more open no stream from now on: what has none comes back, what has
-    /// one runs to its answer.
+    /// Closes the lanes of credentials that are no longer active. They open no more streams; pushes without one come
+    /// back, the others run to their answers.
     package func closeUnused() async {
         defer { reportOutages() }
         let known = open.withLock { $0.keys.sorted() }
-        // Words of a lane may come when it is closed, and nobody says then that it is over.
+        // An event may arrive after its lane was closed, and no later event would end that outage.
         outages.withLock { $0.endAll(but: known) }
         guard !known.isEmpty else { return }
         for credential in await credentials.inactive(among: known.map(\.credential)) {
             let key = LaneKey(credential)
             guard let lane = open.withLock({ $0.removeValue(forKey: key) }) else { continue }
-            // A rest is the provider's word, and holds where the credential is used again.
+            // An open breaker stays noted: the provider's throttling holds if the credential is used again.
             outages.withLock { $0.end(of: key) }
             close(lane.lane)
-            // Until its routes are resolved anew, nothing is leased for it in vain.
+            // Nothing is leased in vain until the lane's routes are resolved again.
             await laneChanged?(key, false)
         }
     }
 
-    /// Takes as long as the slowest answer, so nobody waits for it but the drain.
+    /// Drains a lane. That takes as long as the slowest answer, so only the pool's own drain waits for it.
     private func close(_ lane: Lane) {
         closedCount += 1
         let number = closedCount
@@ -159,20 +159,19 @@ package actor LanePool {
         return key
     }
 
-    /// Where a route's pushes go, as it was last resolved; nil: never yet, or nothing is sent there by this lane for a
-    /// while.
+    /// Returns the route's destination as last resolved; nil: never resolved, or paused on this lane.
     package func target(of serviceRoute: ServiceRoute, on key: LaneKey) -> PushTarget? {
         isPaused(serviceRoute, on: key) ? nil : targets[serviceRoute]
     }
 
-    /// Whether the provider refuses the line's topic to this lane's credential, for now.
+    /// Whether the provider currently refuses the route's topic to this lane's credential.
     package nonisolated func isPaused(_ serviceRoute: ServiceRoute, on key: LaneKey) -> Bool {
         pauses.holds(serviceRoute, with: key)
     }
 
     nonisolated func submit(_ batch: PushBatch, _ name: LeaseName, on key: LaneKey, sink: any AnswerSink) {
         guard let lane = opened(key)?.lane else {
-            // Closed since: nothing was sent.
+            // The lane was closed meanwhile, and nothing was sent.
             let answers = batch.requests.map { Answer(tag: $0.tag, kind: .unsent(.withdrawn)) }
             sink.deliver(AnswerBatch(ticket: name.ticket, answers: answers, bytes: []))
             return
@@ -189,7 +188,8 @@ package actor LanePool {
     }
 
     package nonisolated func apply(_ consequence: LaneConsequence, on key: LaneKey, _ serviceRoute: ServiceRoute) {
-        // Not later: the settle that follows makes a parcel of what was refused, which could be leased and sent before.
+        // The pause begins at once: the settle that follows puts the refused pushes into a parcel that could be leased
+        // and sent.
         if case .topicRefused = consequence, !pauses.begin(serviceRoute, with: key, for: credentialBlock) { return }
         Task { await act(on: consequence, key, serviceRoute) }
     }
@@ -219,7 +219,7 @@ package actor LanePool {
             await credentials.providerTokenExpired(key.credential, generation: generation)
             opened(key)?.lane.replaceConnections()
         case .accessTokenRefused(let generation):
-            // The next one goes over the same connections.
+            // The next access token goes over the same connections.
             await credentials.providerTokenExpired(key.credential, generation: generation)
         case .connectionEnds(let connection):
             opened(key)?.lane.retire(connection)
@@ -227,7 +227,7 @@ package actor LanePool {
             await credentials.needsNewConnections(key.credential)
             opened(key)?.lane.replaceConnections()
         case .credentialRefused(let reason, let connection):
-            // The lane knows whether that is news, hands back what it has not sent, and says so like of a GOAWAY.
+            // The lane decides whether this is news, hands back what it has not sent, and logs it like a GOAWAY.
             opened(key)?.lane.refuseCredential(reason: reason, receivedOn: connection)
         case .topicRefused:
             logPaused(serviceRoute, key, "the provider refuses its topic with this credential")
@@ -239,10 +239,10 @@ package actor LanePool {
         }
     }
 
-    /// How the lane stands now, whatever words of it are still on their way.
+    /// Whether the lane can send now, whatever events of it are still on their way.
     nonisolated func canSend(_ key: LaneKey) -> Bool? { opened(key)?.lane.canSend }
 
-    /// With whose lane it is; of one that is closed the app isn't known any more.
+    /// Adds the lane's credential and app. A closed lane's app isn't known any more.
     private nonisolated func metadata(of key: LaneKey, app: String? = nil, _ more: Logger.Metadata) -> Logger.Metadata {
         var all = more
         all["credential"] = "\(key.credential.value)"
@@ -272,7 +272,7 @@ package actor LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
     }
 
-    /// The lane's provider asks for less.
+    /// Takes note that the lane's breaker opened.
     package nonisolated func noteOpenBreaker(_ key: LaneKey, _ breaker: OpenBreaker) {
         if outages.withLock({ $0.noteOpen(key, breaker) }) {
             let seconds = RetryPolicy.wholeSeconds(breaker.until - breaker.since).components.seconds
@@ -288,7 +288,8 @@ package actor LanePool {
         Task { await reportOutages() }
     }
 
-    /// One refusal shuts the lane for everybody; after the pause the route resolves again, and one dial tries.
+    /// Blocks the lane for all processes after one refusal. After the pause the route resolves again, and one dial
+    /// tries.
     private func markUnavailable(_ key: LaneKey, _ reason: String) async {
         guard let lane = opened(key), lane.relay.markUnavailable() else { return }
         log.error(
@@ -307,7 +308,7 @@ package actor LanePool {
         } else if self.canSend(key) != true, beginsOutage(of: key, event) {
             write(.warning, "A lane can't send: its provider can't be reached", key, event)
         }
-        // Words may overtake each other on their way here; the lane knows.
+        // Events may overtake each other on their way here; the lane's own state is right.
         await laneChanged?(key, self.canSend(key) ?? canSend)
         reportOutages()
     }
@@ -316,12 +317,12 @@ package actor LanePool {
         outages.withLock { $0.begin(of: key, event.outageReason, now: Clocks.monotonicNow()) }
     }
 
-    /// Nobody waits for it: what could not be told is told at the next upkeep.
+    /// Reports changed outages without being awaited. Upkeep repeats a report that failed.
     private func reportOutages() {
         guard !isReporting, areOutagesChanged else { return }
         isReporting = true
         Task {
-            // What changes meanwhile is told behind it.
+            // Changes made meanwhile go into another report.
             while areOutagesChanged {
                 let metadata = outages.withLock { $0.take(now: Clocks.monotonicNow()) }
                 guard await credentials.report(outages: metadata) else {
@@ -350,7 +351,7 @@ package actor LanePool {
     }
 }
 
-/// Stands between a lane's thread and the keeper.
+/// Passes events from a lane's thread to the pool.
 final class LaneEventRelay: LaneObserver, Sendable {
     private let key: LaneKey
     private unowned let pool: LanePool
@@ -361,7 +362,7 @@ final class LaneEventRelay: LaneObserver, Sendable {
         self.pool = pool
     }
 
-    /// True for the first to shut it.
+    /// Returns true to the first caller.
     func markUnavailable() -> Bool {
         unavailableFlag.withLock { isShut in
             defer { isShut = true }
@@ -369,7 +370,7 @@ final class LaneEventRelay: LaneObserver, Sendable {
         }
     }
 
-    /// True where it was shut.
+    /// Returns true if it was unavailable.
     func reopen() -> Bool {
         unavailableFlag.withLock { isShut in
             defer { isShut = false }
@@ -387,6 +388,6 @@ final class LaneEventRelay: LaneObserver, Sendable {
 }
 
 extension LeaseName {
-    /// Unique among the unanswered batches of a lane: a parcel's epoch rises with each lease.
+    /// A number unique among a lane's unanswered batches: a parcel's epoch rises with each lease.
     var ticket: BatchTicket { BatchTicket(UInt64(bitPattern: parcel.value) << 20 ^ UInt64(UInt32(bitPattern: epoch))) }
 }

@@ -5,9 +5,9 @@ import Model
 import Store
 import Synchronization
 
-/// Where this process asks for its parts of projects' quotas: in the database, which all processes share.
+/// Asks for this process's parts of projects' quotas in the database, which all processes share.
 ///
-/// Asked a few times a second by each project that is sent to, so that an outage is told once, and its end.
+/// Each project in use asks a few times a second, so only the begin and the end of an outage are logged.
 final class QuotaService: Sendable {
     private let store: CredentialStore
     private let process: ProcessID
@@ -20,7 +20,7 @@ final class QuotaService: Sendable {
         self.log = log
     }
 
-    /// - Returns: nil where no part was given: the last one is used up to its end.
+    /// - Returns: nil if no part was granted: the last one is used up to its end.
     func answer(_ ask: QuotaRequest, of project: FCMProject) async -> QuotaGrant? {
         do {
             let grant = try await store.answer(ask, of: process, project: project.name)

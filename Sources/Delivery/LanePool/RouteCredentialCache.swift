@@ -2,15 +2,15 @@ import Basis
 import Model
 import Reactor
 
-/// Which credential each route's line was last seen to have.
+/// The credential that each service route was last seen to have.
 ///
-/// A read that was under way when credentials changed may have seen the old ones: it is used, and not remembered.
+/// A read that overlapped a change of credentials may have seen the old ones: its result is used, but not cached.
 package struct RouteCredentialCache<Record: Sendable>: Sendable {
     package static var lasts: Duration { .seconds(5) }
-    /// Routes remembered at once; above it, the stale ones are forgotten.
+    /// The number of routes remembered; above it, outdated ones are forgotten.
     package static var routesMax: Int { 16_384 }
 
-    /// Taken before a read, handed back with what it saw.
+    /// Taken before a read and returned with its result.
     package struct Ticket: Sendable {
         fileprivate let changes: UInt64
         fileprivate let readAt: MonotonicInstant
@@ -31,7 +31,7 @@ package struct RouteCredentialCache<Record: Sendable>: Sendable {
         changes += 1
     }
 
-    /// nil: not seen lately. Some nil: seen, and there was none.
+    /// Returns nil if the route was not read recently, and `.some(nil)` if it was read and has no credential.
     package func record(of serviceRoute: ServiceRoute, now: MonotonicInstant) -> Record?? {
         seen[serviceRoute].flatMap { now - $0.readAt < Self.lasts ? .some($0.record) : nil }
     }

@@ -4,9 +4,10 @@ import QueueRules
 import Reactor
 import Synchronization
 
-/// Routes whose topic the provider refused, or that need one and name none: with this credential, nothing is leased or
-/// sent for them for a while. Asked and told from any thread: a refusal holds from the moment that it was read, before
-/// what it left over can be leased again.
+/// Routes paused with a credential, because the provider refused their topic, or because they need one and name none.
+/// Nothing is leased or sent for them for a while.
+///
+/// Used from any thread: a refusal holds as soon as it is read, before its remainder can be leased again.
 final class RoutePauses: Sendable {
     private let pauses = Mutex<[ServiceRoute: Pause]>([:])
 
@@ -15,7 +16,7 @@ final class RoutePauses: Sendable {
         let until: MonotonicInstant
     }
 
-    /// False where it holds already.
+    /// Begins a pause. Returns false if one is running already.
     func begin(_ serviceRoute: ServiceRoute, with key: LaneKey, for length: Duration) -> Bool {
         let now = Clocks.monotonicNow()
         return pauses.withLock { pauses in
@@ -25,7 +26,7 @@ final class RoutePauses: Sendable {
         }
     }
 
-    /// Another credential is not held by it.
+    /// Whether the route is paused with this credential. Another credential is not affected.
     func holds(_ serviceRoute: ServiceRoute, with key: LaneKey) -> Bool {
         let now = Clocks.monotonicNow()
         return pauses.withLock { pauses in

@@ -4,20 +4,20 @@ import Model
 import Store
 import Synchronization
 
-/// Cuts accepted messages into parcels, a slice at a time, as long as there is something to cut.
+/// Cuts accepted messages into parcels, slice by slice, until none is left.
 ///
-/// Any number of planners run beside each other: the database hands each slice to one of them. One more plans transactional
-/// messages alone, whenever another is at work on a broadcast, or on what names as many devices: what a slice of that costs,
-/// whoever waits for a single push doesn't wait for it.
+/// Any number of planners run beside each other: the database gives each slice to one of them. One more plans
+/// transactional messages alone while another one plans a broadcast, or a message with as many receivers. So a single
+/// push never waits for the slice of a broadcast.
 actor Planner {
     private let store: MessageStore
     private let settings: DeliverySettings
-    /// One for each planner. The first is rung where something may wait; the others join in as long as there is more.
+    /// One signal per planner. The first is notified when work may wait; the others join while there is more.
     private nonisolated let posts: [PlannerSignal]
     private nonisolated let broadcasts = ActiveBroadcasts()
     private let steps: (any StepListener)?
     private let log: Logger
-    /// Told after each turn: parcels are waiting.
+    /// Called after each slice that was cut: parcels are ready.
     private let parcelsWait: @Sendable ([PlannedSlice]) async -> Void
 
     init(
@@ -32,13 +32,13 @@ actor Planner {
         self.parcelsWait = parcelsWait
     }
 
-    /// Something may wait. A planner that is at work on a broadcast's slice would look for it only after that.
+    /// Wakes a planner that is free. One in the middle of a broadcast's slice would find the work only after it.
     nonisolated func notify() {
         (posts.first { !$0.isInLongSlice } ?? posts[0]).signal.notify()
         broadcasts.notify()
     }
 
-    /// `run` returns when what is under way is done.
+    /// Makes `run` return when the calls under way are done.
     nonisolated func stop() {
         for post in posts { post.signal.remove() }
         broadcasts.signal.remove()
@@ -56,14 +56,14 @@ actor Planner {
         }
     }
 
-    /// One message after the other, the way to the disk included, is some hundred a second. Whoever finds a second one, or
-    /// a broadcast, of which a slice may take its time, wakes a neighbour, and that one the next.
+    /// Plans messages one by one, some hundred a second with the write to disk. A planner wakes its neighbour when it
+    /// finds a second message, or a broadcast, whose slice may take long. The neighbour does the same.
     private func run(_ post: PlannerSignal, _ neighbour: CoalescingSignal?) async {
         for await _ in post.signal.signals {
             var found = 0
             while !Task.isCancelled {
                 let isMore = await planOne {
-                    // In this order: a ring that still came here is for a message that the neighbour will find.
+                    // In this order: if a signal still came here, the neighbour will find its message.
                     post.isInLongSlice = true
                     neighbour?.notify()
                 }
@@ -75,7 +75,7 @@ actor Planner {
         }
     }
 
-    /// True where there may be more. After a fault the safety net rings again.
+    /// Returns true if there may be more. After a fault, the regular notification tries again.
     private func planOne(
         transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}
     ) async -> Bool {
@@ -106,7 +106,7 @@ actor Planner {
     }
 }
 
-/// One planner's bell, and whether the planner is at work on a slice that may take long.
+/// One planner's signal, and whether that planner is in a slice that may take long.
 private final class PlannerSignal: Sendable {
     let signal = CoalescingSignal()
     private let longSliceFlag = Atomic<Bool>(false)
@@ -117,13 +117,13 @@ private final class PlannerSignal: Sendable {
     }
 }
 
-/// How many planners are at work on broadcasts, and whom that wakes.
+/// The number of planners in a broadcast's slice, and the signal of the extra planner.
 private final class ActiveBroadcasts: Sendable {
-    /// Of the planner for transactional messages alone.
+    /// Wakes the planner for transactional messages alone.
     let signal = CoalescingSignal()
     private let count = Atomic<Int>(0)
 
-    /// Something may wait: nobody who is at work on a broadcast will look for it.
+    /// Wakes the extra planner if a broadcast occupies another one.
     func notify() {
         if count.load(ordering: .sequentiallyConsistent) > 0 { signal.notify() }
     }
@@ -135,7 +135,7 @@ private final class ActiveBroadcasts: Sendable {
 
         init(of all: ActiveBroadcasts) { self.all = all }
 
-        /// It has a broadcast. What came since it asked has found nobody at work.
+        /// Takes note that the call has a broadcast. Messages accepted since it began woke no extra planner.
         func begin() {
             guard !isBegun.exchange(true, ordering: .relaxed) else { return }
             all.count.add(1, ordering: .sequentiallyConsistent)
@@ -148,7 +148,7 @@ private final class ActiveBroadcasts: Sendable {
     }
 }
 
-/// Rings that melt into one while nobody listens; one listener.
+/// Merges signals while nobody listens. It has a single consumer.
 package struct CoalescingSignal: Sendable {
     let signals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation

@@ -4,10 +4,10 @@ import Store
 
 /// Lets messages fall due at their hour.
 ///
-/// Sleeps until the next one is due: rung where one was accepted that names its hour, and when it wakes. Any number of them run beside
-/// each other.
+/// Sleeps until the next one is due. An accepted message that names its hour wakes it too. Any number of schedulers run
+/// beside each other.
 actor Scheduler {
-    /// The safety net under what is told: an hour that nobody was told of is missed by no more.
+    /// The longest delay of a message whose notification was lost.
     private static let sleepMax: Duration = .seconds(30)
 
     private let store: MessageStore
@@ -22,7 +22,7 @@ actor Scheduler {
         self.fellDue = fellDue
     }
 
-    /// Until the bell is removed.
+    /// Runs until the signal is removed.
     func run() async {
         signal.notify()
         for await _ in signal.signals {
@@ -31,7 +31,7 @@ actor Scheduler {
                 setAlarm(try await store.nextDue() ?? Self.sleepMax)
             } catch {
                 log.warning("What is due waits for the database", metadata: ["fault": "\(error)"])
-                // Some may have fallen due before it failed.
+                // Some messages may have fallen due before the failure.
                 fellDue()
                 setAlarm(.seconds(1))
             }

@@ -3,13 +3,13 @@ import Store
 
 /// Holds, releases and ends the parcels of messages that were paused, resumed or cancelled.
 ///
-/// Beside the engine, which has other things to do than to count a million cancelled pushes.
+/// It runs beside the engine, which must not wait while a million cancelled pushes are counted.
 struct Stopper: Sendable {
     private let stops: StopStore
-    /// Rung where something may have been said, and regularly: a pause may end by its message's expiry.
+    /// Notified when a message may have changed, and regularly, because a pause may end by its message's expiry.
     let signal = CoalescingSignal()
     private let log: Logger
-    /// Told after each round that let parcels go: they are ready.
+    /// Called after each round that may have released parcels.
     private let parcelsWait: @Sendable () async -> Void
 
     init(stops: StopStore, log: Logger, parcelsWait: @escaping @Sendable () async -> Void) {
@@ -18,7 +18,7 @@ struct Stopper: Sendable {
         self.parcelsWait = parcelsWait
     }
 
-    /// Until the bell is removed.
+    /// Runs until the signal is removed.
     func run() async {
         for await _ in signal.signals {
             do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {
@@ -26,7 +26,7 @@ struct Stopper: Sendable {
             } catch {
                 log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])
             }
-            // Also of what failed: some of it may have been done before.
+            // After a failure too: some parcels may have been released before.
             await parcelsWait()
         }
     }
