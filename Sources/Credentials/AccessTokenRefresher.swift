@@ -7,9 +7,9 @@ import Reactor
 import Signing
 import Synchronization
 
-/// One service account's access token: fetched when it is needed, renewed before it ends, one request at a time.
+/// One service account's access token: fetched when needed, renewed before it ends, one request at a time.
 ///
-/// Lanes read `current` on their threads. Google lets each process have a token of its own: nothing is shared.
+/// Lanes read `current` on their threads. Google lets each process have a token of its own, so nothing is shared.
 package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     private let account: FCMServiceAccount
     private let key: RS256Key
@@ -20,7 +20,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     private struct Presented {
         var cache = FCMAccessTokenCache()
         var token: FCMAccessToken?
-        /// Of `token`; nil where there is none that may be used.
+        /// The header value for `token`; nil: there is no usable token.
         var authorization: Authorization?
         /// Rises with each token.
         var generation: UInt64 = 0
@@ -37,14 +37,14 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
 
     package enum Status: Equatable, Sendable {
         case ready
-        /// None, and one is being fetched.
+        /// There is no token, and one is being fetched.
         case fetching
-        /// None, and none before a pause is over.
+        /// There is no token, and none is fetched before a pause is over.
         case refused
     }
 
-    /// Sees to it that there is a token, and a young one. Returns at once; `arrived` is told when a fetch that begins
-    /// here has ended well.
+    /// Fetches a token if there is none, or renews one that ends soon. Returns at once; `arrived` is called when a
+    /// fetch started here succeeds.
     package func freshen(arrived: @escaping @Sendable () async -> Void) -> Status {
         let (status, shouldFetch) = presented.withLock { state -> (Status, Bool) in
             switch state.cache.next(now: Clocks.monotonicNow()) {
@@ -66,10 +66,10 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         return status
     }
 
-    /// A request with the token of that generation was answered 401: it is not used again.
+    /// Discards the token of that generation, because a request with it was answered 401.
     package func refused(_ generation: UInt64, arrived: @escaping @Sendable () async -> Void) {
         let refusal = presented.withLock { state -> FCMAccessTokenCache.Refusal in
-            // A late answer to one that was replaced meanwhile says nothing new.
+            // A late answer to a token that was replaced meanwhile says nothing new.
             guard let token = state.token, state.generation == generation else { return .known }
             let refusal = state.cache.refused(token, now: Clocks.monotonicNow())
             if refusal != .known { state.authorization = nil }
@@ -85,7 +85,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         }
     }
 
-    /// True where there is a new token.
+    /// Returns true if there is a new token.
     private func fetch() async -> Bool {
         let askedAt = Clocks.monotonicNow()
         do throws(AccessTokenFault) {
@@ -95,7 +95,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
                 state.cache.adopt(token, entropy: Entropy.uint64())
                 state.token = token
                 if isNew { state.generation += 1 }
-                // The very one that was refused stays unused.
+                // A renewal may return the refused token again; it stays unused.
                 state.authorization = state.cache.serving.map {
                     Authorization(value: $0.authorization, generation: state.generation)
                 }
@@ -135,15 +135,15 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     }
 }
 
-/// Why there is no access token.
+/// The reason why there is no access token.
 enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     case notSigned
     case endpoint(TokenEndpointFault)
-    /// In Google's word: the same question would be refused again.
+    /// The reason in Google's answer: the same request would be refused again.
     case refused(String, ProviderAlarm)
     case failed(String, after: Duration?)
 
-    /// Trying again soon would be refused again.
+    /// True if another request soon would be refused too.
     var isPermanent: Bool {
         switch self {
         case .notSigned, .endpoint(.privateTarget), .endpoint(.malformedURL), .refused: true
@@ -151,7 +151,7 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Not sooner than that, by the answer's word.
+    /// The earliest retry that the answer allows.
     var after: Duration? {
         if case .failed(_, let after) = self { after } else { nil }
     }

@@ -8,13 +8,13 @@ import Model
 import Signing
 import TLS
 
-/// A credential that was read and found usable; what the vault keeps is its `sealedForm`.
+/// A credential that was read and found usable. The vault seals its `sealedForm`.
 package enum CredentialMaterial: Sendable {
     case token(keyID: String, teamID: String, ES256Key)
     case certificate(TLSIdentity)
     case serviceAccount(FCMServiceAccount, RS256Key)
 
-    /// Reads a submission. An encrypted file may take a second: call it in a `KeyFileQueue`.
+    /// Reads a submission. An encrypted file may take a second, so call this in a `KeyFileQueue`.
     package static func read(_ form: CredentialSubmission.Form) throws(CredentialFault) -> CredentialMaterial {
         switch form {
         case .token(let keyID, let teamID, let p8):
@@ -53,7 +53,8 @@ package enum CredentialMaterial: Sendable {
         }
     }
 
-    /// The bytes that the vault seals: plain keys, whatever they came in, so that reading them derives nothing.
+    /// Returns the bytes that the vault seals. The keys in them are plain, whatever file they came in, so that reading
+    /// needs no key derivation.
     func sealedForm() throws(CredentialFault) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -94,7 +95,7 @@ package enum CredentialMaterial: Sendable {
         return try read(.token(keyID: keyID, teamID: teamID, p8: Array(p8.utf8)))
     }
 
-    /// What may be shown of it.
+    /// Returns the facts about the credential that may be shown.
     func facts() -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -118,14 +119,15 @@ package enum CredentialMaterial: Sendable {
 }
 
 extension CredentialMaterial {
-    /// The topics of its slot, checked against what was asked for: the bundle ids of the apps that it can serve.
+    /// Returns the topics of its slot: the bundle ids of the apps that it can serve, checked against the requested
+    /// ones.
     ///
-    /// Apple's topic list, where a certificate has one, is complete; without one its UID is the only topic. A universal
-    /// certificate lists its app several times (`.voip`, `.complication`): registrations name the app, and the suffix is
-    /// derived when sending. Where none is asked for, the slot is the app of the UID, if that is listed.
+    /// Apple's topic list, if a certificate has one, is complete; without one its UID is the only topic. A universal
+    /// certificate lists its app several times (`.voip`, `.complication`): registrations name the app, and the suffix
+    /// is derived when sending. If no topic is requested, the slot is the app of the UID, if listed.
     ///
-    /// A certificate for other services alone (VoIP) has a slot of its own, of its whole topics: in the app's it would
-    /// take the place of the one that alerts need.
+    /// A certificate for other services alone (VoIP) gets a slot of its own, with its whole topics. In the app's slot
+    /// it would replace the certificate that alerts need.
     /// - Parameter asked: bundle ids or whole topics.
     package func topics(asked: [String]) throws(CredentialFault) -> [String] {
         guard case .certificate(let identity) = self else { return APNsTopicList.bundleIDs(usable: asked).sorted() }
@@ -146,19 +148,19 @@ extension CredentialMaterial {
         return asked.sorted()
     }
 
-    /// Of a certificate that does not cover the app itself.
+    /// Returns the topics of a certificate that does not cover the app itself.
     private static func wholeTopics(
         _ usable: [String], of base: String, asked: [String]
     ) throws(CredentialFault) -> [String] {
         let own = usable.filter { APNsPushTypes.isOfOwnService(topic: $0) }
         for topic in asked where !own.contains(topic) { throw .topicNotCovered(topic) }
         let slot = asked.isEmpty ? own.filter { APNsPushTypes.bundleID(ofTopic: $0) == base } : asked
-        // Topics that no certificate is for alone: nothing would ever choose it.
+        // A slot without a service of its own would never be chosen.
         guard !slot.isEmpty else { throw .topicNotCovered(base) }
         return slot.sorted()
     }
 
-    /// A certificate that names environments must name these; and it must be valid now.
+    /// Checks that the certificate is valid now, and covers these environments if it names any.
     package func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(CredentialFault) {
         guard case .certificate(let identity) = self else { return }
         let certificate = identity.certificate

@@ -2,7 +2,7 @@ import Model
 import Reactor
 import Store
 
-/// Takes credentials in, seals them, and opens them for the lanes.
+/// Accepts credentials, seals them, and opens them for the lanes.
 package struct CredentialService: Sendable {
     let store: CredentialStore
     let vault: Vault
@@ -11,9 +11,9 @@ package struct CredentialService: Sendable {
     private let allowsPrivateTargets: Bool
 
     /// - Parameters:
-    ///   - tokenEndpoint: fetches the access tokens of service accounts.
-    ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
-    ///   - keyFiles: where key files that are handed in are opened.
+    /// - tokenEndpoint: fetches the access tokens of service accounts.
+    /// - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    /// - keyFiles: the queue that opens submitted key files.
     package init(
         store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
         keyFiles: KeyFileQueue = KeyFileQueue()
@@ -41,15 +41,14 @@ package struct CredentialService: Sendable {
     private static let proofText = Array("carillon".utf8)
     private static let proofPurpose = "master-key-proof"
 
-    /// Reads, checks, seals and writes one record per environment, all or none. Everything is checked before anything is
-    /// written.
+    /// Reads, checks, seals and writes one record per environment, all or none. All checks come before the first write.
     ///
-    /// - Parameter answer: makes what a repetition of the request will get.
+    /// - Parameter answer: makes the bytes that a repetition of the request will get.
     package func submit(
         _ submission: CredentialSubmission, app: AppID, idempotency claim: IdempotencyClaim?,
         answer: @escaping @Sendable ([CredentialRecord]) -> [UInt8]
     ) async throws(CredentialFault) -> IdempotentReply {
-        // First of all: what was good when it was handed in may have expired since.
+        // This comes first: a credential that was valid when submitted may have expired since.
         if let claim,
             let earlier = try await stored({ () throws(StoreFault) in try await store.earlier(claim, app: app) })
         {
@@ -80,7 +79,8 @@ package struct CredentialService: Sendable {
         }
     }
 
-    /// As far as it shows without asking a resolver, which who fetches the token does once more.
+    /// Refuses a private `token_uri` as far as its host name shows it. The token endpoint checks the resolved address
+    /// again.
     private func checkTarget(_ material: CredentialMaterial) throws(CredentialFault) {
         guard case .serviceAccount(let account, _) = material, !allowsPrivateTargets else { return }
         guard account.tokenURL.isSecure, !TargetHost.isPrivate(account.tokenURL.host) else { throw .tokenURIPrivate }
@@ -106,11 +106,11 @@ package struct CredentialService: Sendable {
         guard isDone else { throw .unknownCredential }
     }
 
-    /// Opens sealed keys. Their files were checked when they were handed in, so each takes a moment; and no file that is
-    /// being handed in now may keep them waiting.
+    /// Opens sealed keys. Their files were checked on submission, so each takes a moment. They do not wait behind files
+    /// that are being submitted.
     private static let sealedKeyThreads = BlockingPool(name: "sealed keys", threadsMax: 2, waitingMax: 1_024)
 
-    /// The secret behind a record, for the lane that uses it. Throws `.overloaded` where too many are being opened.
+    /// Returns the secret of a record, for the lane that uses it. Throws `.overloaded` if too many are being opened.
     package func material(of record: CredentialRecord) async throws(CredentialFault) -> CredentialMaterial {
         let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
         do {
@@ -120,7 +120,8 @@ package struct CredentialService: Sendable {
         }
     }
 
-    /// Of one row alone: a secret that was moved, even to another row of its app and environment, does not open there.
+    /// Returns a purpose that names one row. A secret moved to another row, even of the same app and environment, does
+    /// not open.
     private func purpose(_ id: CredentialID, _ app: AppID, _ environment: PushEnvironment) -> String {
         "credential/\(id.value)/\(app.value)/\(environment.name)"
     }

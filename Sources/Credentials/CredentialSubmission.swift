@@ -4,7 +4,7 @@ import Model
 import Signing
 import Store
 
-/// A credential as an operator hands it in. Secrets go in here, and never come out.
+/// A credential as an operator submits it. Its secrets are never returned.
 package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package enum Form: Sendable {
         /// A provider-token key: the PKCS#8 PEM that Apple lets download once.
@@ -19,9 +19,9 @@ package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package let provider: Provider
 
     package let form: Form
-    /// Both: the slots of both are filled.
+    /// The environments whose slots are filled, one or both.
     package let environments: [PushEnvironment]
-    /// Empty: a key serves every topic of its team; a certificate says itself which.
+    /// Empty: a key serves every topic of its team; a certificate itself names its topics.
     package let topics: [String]
     package let activate: Bool
 
@@ -38,20 +38,20 @@ package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package var description: String { "\(provider.name) credential submission for \(environments.map(\.name))" }
 }
 
-/// Where a certificate and its key stand in a submission.
+/// The member of a submission that holds a certificate and its key.
 package enum CertificateMember: String, Sendable {
     case pem
     case pkcs12
 }
 
-/// Why a credential is not taken. Values instead of prose; the sentence is for the operator.
+/// The reason why a credential is refused, as values; the sentence is for the operator.
 package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertible {
     case keyIDMalformed
     case teamIDMalformed
     case keyUnreadable
     /// The p8 is encrypted, and the API takes no password for it.
     case keyEncrypted
-    /// A certificate's key, of another kind, curve or length than is used.
+    /// The certificate's key has an unsupported type, curve or length.
     case keyUnsupported(CertificateMember)
     /// The file asks for at least that many rounds of key derivation, which is too many. None was done for the layer
     /// that asks for them.

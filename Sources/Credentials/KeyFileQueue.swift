@@ -3,21 +3,21 @@ import Reactor
 
 /// Opens key files on threads of their own, one at a time for each app.
 ///
-/// Key files come from tenants, and one may cost a second of a core. So no app holds up another's files for longer
-/// than that, and neither name resolution nor PostgreSQL's start, which run on `BlockingPool.shared`, wait for them.
+/// Key files come from tenants, and one may cost a second of a core. So no app delays another's files for longer than
+/// that. Name resolution and PostgreSQL's start, which run on `BlockingPool.shared`, never wait for them.
 package actor KeyFileQueue {
-    /// Files of one app that wait for the file that is being opened. An operator hands in a handful at once.
+    /// The number of an app's files that wait while one is opened. An operator submits a handful at once.
     package static let waitingPerAppMax = 16
-    /// One for the process. Two threads, so that one app's costly file leaves a thread to the others.
+    /// The pool of the process. Its two threads leave one to others during an app's costly file.
     package static let threads = BlockingPool(name: "key files", threadsMax: 2, waitingMax: 1_024)
 
-    /// Apps with a file in `threads`, and what else waits for its turn.
+    /// Apps with a file in `threads`, and their other files in the order of arrival.
     private var apps: [AppID: [CheckedContinuation<Void, Never>]] = [:]
 
     package init() {}
 
-    /// Throws what the work throws, `.shareUsedUp` where as many files of this app wait as may, or `.overloaded` where
-    /// too many apps have files to open.
+    /// Opens a file. Throws what the work throws, `.shareUsedUp` if too many files of this app wait, or `.overloaded`
+    /// if too many apps have files to open.
     package func open<Value: Sendable>(
         for app: AppID, _ work: @escaping @Sendable () throws(CredentialFault) -> Value
     ) async throws(CredentialFault) -> Value {

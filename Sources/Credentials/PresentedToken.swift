@@ -2,35 +2,35 @@ import APNs
 import Basis
 import Lanes
 
-/// The provider token that lanes read, and which signing of it this is.
+/// The provider token that lanes read, and the generation of its presentation.
 ///
-/// A value without a clock. Generations rise with each token, and where connections have to be told apart for another
-/// reason, so that an answer can be held against the token that its request carried.
+/// A value without a clock. Generations rise with each token, and when connections have to be told apart for another
+/// reason. So an answer can be matched with the token that its request carried.
 package struct PresentedToken: Sendable {
     private var cache = ProviderTokenCache()
     private var token: ProviderToken?
     private var generation: UInt64 = 0
-    /// The first that carried `token`.
+    /// The first generation that carried `token`.
     private var tokenSince: UInt64 = 0
-    /// nil: there is none that APNs would take; lanes wait.
+    /// nil: there is no token that APNs would take; lanes wait.
     package private(set) var authorization: Authorization?
 
     package init() {}
 
-    /// What is to be done now. A renewal that it asks for has to end in `adopt` or `renewalFailed`.
+    /// Returns the next step. The caller must end a requested renewal with `adopt` or `renewalFailed`.
     package mutating func next(now: WallInstant) -> ProviderTokenCache.Next {
         let next = cache.next(now: now)
         switch next {
         case .use(let token), .useAndRenew(let token, _):
             if authorization == nil { present(token) }
         case .renew, .wait:
-            // Lanes must not go on with one that is too old, or refused.
+            // Lanes must not go on with a token that is too old or refused.
             authorization = nil
         }
         return next
     }
 
-    /// A renewal ended well. The token may be another process's, or the same again.
+    /// Takes the token of a renewal. It may be another process's, or the same as before.
     package mutating func adopt(_ token: ProviderToken) {
         cache.adopt(token)
         if token != self.token {
@@ -42,14 +42,15 @@ package struct PresentedToken: Sendable {
 
     package mutating func renewalFailed(now: WallInstant) { cache.renewalFailed(now: now) }
 
-    /// Requests of that generation were answered with `ExpiredProviderToken`. True where the token was young: a clock
-    /// is wrong. Answers to a token that was replaced meanwhile, of which a thousand may still come, say nothing.
+    /// Takes note that requests of that generation were answered with `ExpiredProviderToken`. Returns true if the token
+    /// was young: a clock is wrong. Answers to a token replaced meanwhile, of which a thousand may still come, are
+    /// ignored.
     package mutating func refusedAsExpired(_ refused: UInt64, now: WallInstant) -> Bool {
         guard let token, refused >= tokenSince else { return false }
         return cache.refusedAsExpired(token, now: now)
     }
 
-    /// The token is good, but not on connections that carried it so far.
+    /// Gives the same token a new generation, because connections that carried it so far are unusable.
     package mutating func presentAnew() {
         if authorization != nil, let token { present(token) }
     }

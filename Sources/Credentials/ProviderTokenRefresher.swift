@@ -7,9 +7,9 @@ import Signing
 import Store
 import Synchronization
 
-/// One key's provider token: one for all processes, kept in the database, sealed; renewed before it is too old.
+/// One key's provider token, shared by all processes: kept sealed in the database, renewed before it is too old.
 ///
-/// Lanes read `current` on their threads; `freshen` is called as often as anybody likes.
+/// Lanes read `current` on their threads; `freshen` may be called at any time.
 package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     private let identity: APNsKeyIdentity
     private let key: ES256Key
@@ -32,7 +32,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
 
-    /// Returns when there is a token to use, or the attempt to get one is over.
+    /// Returns when there is a token to use, or when the attempt to get one is over.
     package func freshen() async {
         switch presented.withLock({ $0.next(now: Clocks.wallNow()) }) {
         case .use, .wait: return
@@ -40,7 +40,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         }
     }
 
-    /// Requests with the authorization of that generation were answered with `ExpiredProviderToken`.
+    /// Takes note that requests with the authorization of that generation were answered with `ExpiredProviderToken`.
     package func refusedAsExpired(_ generation: UInt64) async {
         if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
             log.error(
@@ -50,7 +50,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         await freshen()
     }
 
-    /// The token is good, but not on the connections that are open: another key bound them first.
+    /// Takes note that the open connections are unusable with this token, because another key bound them first.
     package func needsNewConnections() { presented.withLock { $0.presentAnew() } }
 
     private func renew(staleBefore: WallInstant) async {
@@ -82,7 +82,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
 }
 
 extension CredentialService {
-    /// nil: key or team id are malformed; submissions are checked, so that only a damaged row can be.
+    /// Returns nil if the key or team id is malformed. Submissions are checked, so only a damaged row can have one.
     package func providerToken(keyID: String, teamID: String, key: ES256Key, log: Logger) -> ProviderTokenRefresher? {
         guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else { return nil }
         return try? ProviderTokenRefresher(identity: identity, key: key, store: store, vault: vault, log: log)

@@ -1,15 +1,15 @@
 import Reactor
 
-/// Where a URL that somebody else chose would lead, as far as its host says so by itself.
+/// Judges the target of a URL from a stranger by its host alone.
 package enum TargetHost {
-    /// Names that lead to this machine or its network wherever they are asked about (RFC 6761, RFC 6762, RFC 8375;
-    /// `internal` is what clouds call their own).
+    /// Names that lead to this machine or its network in any resolver (RFC 6761, RFC 6762, RFC 8375). Clouds use
+    /// `internal` for their own names.
     private static let privateZones = ["localhost", "local", "internal", "home.arpa"]
 
-    /// Whether it is, or may be, this machine or its network.
+    /// Whether the host is, or may be, this machine or its network.
     ///
-    /// Resolvers read more as an IPv4 address than its usual form: 127.1, 0x7f000001, 2130706433. None of these is worth
-    /// understanding: a host that ends in a number and is no plain address counts as private.
+    /// Resolvers read more than the usual form as an IPv4 address: 127.1, 0x7f000001, 2130706433. None of these is
+    /// worth understanding: a host that ends in a number and is no plain address counts as private.
     package static func isPrivate(_ host: String) -> Bool {
         let name = (host.hasSuffix(".") ? String(host.dropLast()) : host).lowercased()
         if let address = SocketAddress(literal: name, port: 443) { return !address.isPublic }

@@ -1,14 +1,14 @@
-/// Who fetches access tokens: an HTTP client, which the roof brings along.
+/// Fetches access tokens. The server provides the HTTP client that implements it.
 package protocol TokenEndpoint: Sendable {
-    /// Posts a form (`application/x-www-form-urlencoded`) and returns what came back, whatever its status.
+    /// Posts a form (`application/x-www-form-urlencoded`) and returns the answer, whatever its status.
     func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer
 }
 
 package struct TokenEndpointAnswer: Sendable {
     package let status: Int
-    /// Bounded by who fetched it. May hold a token: never for the log.
+    /// The body, bounded by the client. It may hold a token: never log it.
     package let body: [UInt8]
-    /// The header of that name; empty where there was none.
+    /// The value of `retry-after`; empty if there was none.
     package let retryAfter: [UInt8]
 
     package init(status: Int, body: [UInt8], retryAfter: [UInt8] = []) {
@@ -18,11 +18,12 @@ package struct TokenEndpointAnswer: Sendable {
     }
 }
 
-/// Why nothing came back.
+/// The reason why there is no answer.
 package enum TokenEndpointFault: Error, Equatable, Sendable {
     /// The address is this machine's, or its network's, and no setting allows that.
     case privateTarget
     case malformedURL
-    /// Not resolved, not reached, broken, too slow. In the words of the library, which know no secret.
+    /// The host was not resolved or reached, or the connection broke or was too slow. The library's text has no
+    /// secrets.
     case unreachable(String)
 }

@@ -2,10 +2,10 @@ import Basis
 import Reactor
 import Signing
 
-/// Seals what must not be readable at rest: keys, passwords, provider tokens.
+/// Seals values that must not be readable at rest: keys, passwords, provider tokens.
 ///
-/// AES-256-GCM under the master key, a fresh nonce each time; the purpose is authenticated: it names the row, so that
-/// a sealed value moved to another one does not open there. Layout: format (1 byte) · nonce (12) · ciphertext and tag.
+/// AES-256-GCM under the master key, with a fresh nonce each time. The purpose is authenticated. It names the row, so a
+/// sealed value moved to another row does not open. Layout: format (1 byte) · nonce (12) · ciphertext and tag.
 package struct Vault: Sendable, CustomStringConvertible {
     package static let keyBytes = 32
     private static let nonceBytes = 12
@@ -30,7 +30,8 @@ package struct Vault: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Fails where the master key is another one, the purpose differs, or a bit was changed: the three look alike.
+    /// Opens a sealed value. Fails if the master key or the purpose differs, or a bit was changed; the three look
+    /// alike.
     package func open(_ sealed: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
         let bodyStart = 1 + Vault.nonceBytes
         guard sealed.count >= bodyStart + Vault.tagBytes, sealed[0] == Vault.format else { throw .doesNotOpen }

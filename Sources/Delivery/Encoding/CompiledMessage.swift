@@ -57,8 +57,8 @@ package struct CompiledMessage: Sendable {
     }
 
     /// Returns the providers that must accept a message whose sender names none. They are those that the app reaches,
-    /// and those for which the message has an object of its own. nil: all, since the app reaches no provider of this
-    /// push type.
+    /// and those for which the message has an object of its own. Returns nil, for all, if the app reaches no provider
+    /// of this push type.
     package static func providersAsked(_ content: MessageContent, reached: [Provider]) -> [Provider]? {
         let serving = reached.filter { $0 == .apns || $0 == .fcm && FCMMessage.serves(content.options.pushType) }
         guard !serving.isEmpty else { return nil }

@@ -1,29 +1,29 @@
 import JSON
 import Model
 
-/// Why a message's content has no form that APNs would take. The sender's to change.
+/// The reason why APNs would not take a message's content. The sender has to change it.
 package enum APNsContentFault: Error, Equatable, Sendable {
     /// Counted with the widest badge. `locale`: only this localization is too long, and it is the longest.
     case payloadTooLarge(bytes: Int, bytesMax: Int, locale: String? = nil)
     case badCollapseID(bytes: Int)
     case priorityNotAllowed(PushType)
     case reservedKey(JSONPointer)
-    /// A push of this type can't have this, or would not show it.
+    /// A push of this type can't have this member, or would not show it.
     case notForType(PushType, JSONPointer)
-    /// A push of this type is nothing without this.
+    /// A push of this type is useless without this member.
     case missing(PushType, JSONPointer)
     case nothingToShow
     case badgeTwice
     case wrongValue(JSONPointer, expected: String)
 
-    /// A stable word, published in docs/errors.md.
+    /// A stable code, published in docs/errors.md.
     package var code: String {
         switch self {
         case .payloadTooLarge: "payload_too_large"
         case .badCollapseID: "invalid_collapse_id"
         case .priorityNotAllowed: "priority_not_allowed"
         case .reservedKey: "reserved_key"
-        // Published before the other types had a word.
+        // This code is older than those of the other types.
         case .notForType(.background, _): "not_for_background"
         case .notForType: "not_for_push_type"
         case .missing: "missing_member"
@@ -33,7 +33,7 @@ package enum APNsContentFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Where in the message.
+    /// The faulty place in the message.
     package var pointer: JSONPointer {
         switch self {
         case .payloadTooLarge(_, _, let locale?): .root / "notification" / "localizations" / locale
@@ -47,7 +47,7 @@ package enum APNsContentFault: Error, Equatable, Sendable {
         }
     }
 
-    /// For people. Quotes nothing of the content.
+    /// The sentence for the sender. It quotes no content.
     package var detail: String {
         switch self {
         case .payloadTooLarge(let bytes, let bytesMax, _):

@@ -1,18 +1,18 @@
 import Basis
 
-/// `{"reason":"Unregistered","timestamp":1700000000000}`, read in place: nothing is copied, nothing trusted.
+/// `{"reason":"Unregistered","timestamp":1700000000000}`, read in place, without copies and without trust.
 ///
-/// Members in any order, unknown ones passed over. What does not parse leaves the rest unread.
+/// Members may come in any order; unknown ones are skipped. After a syntax error nothing more is read.
 struct APNsErrorBody: Equatable {
-    /// Where the reason stands in the bytes, without its quotation marks. nil where there is none, it is empty, or it
-    /// has an escape, which no documented reason has.
+    /// The range of the reason, without its quotation marks. nil: it is missing, empty, or has an escape, which no
+    /// documented reason has.
     private(set) var reasonBytes: Range<Int>?
     private(set) var timestamp = Timestamp.none
 
     enum Timestamp: Equatable {
         case none
         case at(WallInstant)
-        /// Something stands there, and it is no time.
+        /// The member exists, but is no time.
         case unreadable
     }
 
@@ -34,7 +34,7 @@ struct APNsErrorBody: Equatable {
     }
 }
 
-/// A place in the bytes, and the ways to move on from it. Every way stops at the end.
+/// A position in the bytes, and the ways to move on from it. Each of them stops at the end.
 private struct Scanner {
     private var index = 0
     private let end: Int
@@ -48,7 +48,7 @@ private struct Scanner {
         return true
     }
 
-    /// The inside of a string without escapes.
+    /// Reads a string without escapes, and returns the range between its quotation marks.
     mutating func string(in body: Span<UInt8>) -> Range<Int>? {
         guard take(UInt8(ascii: "\""), in: body) else { return nil }
         let start = index
@@ -61,8 +61,8 @@ private struct Scanner {
         return start..<index - 1
     }
 
-    /// A whole number of milliseconds, 13 digits these days. A time before 1970 is before any registration, as
-    /// 1970 is. Stays before it: `skipValue` moves on.
+    /// Reads a whole number of milliseconds, currently 13 digits. A time before 1970 reads as 1970, which is also
+    /// before any registration. Does not move: `skipValue` does.
     mutating func milliseconds(in body: Span<UInt8>) -> WallInstant? {
         skipWhiteSpace(in: body)
         var ahead = self
@@ -74,7 +74,7 @@ private struct Scanner {
     private mutating func digits(in body: Span<UInt8>) -> Int64? {
         var number: Int64 = 0
         let start = index
-        // Fifteen digits reach the year 33658, and no overflow on the way to microseconds.
+        // Fifteen digits reach the year 33658, and don't overflow as microseconds.
         while index < end, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(body[index]) {
             number = number * 10 + Int64(body[index] - UInt8(ascii: "0"))
             index += 1
@@ -83,13 +83,13 @@ private struct Scanner {
         return index > start ? number : nil
     }
 
-    /// Not where the bytes end: a number that is cut short is another one.
+    /// Returns false at the end of the bytes, because the number may have been cut short.
     private mutating func isAtEndOfValue(in body: Span<UInt8>) -> Bool {
         skipWhiteSpace(in: body)
         return index < end && (body[index] == UInt8(ascii: ",") || body[index] == UInt8(ascii: "}"))
     }
 
-    /// Any value, however deep: brackets are counted, strings passed over.
+    /// Skips any value, however deep: counts brackets and skips strings.
     mutating func skipValue(in body: Span<UInt8>) -> Bool {
         var depth = 0
         var isInString = false

@@ -3,27 +3,31 @@ import Encodings
 import JSON
 import Model
 
-/// A message in APNs' form, compiled once: what is left is one text of several, one number and one path a push.
+/// A message in APNs' form, compiled once. Each push adds the choice of a text, one number and one path.
 package struct APNsNotification: Equatable, Sendable {
     package let pushType: PushType
     /// The value of `apns-priority`.
     package let priority: UInt8
-    /// The sender's, or the message id as 32 digits, so that a repeated push replaces itself on the device (P4).
+    /// The sender's collapse id, or the message id as 32 digits, so that a repeated push replaces itself on the device
+    /// (P4).
     ///
     /// Background pushes carry it too: they show nothing, but APNs then holds one of a repeated pair, not two.
     package let collapseID: [UInt8]
     package let isNowOrNever: Bool
-    /// Whether a push whose answer was lost may be sent again (P4).
+    /// Whether a push may be sent again after its answer was lost (P4).
     package let mayRepeat: Bool
-    /// Which of an installation's tokens it goes to.
+    /// The kind of token that the message goes to.
     package let tokenKind: TokenKind
-    /// 0: with the common text. i: with that of the content's i-th localization (`LocaleTable.variant`).
+    /// 0: the payload with the common text. i: with the text of the content's i-th localization
+    /// (`LocaleTable.variant`).
     package let payloads: [CompiledAPNsPayload]
-    /// The common text's.
+    /// The payload with the common text.
     package var payload: CompiledAPNsPayload { payloads[0] }
 
-    /// Throws what the sender has to change. The same content compiles the same at every attempt: what needs a time takes
-    /// that of the message's acceptance, which its id holds.
+    /// Compiles a message. Throws what the sender has to change.
+    ///
+    /// The same content compiles the same at every attempt: a time in it is that of the message's acceptance, taken
+    /// from its id.
     package static func compile(
         _ content: MessageContent, message: MessageID
     ) throws(APNsContentFault) -> APNsNotification {
@@ -55,7 +59,7 @@ package struct APNsNotification: Equatable, Sendable {
             return digits
         }
         let bytes = Array(requested.utf8)
-        // A header's value: no control characters, and no blanks at its ends, which HTTP may take away.
+        // The value of a header: no control characters, and no blanks at its ends, which HTTP may remove.
         let isClean = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && bytes.first != 0x20 && bytes.last != 0x20
         guard !bytes.isEmpty, bytes.count <= APNsLimits.collapseIDBytesMax, isClean else {
             throw .badCollapseID(bytes: bytes.count)
@@ -66,19 +70,19 @@ package struct APNsNotification: Equatable, Sendable {
 
 /// A payload's bytes around the one number that differs from device to device.
 package struct CompiledAPNsPayload: Equatable, Sendable {
-    /// Up to the end of what `aps` has, where the badge goes.
+    /// The bytes up to the end of the members of `aps`, where the badge goes.
     package let head: [UInt8]
-    /// The comma, if one is due, and the badge's name. Empty: no hole.
+    /// The comma, if one is due, and the badge's name. Empty: the payload has no placeholder for a badge.
     package let badgeLead: [UInt8]
-    /// One array for all localizations of a message.
+    /// The bytes after the badge: one array for all localizations of a message.
     package let tail: [UInt8]
-    /// The whole payload, where devices' own values go into it too; `head` and `tail` are of no use then.
+    /// The whole payload, if it has placeholders for devices' own values; `head` and `tail` are unused then.
     package let withPlaceholders: PlaceholderText?
 
-    /// What stands in `withPlaceholders` for the badge's digits.
+    /// The mark in `withPlaceholders` for the badge's digits.
     private static let badgeMark: UInt8 = 5
 
-    /// - Parameter isTemplate: its texts may have marks of holes.
+    /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(head: [UInt8], badgeLead: [UInt8], tail: [UInt8], isTemplate: Bool) {
         self.head = head
         self.badgeLead = badgeLead
@@ -90,27 +94,27 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
 
     package var hasBadgePlaceholder: Bool { !badgeLead.isEmpty }
 
-    /// With the widest badge, and nothing in the holes.
+    /// The size with the widest badge, and nothing in the placeholders.
     package var bytesMax: Int {
         let badgeDigits = hasBadgePlaceholder ? APNsLimits.badgeDigitsMax : 0
         if let withPlaceholders { return withPlaceholders.fixedBytes + badgeDigits }
         return head.count + badgeLead.count + badgeDigits + tail.count
     }
 
-    /// What goes into `withPlaceholders` where it has that mark. A device always has a badge where the message changes it.
+    /// Appends the value for a mark in `withPlaceholders`. A device always has a badge if the message changes it.
     package static func append(mark: UInt8, badge: Int32, to buffer: inout [UInt8]) {
         if mark == badgeMark { append(max(0, badge), to: &buffer) }
     }
 
-    /// What a push has of its own, between `head` and `tail`. Without a badge the member is left out whole; a payload
-    /// without a hole takes no badge.
+    /// Appends a push's own bytes, between `head` and `tail`. Without a badge the whole member is left out. A payload
+    /// without a placeholder takes no badge.
     package func appendPlaceholder(badge: Int32?, to buffer: inout [UInt8]) {
         guard let badge, hasBadgePlaceholder else { return }
         buffer.append(contentsOf: badgeLead)
         Self.append(max(0, badge), to: &buffer)
     }
 
-    /// Decimal digits without a String between.
+    /// Appends decimal digits without an intermediate String.
     private static func append(_ number: Int32, to buffer: inout [UInt8]) {
         var divisor: Int32 = 1
         while number / divisor >= 10 { divisor *= 10 }

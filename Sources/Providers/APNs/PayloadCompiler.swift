@@ -3,13 +3,14 @@ import Content
 import JSON
 import Model
 
-/// From a message's content to the JSON that APNs reads: one payload for the common text, one for each localization.
+/// Compiles a message's content to the JSON that APNs reads: one payload for the common text, one for each
+/// localization.
 ///
-/// The common part is built first; the sender's `apns` object is then a merge patch (RFC 7396) over it: member by
-/// member, null takes a member away. What comes out is checked, wherever it came from.
+/// The common part is built first. The sender's `apns` object is then a merge patch (RFC 7396) over it: member by
+/// member, null removes a member. The result is checked, whichever part a member came from.
 struct APNsPayloadCompiler {
-    /// More than this cannot shrink to a payload: not worth merging. Of one text of the message, with all that goes to
-    /// every device.
+    /// Content larger than this cannot shrink to a payload, so it is not merged. It counts one text of the message and
+    /// the parts that go to every device.
     private static let contentBytesMax = 4 * APNsLimits.voipPayloadBytesMax
 
     private let content: MessageContent
@@ -17,12 +18,12 @@ struct APNsPayloadCompiler {
     private let acceptedAt: WallInstant
     /// The bytes of the part that goes to every device, in any language.
     private let contentBytes: Int
-    /// What the sender's `apns` object says about `aps`.
+    /// The part of the sender's `apns` object that patches `aps`.
     private let apsPatch: JSONObject
-    /// What stands beside `aps`, the patch applied: no text of ours, so the same for all localizations.
+    /// The members beside `aps`, with the patch applied. They hold no text of ours, so all localizations share them.
     private let neighbours: JSONObject
 
-    /// Index 0 is the common text's, i that of `content.localizations[i - 1]`.
+    /// Compiles the payloads. Index 0 has the common text, index i that of `content.localizations[i - 1]`.
     static func compile(
         _ content: MessageContent, _ row: APNsPushTypeRow, acceptedAt: WallInstant
     ) throws(APNsContentFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
@@ -75,7 +76,8 @@ struct APNsPayloadCompiler {
         }
         if let aps = patch["aps"] {
             guard let members = aps.object else { throw .wrongValue(pointer / "aps", expected: "an object") }
-            // The registry keeps the badge's count; a number that it never hears of would turn the phone back later.
+            // The registry counts the badge. It would not know of a number given here, and would later set the phone
+            // back.
             if content.badge != .none, members["badge"] != nil { throw .badgeTwice }
         }
         return patch
@@ -115,12 +117,12 @@ struct APNsPayloadCompiler {
         return aps
     }
 
-    /// The largest is told, so that the sender knows how much has to go.
+    /// Refuses payloads that are too large. Reports the largest, so that the sender knows how much has to go.
     private func checkSizes(_ payloads: [CompiledAPNsPayload]) throws(APNsContentFault) {
         let sizes = payloads.map(\.bytesMax)
         let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
         guard sizes[largest] > row.payloadBytesMax else { return }
-        // Where the common text is too long itself, a localization is not what is wrong.
+        // If the common text itself is too long, the localization is not the cause.
         let isCommon = sizes[0] > row.payloadBytesMax
         throw .payloadTooLarge(
             bytes: isCommon ? sizes[0] : sizes[largest], bytesMax: row.payloadBytesMax,
@@ -128,9 +130,9 @@ struct APNsPayloadCompiler {
     }
 }
 
-// Writing.
+// Writing of payloads.
 extension APNsPayloadCompiler {
-    /// The badge goes last in `aps`, so that one comma decides.
+    /// Writes a payload. The badge goes last in `aps`, so that it needs at most one comma.
     private func payload(_ aps: JSONObject, _ tail: [UInt8]) -> CompiledAPNsPayload {
         guard hasAps(aps) else {
             return CompiledAPNsPayload(head: [], badgeLead: [], tail: tail, isTemplate: content.isTemplate)
@@ -153,7 +155,8 @@ extension APNsPayloadCompiler {
         }
     }
 
-    /// From the end of `aps` on, or all of it where there is none: one array that all localizations share.
+    /// Returns the bytes after the members of `aps`, or the whole payload without `aps`. All localizations share the
+    /// array.
     private func tail(behind aps: JSONObject) -> [UInt8] {
         guard hasAps(aps) else { return JSONValue.object(neighbours).bytes }
         var writer = JSONWriter(capacity: 512)
@@ -161,7 +164,7 @@ extension APNsPayloadCompiler {
         writer.member("aps", true)
         for member in neighbours.members { writer.member(member.name, member.value) }
         writer.endObject()
-        // The writer placed the commas behind a stand-in for `aps`, whose bytes are not wanted.
+        // The writer placed the commas after a stand-in for `aps`, whose bytes are dropped.
         return [UInt8(ascii: "}")] + writer.bytes.dropFirst(#"{"aps":true"#.utf8.count)
     }
 }

@@ -1,15 +1,15 @@
 import JSON
 import Model
 
-/// What we know of the keys inside `aps`. Keys that we do not know pass: APNs ignores its unknown ones, and may know
-/// more tomorrow. Source: "Generating a remote notification", "Starting and updating Live Activities".
+/// The known keys inside `aps`. Unknown keys pass: APNs ignores those that it does not know, and may know more
+/// tomorrow. Source: "Generating a remote notification", "Starting and updating Live Activities".
 enum APNsPayloadKeys {
     enum Shape: Equatable {
         case string
         case strings
         case object
         case bool
-        /// A number, in words for people.
+        /// A number in a range, and its description for the sender.
         case number(ClosedRange<Double>, String)
         /// 1, or 0 for its absence.
         case flag

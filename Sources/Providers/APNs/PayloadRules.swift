@@ -1,12 +1,12 @@
 import JSON
 import Model
 
-/// What each push type asks of a payload, beyond the shapes of its keys. What APNs or the device would refuse, delay or
-/// silently drop is refused at the door instead.
+/// The rules of each push type for a payload, beyond the shapes of its keys. Validation refuses what APNs or the device
+/// would refuse, delay or silently drop.
 enum APNsPayloadRules {
     private static let apsPointer = JSONPointer.root / "apns" / "aps"
 
-    /// What of the common part has no meaning for this type, whatever its value.
+    /// Refuses members of the common part that have no meaning for this type, whatever their value.
     static func checkCommonPart(_ content: MessageContent, _ row: APNsPushTypeRow) throws(APNsContentFault) {
         func refuse(_ isThere: Bool, _ pointer: JSONPointer) throws(APNsContentFault) {
             if isThere { throw .notForType(row.type, pointer) }
@@ -28,7 +28,9 @@ enum APNsPayloadRules {
         }
     }
 
-    /// `neighbours`: what stands beside `aps`. Localizations differ in nothing that is looked at here.
+    /// Checks the compiled common text. Localizations differ in no member that is checked here.
+    ///
+    /// `neighbours`: the members beside `aps`.
     static func check(
         aps: JSONObject, beside neighbours: JSONObject, _ content: MessageContent, _ type: PushType
     ) throws(APNsContentFault) {
@@ -51,7 +53,7 @@ enum APNsPayloadRules {
             try requireText("container-identifier", in: neighbours, type)
             if neighbours["domain"] != nil { try requireText("domain", in: neighbours, type) }
         case .mdm: try requireText("mdm", in: neighbours, type)
-        // The app reads these, and knows itself what it wants to find in them.
+        // Only the app reads these payloads.
         case .voip, .complication, .pushToTalk, .location: break
         }
     }
@@ -62,7 +64,7 @@ enum APNsPayloadRules {
         switch aps["event"]?.string {
         case "start": needed = ["content-state", "attributes-type", "attributes", "alert"]
         case "update": needed = ["content-state"]
-        // Its final state is recommended only.
+        // A final state is recommended only.
         case "end": needed = []
         default: needed = ["event"]
         }

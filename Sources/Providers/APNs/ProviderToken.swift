@@ -2,11 +2,11 @@ import Basis
 import Encodings
 import JSON
 
-/// A signed provider token (JWT, ES256). A secret: whoever has it sends in the team's name for an hour.
+/// A signed provider token (JWT, ES256). A secret: its holder can send in the team's name for an hour.
 package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
     /// "header.claims.signature", ASCII.
     package let text: [UInt8]
-    /// The claim `iat`: its age is counted from here, not from when we got hold of it.
+    /// The claim `iat`: the token's age counts from here, not from when we received it.
     package let issuedAt: WallInstant
 
     package init(text: [UInt8], issuedAt: WallInstant) {
@@ -20,9 +20,9 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
     package var authorization: [UInt8] { Array("bearer ".utf8) + text }
 }
 
-/// The text of a provider token. Signing happens elsewhere: this room has no keys.
+/// The text of a provider token. Signing happens elsewhere: this module has no keys.
 package enum ProviderTokenText {
-    /// What is signed with ES256: header and claims, as base64url, joined by a point.
+    /// Returns the bytes to sign with ES256: header and claims, as base64url, joined by a point.
     package static func signingInput(identity: APNsKeyIdentity, issuedAt: WallInstant) -> [UInt8] {
         var header = JSONWriter()
         header.beginObject()
@@ -42,7 +42,7 @@ package enum ProviderTokenText {
         signingInput: [UInt8], signature: [UInt8], issuedAt: WallInstant
     ) -> ProviderToken {
         precondition(signature.count == 64, "ES256 signs with R and S of 32 bytes")
-        // `iat` has whole seconds: the age is counted from what APNs reads.
+        // `iat` has whole seconds: the age is counted from the value that APNs reads.
         return ProviderToken(
             text: signingInput + [UInt8(ascii: ".")] + Base64.urlEncode(signature),
             issuedAt: WallInstant(secondsSince1970: issuedAt.secondsSince1970))

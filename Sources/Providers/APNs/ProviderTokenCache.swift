@@ -1,42 +1,43 @@
 import Basis
 
-/// When a key's provider token is used, and when the next one is fetched. Decides; the caller signs and stores.
+/// Decides when a key's provider token is used, and when the next one is fetched. The caller signs and stores.
 ///
 /// APNs takes a token for 60 minutes after its `iat`, and no new one within 20 minutes of the last. All processes share
-/// one token a key through the database, so "renew" means: take one from there that is young enough, else sign.
+/// one token per key in the database. So "renew" means: take one from there that is young enough, else sign.
 package struct ProviderTokenCache: Equatable, Sendable {
-    /// From here on the next one is fetched, while this one still serves.
+    /// From this age on the next token is fetched, while this one is still used.
     package static let renewalAge: Duration = .seconds(50 * 60)
-    /// From here on it is not used: a minute before APNs would refuse it.
+    /// From this age on the token is not used: a minute before APNs would refuse it.
     package static let ageMax: Duration = .seconds(59 * 60)
-    /// Sooner, APNs answers `TooManyProviderTokenUpdates`.
+    /// After a shorter time APNs answers `TooManyProviderTokenUpdates`.
     package static let renewalsApartMin: Duration = .seconds(20 * 60)
-    /// A token signed where the clock is ahead of ours is used up to here: APNs takes an issue time within an hour of its
-    /// own clock, and one token for all processes is worth more than a true time.
+    /// A token from a machine whose clock is ahead of ours by up to this is used. APNs takes an issue time within an
+    /// hour of its own clock, and one token for all processes is worth more than a true time.
     package static let clockSkewMax: Duration = .seconds(59 * 60)
-    /// After a renewal that failed.
+    /// The pause after a renewal that failed.
     package static let failurePause: Duration = .seconds(5)
 
     package enum Next: Equatable, Sendable {
         case use(ProviderToken)
-        /// Use it, and fetch the next: one issued after `staleBefore`.
+        /// Use the token, and fetch the next one, issued after `staleBefore`.
         case useAndRenew(ProviderToken, staleBefore: WallInstant)
-        /// None to use until one issued after `staleBefore` is fetched.
+        /// There is no usable token until one issued after `staleBefore` is fetched.
         case renew(staleBefore: WallInstant)
-        /// None to use, and nothing to be done before this instant; nil while a renewal is under way.
+        /// There is no usable token, and nothing to do before this instant; nil while a renewal is under way.
         case wait(until: WallInstant?)
     }
 
     private var current: ProviderToken?
-    /// APNs called the current one too old, whatever its age by our clock.
+    /// APNs called the current token too old, whatever its age by our clock.
     private var isRefused = false
-    /// A renewal is under way: there is one at a time.
+    /// A renewal is under way; there is one at a time.
     private var isRenewing = false
     private var pausedUntil: WallInstant?
 
     package init() {}
 
-    /// Asked before each batch. A renewal that it asks for has to end in `adopt` or `renewalFailed`.
+    /// Returns the next step, before each batch. The caller must end a requested renewal with `adopt` or
+    /// `renewalFailed`.
     package mutating func next(now: WallInstant) -> Next {
         guard let token = current else { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
         let age = now - token.issuedAt
@@ -46,7 +47,7 @@ package struct ProviderTokenCache: Equatable, Sendable {
             let until = min(earliest, now + Self.renewalsApartMin)
             return now < until ? .wait(until: until) : renewal(staleBefore: token.issuedAt, now, elseUse: nil)
         }
-        // One from the far future would be handed out again for as long as it seems young: only a later one may come back.
+        // A token from the far future would seem young and be handed out again: only a later one is accepted.
         if age < .zero - Self.clockSkewMax { return renewal(staleBefore: token.issuedAt, now, elseUse: nil) }
         if age >= Self.ageMax { return renewal(staleBefore: now - Self.renewalAge, now, elseUse: nil) }
         if age < Self.renewalAge { return .use(token) }
@@ -63,7 +64,7 @@ package struct ProviderTokenCache: Equatable, Sendable {
         return token.map { .useAndRenew($0, staleBefore: staleBefore) } ?? .renew(staleBefore: staleBefore)
     }
 
-    /// A renewal ended well. The token may be another process's.
+    /// Takes the token of a renewal. It may be another process's.
     package mutating func adopt(_ token: ProviderToken) {
         isRenewing = false
         pausedUntil = nil
@@ -76,8 +77,8 @@ package struct ProviderTokenCache: Equatable, Sendable {
         pausedUntil = now + Self.failurePause
     }
 
-    /// `ExpiredProviderToken` was answered to this token. True if it was young by our clock: then the clock is wrong,
-    /// here or where the token was signed, and somebody should look at it.
+    /// Takes note that APNs answered `ExpiredProviderToken` to this token. Returns true if it was young by our clock.
+    /// Then the clock is wrong, here or where the token was signed, and an operator should look at it.
     package mutating func refusedAsExpired(_ token: ProviderToken, now: WallInstant) -> Bool {
         // An old connection's answer to a token that was replaced meanwhile says nothing new.
         guard token == current else { return false }

@@ -1,23 +1,23 @@
 import Model
 
-// A registration's topic is the app's bundle id, and we derive the suffix from the push type. Backends that knew APNs
-// before tend to hand in the whole topic of a token: one that fits is understood, one that contradicts is refused.
+// A registration's topic is the app's bundle id; the push type adds the suffix. Backends that knew APNs before tend to
+// send the whole topic of a token. One that fits the kind is accepted, one that contradicts it is refused.
 extension APNsPushTypes {
-    /// Bundle ids end in these two words as well ("com.example.voip"): they are a suffix only behind a name that has this
-    /// many parts without them.
+    /// Bundle ids may end in `.voip` or `.complication` too ("com.example.voip"). These count as a suffix only after a
+    /// name with this many parts.
     private static let partsBeforeCommonWords = 3
 
-    /// The bundle id behind a topic that was given for a token of this kind; nil: the topic is one of another kind's.
+    /// Returns the bundle id of a topic given for a token of this kind; nil: the topic belongs to another kind.
     package static func bundleID(ofTopic topic: String, kind: TokenKind) -> String? {
         guard let (bundleID, type) = splitSuffix(topic) else { return topic }
         let row = row(for: type)
         return row.tokenKind == kind || row.startTokenKind == kind ? bundleID : nil
     }
 
-    /// The same for a credential, which serves tokens of all kinds.
+    /// Returns the bundle id of a credential's topic: a credential serves tokens of all kinds.
     package static func bundleID(ofTopic topic: String) -> String { splitSuffix(topic)?.bundleID ?? topic }
 
-    /// Whether the topic is one that a certificate may be for alone, beside another one for the app.
+    /// Whether a certificate may be for this topic alone, beside another certificate for the app.
     package static func isOfOwnService(topic: String) -> Bool {
         splitSuffix(topic).map { $0.type.service != .app } ?? false
     }

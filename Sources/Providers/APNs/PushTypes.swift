@@ -1,17 +1,17 @@
 import Model
 
-/// What APNs asks of one push type. Source: reference page "Sending notification requests"; field knowledge where said.
+/// APNs' rules for one push type. Source: reference page "Sending notification requests"; field knowledge where marked.
 package struct APNsPushTypeRow: Equatable, Sendable {
     package let type: PushType
-    /// Appended to the app's bundle id to make `apns-topic`.
+    /// The suffix added to the app's bundle id to make `apns-topic`.
     package let topicSuffix: String
-    /// Allowed values of `apns-priority`, the one taken by default first.
+    /// Allowed values of `apns-priority`, the default first.
     package let priorities: [UInt8]
     package let payloadBytesMax: Int
     package let repeats: RepeatRule
-    /// Which of an installation's tokens it goes to: APNs refuses the others with `BadDeviceToken`.
+    /// The kind of token that it goes to: APNs refuses the others with `BadDeviceToken`.
     package let tokenKind: TokenKind
-    /// The start of a Live Activity goes to the app's token for that: there is no token of the activity yet.
+    /// The kind of token for the start of a Live Activity: the activity has no token of its own yet.
     package let startTokenKind: TokenKind
     /// False: `apns-expiration` is 0, whatever the sender's time to live; late, such a push is worse than none.
     package let isStored: Bool
@@ -19,30 +19,30 @@ package struct APNsPushTypeRow: Equatable, Sendable {
     package let aps: APNsApsRule
 }
 
-/// May a push whose answer was lost be sent again (P4)?
+/// Whether a push may be sent again after its answer was lost (P4).
 package enum RepeatRule: Equatable, Sendable {
-    /// The collapse id makes the second replace the first, or nobody sees either.
+    /// The second push replaces the first by its collapse id, or neither is visible.
     case always
-    /// The user would notice twice: a second ring, a second activity.
+    /// The user would notice both: a second ring, a second activity.
     case never
     /// Updates and ends are idempotent by their timestamp; a second start is a second activity.
     case unlessActivityStart
 }
 
-/// What the device's system shows of a push, and so what of a message's common part has a meaning.
+/// The parts of a push that the device's system shows; they limit a message's common part.
 package enum APNsShown: Equatable, Sendable {
     /// Text, badge and sound.
     case everything
     /// Title, body and sound, beside the activity itself.
     case activity
-    /// The app gets it, and nobody else: no text, no badge, no sound.
+    /// Only the app gets the push: no text, no badge, no sound.
     case nothing
 }
 
 /// Whether the payload has a member `aps`.
 package enum APNsApsRule: Equatable, Sendable {
     case always
-    /// Where the sender put something into it.
+    /// The payload has it if the sender put something into it.
     case ifGiven
     case never
 }
@@ -50,15 +50,15 @@ package enum APNsApsRule: Equatable, Sendable {
 /// The one table of push types.
 package enum APNsPushTypes {
     private static let now: UInt8 = 10
-    /// Considers the device's power.
+    /// A priority that considers the device's power.
     private static let relaxed: UInt8 = 5
-    // Priority 1 ("never wake the device") is for nobody here: an option says high or normal, as with all providers.
+    // Priority 1 ("never wake the device") is not offered: an option says high or normal, as with all providers.
 
     // An exhaustive switch: a type without a row does not compile.
     package static func row(for type: PushType) -> APNsPushTypeRow {
         switch type {
         case .alert: row(type, "", [now, relaxed], .alert, shows: .everything)
-        // Priority 10 with a background push is an error of its own at APNs.
+        // APNs refuses priority 10 with a background push.
         case .background: row(type, "", [relaxed], .alert)
         case .voip:
             row(
@@ -80,7 +80,7 @@ package enum APNsPushTypes {
         }
     }
 
-    /// The value of `apns-topic`. Empty stays empty: a certificate with one topic knows it.
+    /// Returns the value of `apns-topic`. Empty stays empty: a certificate with one topic needs none.
     package static func topic(bundleID: String, type: PushType) -> String {
         bundleID.isEmpty ? "" : bundleID + row(for: type).topicSuffix
     }

@@ -10,7 +10,7 @@ struct APNsReasonRow: Equatable, Sendable {
     let status: Int
     let reason: String
     let meaning: Meaning
-    /// Not sooner than this after the answer; nil leaves it to the retry policy.
+    /// The earliest retry after the answer; nil leaves it to the retry policy.
     let after: Duration?
     let connection: ConnectionAdvice
     let alarm: ProviderAlarm?
@@ -18,18 +18,18 @@ struct APNsReasonRow: Equatable, Sendable {
 
 /// The one table of APNs' answers. Source: "Handling notification responses from APNs", and what operators saw.
 ///
-/// Only the rows of `tokenUnregistered`, `tokenSuspect` and `tokenUnknownHere` say anything about a token (P5).
+/// Only the rows of `tokenUnregistered`, `tokenSuspect` and `tokenUnknownHere` are verdicts about a token (P5).
 enum APNsRejections {
     /// Apple suggests 15 minutes after a 5xx; libraries wait 10 s. We begin there, and the retry policy doubles up to
-    /// Apple's 15 minutes: a short trouble of theirs should not cost a one-time password its meaning.
+    /// Apple's 15 minutes: a short fault of theirs should not outlast a one-time password.
     static let busyFloor: Duration = .seconds(10)
-    /// One device gets too many: the others of the connection are none the slower.
+    /// Too many pushes to one device: the connection's other pushes are not slowed.
     static let deviceFloor: Duration = .seconds(60)
-    /// Between two new provider tokens lie 20 minutes; what is told sooner is that we went too fast, or APNs erred.
+    /// New provider tokens must be 20 minutes apart. A refusal means that we were too fast, or that APNs erred.
     static let tokenUpdatesFloor: Duration = .seconds(60)
 
     static let rows: [APNsReasonRow] = [
-        // The sender's own values, which our door checks: nobody else's push suffers.
+        // The sender's own values, which validation checks. No other push suffers.
         refused(400, "BadCollapseId", .message),
         refused(400, "BadExpirationDate", .message),
         refused(400, "BadPriority", .message),
@@ -38,14 +38,14 @@ enum APNsRejections {
         // The topic's form: it came with the registration.
         refused(400, "BadTopic", .message, alarm: .credential),
 
-        // About the token, and no proof yet: malformed, or simply of the other environment, or of another app. A whole
-        // batch of these is a setting of ours gone wrong, so it is confirmed before a token is retired.
+        // Suspicions about the token, without proof: malformed, or of the other environment, or of another app. A whole
+        // batch of these is our own wrong setting, so they are confirmed before a token is retired.
         refused(400, "BadDeviceToken", .tokenUnknownHere),
         refused(400, "DeviceTokenNotForTopic", .tokenSuspect),
 
-        // About the token, as sure as it gets; `timestamp` says since when. Without one it is dead as of the lease. One
-        // that can't be read (no whole number of at most 15 digits, null too) only raises a doubt: it may say that the
-        // token died before it was registered again, and nobody can tell (P5).
+        // Verdicts about the token, as sure as they get; `timestamp` gives the time. Without one the token is dead as
+        // of the lease. An unreadable one (no whole number of at most 15 digits, or null) only raises a suspicion. The
+        // token may have died before it was registered again (P5).
         refused(410, "Unregistered", .tokenUnregistered),
         refused(410, "ExpiredToken", .tokenUnregistered),
 
@@ -57,46 +57,47 @@ enum APNsRejections {
         refused(404, "BadPath", .ours, alarm: .ourRequest),
         refused(405, "MethodNotAllowed", .ours, alarm: .ourRequest),
 
-        // About the credential: the lane pauses, its pushes wait until someone mends it.
+        // Faults of the credential: the lane pauses, and its pushes wait for a corrected one.
         waits(400, "TopicDisallowed", .credentialRefused, alarm: .credential),
-        // Only for certificates of several topics, where a registration names none.
+        // Occurs only with certificates of several topics, if a registration names none.
         waits(400, "MissingTopic", .credentialRefused, alarm: .credential),
         waits(403, "BadCertificate", .credentialRefused, connection: .close, alarm: .credential),
         waits(403, "BadCertificateEnvironment", .credentialRefused, connection: .close, alarm: .credential),
-        // A revoked key, an account in trouble.
+        // A revoked key, or an account in trouble.
         waits(403, "Forbidden", .credentialRefused, connection: .close, alarm: .credential),
         // A wrong signature, key id or team.
         waits(403, "InvalidProviderToken", .credentialRefused, connection: .close, alarm: .credential),
         waits(403, "MissingProviderToken", .credentialRefused, connection: .close, alarm: .ourRequest),
-        // The key is of the other environment. Two spellings are known.
+        // The key is for the other environment. Two spellings are known.
         waits(403, "BadEnvironmentKeyIdInToken", .credentialRefused, connection: .close, alarm: .credential),
         waits(403, "BadEnvironmentKeyInToken", .credentialRefused, connection: .close, alarm: .credential),
 
-        // The provider token: a new one, on a new connection, since the old one stays unusable ("wedged") even with it.
+        // A new provider token on a new connection: the old connection stays unusable ("wedged") even with the new
+        // token.
         waits(403, "ExpiredProviderToken", .providerTokenExpired, connection: .close, alarm: .clock),
         // Another key bound this connection first. The same token is good on a connection of its own.
         waits(403, "UnrelatedKeyIdInToken", .providerTokenExpired, connection: .close),
-        // Keep the token, sign no other. Comes from Apple's side without cause at times.
+        // We keep the token and sign no other. APNs sends this without cause at times.
         waits(429, "TooManyProviderTokenUpdates", .laneThrottled, after: tokenUpdatesFloor, alarm: .keyShared),
 
-        // Too many to this one device.
+        // Too many pushes to this one device.
         waits(429, "TooManyRequests", .deviceThrottled, after: deviceFloor),
 
-        // The connection's end, not the push's fault.
+        // The end of the connection, not a fault of the push.
         waits(400, "IdleTimeout", .providerBusy, connection: .close),
         waits(503, "Shutdown", .providerBusy, connection: .replace),
 
-        // Apple's trouble.
+        // Apple's faults.
         waits(500, "InternalServerError", .providerBusy, after: busyFloor),
         waits(503, "ServiceUnavailable", .providerUnavailable, after: busyFloor),
         waits(503, "Service Unavailable", .providerUnavailable, after: busyFloor),
     ]
 
-    /// For a reason that is not in the table, or none at all: the status speaks.
+    /// Returns the row for the status alone, if the reason is missing or not in the table.
     static func row(forStatus status: Int, hasReason: Bool) -> APNsReasonRow {
         switch status {
-        // Any refusal that names no token is no verdict about one. A 410 with a reason is APNs speaking, in a word that
-        // it invented since; without one it may be anybody in between.
+        // A refusal that names no token is no verdict about one. A 410 with a reason comes from APNs, with a new
+        // reason. Without one, it may come from a proxy in between.
         case 410: refused(status, "", hasReason ? .tokenUnregistered : .tokenSuspect)
         case 401, 403, 407: waits(status, "", .credentialRefused, connection: .close, alarm: .credential)
         case 404, 405: refused(status, "", .ours, alarm: .ourRequest)
@@ -105,7 +106,7 @@ enum APNsRejections {
         case 400..<500: refused(status, "", .message)
         case 503: waits(status, "", .providerUnavailable, after: busyFloor)
         case 500..<600: waits(status, "", .providerBusy, after: busyFloor)
-        // No answer of APNs: a redirect, say, of somebody in between.
+        // Not an answer of APNs: a redirect, for example, of a proxy in between.
         default: waits(status, "", .providerBusy, after: busyFloor)
         }
     }

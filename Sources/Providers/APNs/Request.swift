@@ -6,7 +6,7 @@ import Model
 package struct APNsHeader: Equatable, Sendable {
     package let name: [UInt8]
     package let value: [UInt8]
-    /// Whether it repeats on a connection often enough to deserve a place in the peer's header table, which is small.
+    /// Whether it repeats on a connection often enough to deserve a place in the peer's small header table.
     package let isIndexed: Bool
 
     init(_ name: String, _ value: some Sequence<UInt8>, isIndexed: Bool = true) {
@@ -16,13 +16,13 @@ package struct APNsHeader: Equatable, Sendable {
     }
 }
 
-/// What differs from push to push in a request. Appends to the caller's buffer; allocates nothing of its own.
+/// The parts of a request that differ from push to push. Appends to the caller's buffer; allocates nothing of its own.
 package enum APNsRequest {
     /// The header that names a push.
     package static let idHeader = Array("apns-id".utf8)
     package static let pathPrefix = Array("/3/device/".utf8)
 
-    /// The value of `:path`.
+    /// Appends the value of `:path`.
     package static func appendPath(token: Span<UInt8>, to buffer: inout [UInt8]) {
         buffer.append(contentsOf: pathPrefix)
         Hexadecimal.append(token, to: &buffer)
@@ -32,20 +32,20 @@ package enum APNsRequest {
         appendPath(token: token.span, to: &buffer)
     }
 
-    /// The value of `apns-id`, 36 bytes: the same on every attempt (P4).
+    /// Appends the value of `apns-id`, 36 bytes: the same on every attempt (P4).
     package static func appendID(message: MessageID, registration: RegistrationID, to buffer: inout [UInt8]) {
         UUIDText.append(PushIdentity.apnsID(message: message, registration: registration), to: &buffer)
     }
 }
 
 extension APNsNotification {
-    /// The headers that all pushes of a batch share, beside the credential's `authorization`.
+    /// Returns the headers that all pushes of a batch share, beside the credential's `authorization`.
     ///
-    /// `pushes`: how many there will be. `topic`: the app's bundle id, without a suffix.
+    /// `pushes`: the number of pushes in the batch. `topic`: the app's bundle id, without a suffix.
     package func headers(topic: String, expiresAt: WallInstant, pushes: Int) -> [APNsHeader] {
         let isBatch = pushes >= APNsLimits.indexedBatchMin
         let row = APNsPushTypes.row(for: pushType)
-        // Zero says "now or never" to APNs. An instant in 1970 would be a mistake of ours, not a wish for that.
+        // APNs reads zero as "now or never". An instant in 1970 would be our mistake, not a request for that.
         let expiration = isNowOrNever || !row.isStored ? 0 : max(1, expiresAt.secondsSince1970)
         var headers = [
             APNsHeader("apns-push-type", pushType.name.utf8),

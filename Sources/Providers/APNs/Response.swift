@@ -1,11 +1,11 @@
 import Model
 
-/// From APNs' answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
+/// Translates APNs' answer into a verdict. Bodies come from a stranger: whatever they hold, the status still counts.
 package enum APNsResponse {
-    /// A documented error body has about 60 bytes. What is longer is not read on.
+    /// A documented error body has about 60 bytes. Bytes beyond this are not read.
     package static let bodyBytesMax = 1_024
 
-    /// `retryAfter`: the header of that name, where there was one.
+    /// `retryAfter`: the value of that header, if there was one.
     package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> ProviderVerdict {
         // The common path: nothing to read.
         if (200..<300).contains(status) {
@@ -23,7 +23,7 @@ package enum APNsResponse {
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
-    /// Every answer of the table: what has to hold for each of them is held against these.
+    /// All answers of the table, for tests that hold for each of them.
     package static var documented: [(status: Int, reason: String)] {
         APNsRejections.rows.map { ($0.status, $0.reason) }
     }
@@ -41,7 +41,7 @@ package enum APNsResponse {
                 return .rejected(Rejection(fault: suspicion, reason: reason))
             }
         case .deferred(let why):
-            // The later of the two: APNs may know better than our table, never worse.
+            // The later of the two: APNs may ask for more than our table, never for less.
             let after =
                 switch (row.after, retryAfter) {
                 case (let floor?, let asked?): max(floor, asked)
@@ -51,7 +51,7 @@ package enum APNsResponse {
         }
     }
 
-    /// A known reason keeps its meaning on another status too, except that nothing but a 410 retires at once.
+    /// Returns the row of a known reason. It means the same on another status, except that only a 410 retires at once.
     private static func knownRow(_ status: Int, _ reason: Span<UInt8>) -> APNsReasonRow? {
         guard let row = APNsRejections.rows.first(where: { $0.reason.isSpelled(reason) }) else { return nil }
         if row.meaning == .rejected(.tokenUnregistered), status != 410 {
@@ -62,8 +62,8 @@ package enum APNsResponse {
         return row
     }
 
-    /// A word of APNs' that we do not know yet is kept if it looks like one of its words, which have letters only: what
-    /// else could stand there might be an echo of a token or payload.
+    /// Keeps a reason that we do not know yet if it has letters and blanks only, as APNs' reasons do. Anything else
+    /// might echo a token or payload.
     private static func unknownReason(_ status: Int, _ body: Span<UInt8>, _ range: Range<Int>?) -> String {
         let reasonBytesMax = 48
         guard let range, range.count <= reasonBytesMax else { return "status_\(status)" }

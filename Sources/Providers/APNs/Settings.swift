@@ -1,6 +1,6 @@
 import Model
 
-/// Where APNs is.
+/// The address of APNs.
 package struct APNsEndpoint: Hashable, Sendable {
     package let host: String
     package let port: UInt16
@@ -10,7 +10,7 @@ package struct APNsEndpoint: Hashable, Sendable {
         self.port = port
     }
 
-    /// The environment is a property of the device token: there is no third host to try.
+    /// Returns Apple's host. The environment is a property of the device token: there is no third host to try.
     package static func apple(_ environment: PushEnvironment) -> APNsEndpoint {
         switch environment {
         case .production: APNsEndpoint(host: "api.push.apple.com", port: 443)
@@ -18,7 +18,7 @@ package struct APNsEndpoint: Hashable, Sendable {
         }
     }
 
-    /// From a setting: "https://host" or "https://host:port", IPv6 in brackets; nothing behind but a slash.
+    /// Reads a setting: "https://host" or "https://host:port", IPv6 in brackets, followed by nothing but a slash.
     package init?(url: String) {
         let prefix = "https://"
         guard url.hasPrefix(prefix) else { return nil }
@@ -49,12 +49,12 @@ package struct APNsEndpoint: Hashable, Sendable {
     }
 }
 
-/// Who signs provider tokens: a key of a team.
+/// The key and team that sign provider tokens.
 package struct APNsKeyIdentity: Hashable, Sendable {
     package let keyID: String
     package let teamID: String
 
-    /// Both have ten capital letters and digits; nil otherwise.
+    /// Returns nil unless both have ten capital letters and digits.
     package init?(keyID: String, teamID: String) {
         guard Self.isTenLong(keyID), Self.isTenLong(teamID) else { return nil }
         self.keyID = keyID

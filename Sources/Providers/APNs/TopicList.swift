@@ -11,13 +11,13 @@ package struct APNsTopic: Equatable, Sendable {
 
 /// The topic list in a provider certificate: extension 1.2.840.113635.100.6.3.6 (and .4 for VoIP).
 ///
-/// One SEQUENCE of pairs: `UTF8String topic`, `SEQUENCE { UTF8String service, … }`. Any service word is accepted.
+/// One SEQUENCE of pairs: `UTF8String topic`, `SEQUENCE { UTF8String service, … }`. Any service name is accepted.
 /// Source: the structure as pushy's fixtures and other parsers have it; Apple does not document it.
 package enum APNsTopicList {
-    /// Apple's certificates have a handful; a bound against bytes that lie.
+    /// Apple's certificates have a handful; this bounds malicious bytes.
     private static let topicsMax = 1_000
 
-    /// nil for anything else than that structure.
+    /// Returns nil for anything other than that structure.
     package static func parse(der: [UInt8]) -> [APNsTopic]? {
         var outer = DERReader(der[...])
         guard var list = outer.contents(of: .sequence), outer.isAtEnd else { return nil }
@@ -36,20 +36,20 @@ package enum APNsTopicList {
         return topics
     }
 
-    /// What a certificate may send to. A list is complete where there is one: the subject's UID is never added to it.
+    /// Returns the topics that a certificate may send to. A list is complete: the subject's UID is never added to it.
     package static func usableTopics(list: [APNsTopic]?, subjectUID: String?) -> [String] {
         guard let list, !list.isEmpty else { return subjectUID.map { [$0] } ?? [] }
         return list.map(\.name)
     }
 
-    /// The same from the extension as it stands in a certificate, if it has one; nil where that is no such list: to fall
-    /// back to the UID would be to infer it.
+    /// Returns the topics from the extension's bytes in a certificate. nil: the extension is malformed, and falling
+    /// back to the UID would be a guess.
     package static func usableTopics(extension der: [UInt8]?, subjectUID: String?) -> [String]? {
         guard let der else { return usableTopics(list: nil, subjectUID: subjectUID) }
         return parse(der: der).map { usableTopics(list: $0, subjectUID: subjectUID) }
     }
 
-    /// The apps that a certificate serves, without the push types' suffixes, each once, in the list's order.
+    /// Returns the apps that a certificate serves, without the push types' suffixes, each once, in the list's order.
     package static func bundleIDs(usable topics: [String]) -> [String] {
         var found: [String] = []
         for topic in topics {
@@ -60,7 +60,7 @@ package enum APNsTopicList {
     }
 }
 
-/// Just enough DER: definite lengths, low tags.
+/// A DER reader for definite lengths and low tags only.
 private struct DERReader {
     enum Tag: UInt8 {
         case utf8String = 0x0c

@@ -3,11 +3,11 @@ import Encodings
 import JSON
 import Model
 
-/// What Google lets a service account's requests pass with, for about an hour. A secret.
+/// The token that authorizes a service account's requests for about an hour. A secret.
 package struct FCMAccessToken: Equatable, Sendable, CustomStringConvertible {
     /// Opaque: 1 KB and odd endings occur.
     package let text: [UInt8]
-    /// When it was asked for: its life is counted from here, on our own clock that never steps.
+    /// The time of the request: the lifetime counts from here, on our monotonic clock.
     package let askedAt: MonotonicInstant
     package let lifetime: Duration
 
@@ -24,15 +24,15 @@ package struct FCMAccessToken: Equatable, Sendable, CustomStringConvertible {
     package var authorization: [UInt8] { Array("Bearer ".utf8) + text }
 }
 
-/// The question for an access token: an assertion that the account signs. Signing happens elsewhere: this room has no
+/// The request for an access token: an assertion that the account signs. Signing happens elsewhere: this module has no
 /// keys. Source: RFC 7523; "Using OAuth 2.0 for server to server applications".
 package enum FCMTokenRequest {
     package static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     package static let contentType = "application/x-www-form-urlencoded"
-    /// An assertion may be good for an hour at most.
+    /// An assertion may be valid for an hour at most.
     private static let assertionSeconds: Int64 = 3_600
 
-    /// What is signed with RS256: header and claims, as base64url, joined by a point.
+    /// Returns the bytes to sign with RS256: header and claims, as base64url, joined by a point.
     package static func signingInput(_ account: FCMServiceAccount, issuedAt: WallInstant) -> [UInt8] {
         var header = JSONWriter()
         header.beginObject()
@@ -51,30 +51,30 @@ package enum FCMTokenRequest {
         return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
     }
 
-    /// The form to be posted to the account's `tokenURL`. Nothing in an assertion needs an escape there.
+    /// Returns the form to post to the account's `tokenURL`. An assertion has no characters that need an escape.
     package static func body(signingInput: [UInt8], signature: [UInt8]) -> [UInt8] {
         Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=".utf8) + signingInput
             + [UInt8(ascii: ".")] + Base64.urlEncode(signature)
     }
 }
 
-/// What came back.
+/// The answer to a request for an access token.
 package enum FCMTokenAnswer: Equatable, Sendable {
     case granted(FCMAccessToken)
-    /// The same question would be refused again: waits for a person. With `.clock` one should look at ours first.
+    /// The same request would be refused again: it waits for an operator. `.clock`: look at our clock first.
     case refused(reason: String, alarm: ProviderAlarm)
-    /// Google's trouble, or nobody's: try again, not sooner than `after`.
+    /// A passing fault, of Google or the network: try again, not sooner than `after`.
     case failed(reason: String, after: Duration?)
 
-    /// An answer has about 1.2 KB. What is longer is not read at all.
+    /// An answer has about 1.2 KB. A longer one than this is not read at all.
     package static let bodyBytesMax = 16_384
     package static let tokenBytesMax = 8_192
-    /// Google says 3599 or 3600. Who says nothing gets little, who says more than half a day gets that.
+    /// Google says 3599 or 3600. Without a lifetime we assume a short one; a lifetime above half a day is cut to that.
     private static let lifetimeUnstated: Duration = .seconds(300)
     private static let lifetimeSecondsMax: Int64 = 43_200
 
-    /// - Parameter askedAt: when the question left.
-    /// - Parameter retryAfter: the header of that name; empty where there was none.
+    /// - Parameter askedAt: the time at which the request left.
+    /// - Parameter retryAfter: the value of that header; empty if there was none.
     package static func read(
         status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, askedAt: MonotonicInstant, now: WallInstant
     ) -> FCMTokenAnswer {
@@ -95,7 +95,7 @@ package enum FCMTokenAnswer: Equatable, Sendable {
     }
 
     private static func granted(_ members: JSONObject, _ askedAt: MonotonicInstant) -> FCMTokenAnswer? {
-        // It goes into a header.
+        // The token goes into a header.
         guard let text = members["access_token"]?.string, (1...tokenBytesMax).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
         else { return nil }
@@ -108,26 +108,26 @@ package enum FCMTokenAnswer: Equatable, Sendable {
         return .granted(FCMAccessToken(text: Array(text.utf8), askedAt: askedAt, lifetime: lifetime))
     }
 
-    /// nil where the word says that it passes.
+    /// Returns nil if the reason is a passing one.
     private static func refused(_ status: Int, _ members: JSONObject) -> FCMTokenAnswer? {
         let reason = reason(status, members)
         switch reason {
         case "temporarily_unavailable", "server_error", "internal_failure", "rate_limit_exceeded", "slow_down":
             return nil
-        // The key or the account is gone, the signature is wrong, or an assertion's times are not Google's: then it
-        // names them.
+        // The key or the account is gone, the signature is wrong, or the assertion's times are not Google's. In the
+        // last case the description names them.
         case "invalid_grant":
             let text = members["error_description"]?.string?.lowercased() ?? ""
             let isAboutTime = [" iat ", "timeframe"].contains { text.contains($0) }
             return .refused(reason: reason, alarm: isAboutTime ? .clock : .credential)
         case "invalid_request", "invalid_scope", "unsupported_grant_type":
             return .refused(reason: reason, alarm: .ourRequest)
-        // invalid_client, unauthorized_client, access_denied, deleted_client, and whatever else Google may think of.
+        // invalid_client, unauthorized_client, access_denied, deleted_client, and any new reason of Google's.
         default: return .refused(reason: reason, alarm: .credential)
         }
     }
 
-    /// OAuth's word, if it looks like one: what else could stand there might be an echo of the assertion.
+    /// Returns OAuth's error code if it looks like one. Anything else might echo the assertion.
     private static func reason(_ status: Int, _ members: JSONObject) -> String {
         let reasonBytesMax = 48
         guard let reason = members["error"]?.string, (1...reasonBytesMax).contains(reason.utf8.count),

@@ -1,62 +1,64 @@
 import Basis
 
-/// When an account's access token is used, and when the next one is asked for. Decides; the caller signs and asks.
+/// Decides when an account's access token is used, and when the next one is requested. The caller signs and sends.
 ///
-/// Each process has its own: to ask often is harmless, only slow. All times are of the clock that never steps.
+/// Each process has its own: frequent requests are harmless, only slow. All times are on the monotonic clock.
 package struct FCMAccessTokenCache: Equatable, Sendable {
-    /// So long before its end the next one is asked for, while this one still serves.
+    /// The time before its end at which the next token is requested, while this one is still used.
     package static let renewalLead: Duration = .seconds(300)
-    /// In its last seconds it is not used: a request takes a while to get there.
+    /// A token is not used in its last seconds: a request takes a while to arrive.
     package static let safetyMargin: Duration = .seconds(30)
-    /// After one failure; doubles with each further one, up to the longest.
+    /// The pause after one failure; it doubles with each further one, up to the maximum.
     package static let failurePause: Duration = .seconds(1)
     package static let failurePauseMax: Duration = .seconds(300)
-    /// After a refusal that only a person can mend. A new key file is a new cache; this is for what is mended at Google.
+    /// The pause after a refusal that only an operator can resolve at Google. A new key file makes a new cache.
     package static let refusalPause: Duration = .seconds(60)
     /// A token that replaced a refused one and is refused at this age or younger was not too old.
     package static let provingTime: Duration = .seconds(10)
 
     package enum Next: Equatable, Sendable {
         case use(FCMAccessToken)
-        /// Use it, and ask for the next.
+        /// Use the token, and request the next one.
         case useAndRenew(FCMAccessToken)
-        /// None to use until one is fetched.
+        /// There is no usable token until one is fetched.
         case renew
-        /// None to use, and nothing to be done before this instant; nil while a renewal is under way.
+        /// There is no usable token, and nothing to do before this instant; nil while a renewal is under way.
         case wait(until: MonotonicInstant?)
     }
 
-    /// What a 401 for a token means.
+    /// The meaning of a 401 for a token.
     package enum Refusal: Equatable, Sendable {
-        /// Another one serves already, or is on its way: the push is simply sent again.
+        /// Another token is in use already, or on its way: the push is simply sent again.
         case known
-        /// It is not used any more; `next` asks for another, once.
+        /// The token is discarded; `next` requests another, once.
         case toRenew
-        /// Its successor, just fetched, is refused too: this is not about age. A person should look; `next` waits.
+        /// Its successor, just fetched, is refused too: its age is not the cause. An operator should look; `next`
+        /// waits.
         case again
     }
 
     private var current: FCMAccessToken?
     private var renewAt: MonotonicInstant?
-    /// FCM refused the current one, whatever its age.
+    /// FCM refused the current token, whatever its age.
     private var isRefused = false
-    /// The current one was fetched in place of a refused one.
+    /// The current token was fetched in place of a refused one.
     private var replacesRefused = false
-    /// A renewal is under way: there is one at a time.
+    /// A renewal is under way; there is one at a time.
     private var isRenewing = false
     private var failures = 0
     private var pausedUntil: MonotonicInstant?
 
     package init() {}
 
-    /// Asked before each batch. A renewal that it asks for has to end in `adopt`, `renewalFailed` or `renewalRefused`.
+    /// Returns the next step, before each batch. The caller must end a requested renewal with `adopt`, `renewalFailed`
+    /// or `renewalRefused`.
     package mutating func next(now: MonotonicInstant) -> Next {
         guard let token = current, !isRefused, now < Self.end(of: token) else { return renewal(now, elseUse: nil) }
         if let renewAt, now < renewAt { return .use(token) }
         return renewal(now, elseUse: token)
     }
 
-    /// What requests may carry until `next` says otherwise; nil while the only one is refused.
+    /// The token that requests may carry until `next` says otherwise; nil while the only one is refused.
     package var serving: FCMAccessToken? { isRefused ? nil : current }
 
     private mutating func renewal(_ now: MonotonicInstant, elseUse token: FCMAccessToken?) -> Next {
@@ -66,13 +68,13 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         return token.map { .useAndRenew($0) } ?? .renew
     }
 
-    /// A renewal ended well. `entropy` spreads the next one, so that processes that began together don't stay so.
+    /// Takes the token of a renewal. `entropy` spreads the next renewals of processes that began together.
     package mutating func adopt(_ token: FCMAccessToken, entropy: UInt64) {
         isRenewing = false
         failures = 0
         pausedUntil = nil
         if token.text == current?.text, isRefused {
-            // The very one that was refused: no use to hurry.
+            // The refused token came again: there is no need to hurry.
             pausedUntil = token.askedAt + Self.refusalPause
         } else {
             replacesRefused = isRefused
@@ -84,7 +86,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         renewAt = token.askedAt + (token.lifetime - lead - early)
     }
 
-    /// No answer, or one that passes. `after`: not sooner than that, by the answer's word.
+    /// Takes note that there was no answer, or one that passes. `after`: the earliest retry that the answer allows.
     package mutating func renewalFailed(now: MonotonicInstant, after: Duration? = nil, entropy: UInt64) {
         isRenewing = false
         var pause = Self.failurePause
@@ -94,15 +96,15 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         pausedUntil = now + pause + Self.spread(pause / 4, entropy)
     }
 
-    /// The account itself was refused.
+    /// Takes note that the account itself was refused.
     package mutating func renewalRefused(now: MonotonicInstant, entropy: UInt64) {
         isRenewing = false
         pausedUntil = now + Self.refusalPause + Self.spread(Self.refusalPause / 4, entropy)
     }
 
-    /// FCM answered 401 UNAUTHENTICATED to a request that carried this token.
+    /// Takes note that FCM answered 401 UNAUTHENTICATED to a request that carried this token.
     package mutating func refused(_ token: FCMAccessToken, now: MonotonicInstant) -> Refusal {
-        // A late answer to one that was replaced meanwhile says nothing new; nor does the second of a batch.
+        // A late answer to a token that was replaced meanwhile says nothing new, nor does the second one of a batch.
         guard token == current, !isRefused else { return .known }
         isRefused = true
         guard replacesRefused, now - token.askedAt <= Self.provingTime else { return .toRenew }
@@ -114,7 +116,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         token.askedAt + (token.lifetime - min(safetyMargin, token.lifetime / 10))
     }
 
-    /// 0 to just under `width`.
+    /// Returns 0 to just under `width`.
     private static func spread(_ width: Duration, _ entropy: UInt64) -> Duration {
         .nanoseconds(width.wholeNanoseconds * Int64(entropy % 1_024) / 1_024)
     }

@@ -1,7 +1,7 @@
 import JSON
 import Model
 
-/// Why a message's content has no form that FCM would take. The sender's to change.
+/// The reason why FCM would not take a message's content. The sender has to change it.
 package enum FCMContentFault: Error, Equatable, Sendable {
     case pushTypeNotOffered(PushType)
     /// Counted with the widest badge. `locale`: only this localization is too long, and it is the longest.
@@ -11,13 +11,13 @@ package enum FCMContentFault: Error, Equatable, Sendable {
     case reservedKey(JSONPointer)
     case notForBackground(JSONPointer)
     case nothingToShow
-    /// Given in `badge` and in this place too.
+    /// The badge is given in `badge` and in this place too.
     case badgeTwice(JSONPointer)
-    /// One name in two spellings, `collapse_key` and `collapseKey`: which one counts, nobody can tell.
+    /// One name in two spellings, `collapse_key` and `collapseKey`: it is unclear which one counts.
     case namedTwice(JSONPointer)
     case wrongValue(JSONPointer, expected: String)
 
-    /// A stable word, published in docs/errors.md. Where it means the same, APNs' faults have the same.
+    /// A stable code, published in docs/errors.md. Faults that mean the same have the same code as APNs'.
     package var code: String {
         switch self {
         case .pushTypeNotOffered: "not_supported"
@@ -32,7 +32,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Where in the message.
+    /// The faulty place in the message.
     package var pointer: JSONPointer {
         switch self {
         case .pushTypeNotOffered: .root / "options" / "push_type"
@@ -45,7 +45,7 @@ package enum FCMContentFault: Error, Equatable, Sendable {
         }
     }
 
-    /// For people. Quotes nothing of the content.
+    /// The sentence for the sender. It quotes no content.
     package var detail: String {
         switch self {
         case .pushTypeNotOffered(let type): "FCM has no pushes of type \(type.name)."

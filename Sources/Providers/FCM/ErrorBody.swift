@@ -1,18 +1,18 @@
 import Basis
 import JSON
 
-/// Google's error answer (`google.rpc.Status`), as far as anything of it is needed.
+/// The parts of Google's error answer (`google.rpc.Status`) that we need.
 ///
-/// A stranger's: bounded, and what does not parse leaves everything empty. Texts in it may quote a payload or a token;
-/// they are looked at here, and go no further.
+/// A stranger's bytes: bounded, and a syntax error leaves everything empty. Its texts may quote a payload or a token;
+/// they are examined here and never passed on.
 struct FCMErrorBody: Equatable {
     /// "NOT_FOUND".
     private(set) var status: String?
-    /// FCM's own word, from the FcmError detail: the answer is about the push, and came from FCM itself.
+    /// FCM's own code, from the FcmError detail: the answer is about the push, and came from FCM itself.
     private(set) var errorCode: String?
     /// Paths of the request's fields that BadRequest names.
     private(set) var violatedFields: [String] = []
-    /// FCM's sentence for a token that is none.
+    /// The message says that the token is malformed.
     private(set) var reportsNoToken = false
     /// QuotaFailure names the device's own rate, not the project's or a topic's.
     private(set) var namesDeviceQuota = false
@@ -47,8 +47,8 @@ struct FCMErrorBody: Equatable {
         }
     }
 
-    /// The beginnings of what FCM says about a token that is none. Looked for at the start: further in, a sentence may
-    /// quote the sender's own words.
+    /// The beginnings of FCM's sentences about a malformed token. Only the start is compared: later parts may quote the
+    /// sender's own text.
     private static let tokenTexts = [
         "the registration token is not a valid", "registration token is not a valid", "invalid registration token",
     ]
@@ -58,7 +58,8 @@ struct FCMErrorBody: Equatable {
         return tokenTexts.contains { lowered.hasPrefix($0) }
     }
 
-    /// Holding a project's limit for a device's would mean to go on knocking; so a doubt is the project's.
+    /// Whether the quota is a device's. In doubt it is the project's: with a device's, we would go on sending to the
+    /// project.
     private static func isAboutDevice(_ violation: JSONValue) -> Bool {
         let subject = violation.object?["subject"]?.string?.lowercased() ?? ""
         if subject.hasPrefix("device") { return true }
@@ -70,10 +71,10 @@ struct FCMErrorBody: Equatable {
 
 /// Durations as proto3's JSON writes them: "3.5s".
 enum FCMDuration {
-    /// Beyond any that FCM has a use for.
+    /// Longer than any duration that FCM uses.
     private static let digitsMax = 10
 
-    /// nil for another form, and for a negative one.
+    /// Returns nil for another form, and for a negative duration.
     static func parse(_ text: String) -> Duration? {
         guard text.utf8.last == UInt8(ascii: "s") else { return nil }
         let parts = text.utf8.dropLast().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -96,7 +97,7 @@ enum FCMDuration {
 }
 
 extension Span<UInt8> {
-    /// For readers that take arrays: not on the common path.
+    /// Copies the bytes for readers that take arrays: not on the common path.
     func copied() -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(addingCapacity: count) { (copy: inout OutputSpan<UInt8>) in

@@ -1,21 +1,22 @@
-/// FCM's own limits, and ours towards it. Source: "FCM HTTP v1 API", "Throttling and quotas", unless said.
+/// FCM's own limits, and ours towards it. Source: "FCM HTTP v1 API", "Throttling and quotas", unless another is named.
 package enum FCMLimits {
-    /// Of what reaches one device: notification and data, as JSON in UTF-8 bytes, names and punctuation included.
+    /// The size of what reaches one device: notification and data, as JSON in UTF-8 bytes, names and punctuation
+    /// included.
     ///
     /// Google does not say what exactly it counts ("notification and data payload"). We count more than it can mean:
-    /// the common notification together with the platform's own, and the platform's data, for the platform where that is
-    /// the most. Headers, keys for the delivery and the token are not counted.
+    /// the common notification, the platform's own notification and the platform's data, for the platform with the
+    /// largest sum. Headers, keys for the delivery and the token are not counted.
     package static let payloadBytesMax = 4_096
-    /// In UTF-8 bytes; APNs' bound, because iPhones stand behind FCM too. FCM names none of its own.
+    /// The size of a collapse id, in UTF-8 bytes. It is APNs' bound, because FCM reaches iPhones too; FCM names none.
     package static let collapseIDBytesMax = 64
     /// Four weeks: FCM keeps nothing for longer.
     package static let ttlSecondsMax: Int64 = 2_419_200
     /// The digits of the widest badge there is.
     package static let badgeDigitsMax = 10
-    /// Registration tokens have no fixed length (140 to 170 characters these days): never check it, only bound it.
+    /// Registration tokens have no fixed length (currently 140 to 170 characters): never check it, only bound it.
     package static let tokenBytesMax = 4_096
 
-    /// Messages a minute that a project may send unless Google granted it more; counted in a token bucket whose minutes
-    /// are not the clock's.
+    /// The messages per minute that a project may send unless Google granted it more. They count in a token bucket
+    /// whose minutes are not the clock's.
     package static let messagesPerMinute = 600_000
 }

@@ -1,16 +1,16 @@
 import Content
 import JSON
 
-/// How large one text of a message is to Google: what `FCMLimits.payloadBytesMax` bounds.
+/// The size that Google counts for one text of a message, bounded by `FCMLimits.payloadBytesMax`.
 struct FCMMeasure: Equatable, Sendable {
-    /// Of each platform, with the widest badge and nothing in the holes.
+    /// The size per platform, with the widest badge and nothing in the placeholders.
     private var fixedBytes = [0, 0, 0]
-    /// How often what is filled in counts, by platform.
+    /// The number of times that a placeholder's value counts, per platform.
     private var occurrences: [[PlaceholderText.Place: Int]] = [[:], [:], [:]]  // lookup only
 
     /// - Parameters:
-    ///   - message: with a stand-in for each badge.
-    ///   - isTemplate: its texts may have marks of holes.
+    /// - message: the message, with a stand-in for each badge.
+    /// - isTemplate: its texts may have marks of placeholders.
     init(_ message: JSONObject, isTemplate: Bool) {
         let notification = ["notification"]
         let shared = ["data"]
@@ -46,15 +46,15 @@ struct FCMMeasure: Equatable, Sendable {
         JSONValue.object(message).value(at: JSONPointer(tokens: path))
     }
 
-    /// A platform's own data stands for the common one, where it has any.
+    /// Returns the path if the message has it: a platform's own data replaces the common one.
     private static func given(_ path: [String], in message: JSONObject) -> [String]? {
         value(path, in: message).flatMap { $0.isNull ? nil : path }
     }
 
-    /// What the platform gets that gets the most, with nothing in the holes.
+    /// The size for the platform with the most bytes, with nothing in the placeholders.
     var bytes: Int { fixedBytes.reduce(0, max) }
 
-    /// By platform, how often each of the places counts.
+    /// Returns how often each of the places counts, per platform.
     func weights(of places: [PlaceholderText.Place]) -> [FCMWeights] {
         fixedBytes.indices.map { platform in
             FCMWeights(fixedBytes: fixedBytes[platform], counts: places.map { occurrences[platform][$0] ?? 0 })
@@ -62,10 +62,10 @@ struct FCMMeasure: Equatable, Sendable {
     }
 }
 
-/// What one platform gets of a text, by what fills its places.
+/// The size of a text on one platform, as a function of the values in its places.
 struct FCMWeights: Equatable, Sendable {
     let fixedBytes: Int
-    /// How often each of the text's places counts.
+    /// The number of times that each of the text's places counts.
     let counts: [Int]
 
     func bytes(_ pieceBytes: [Int]) -> Int {

@@ -3,13 +3,14 @@ import Encodings
 import JSON
 import Model
 
-/// From a message's content to the v1 message that FCM reads.
+/// Compiles a message's content to the v1 message that FCM reads.
 ///
-/// The common part is built first; the sender's `fcm` object is then a merge patch (RFC 7396) over it: member by member,
-/// null takes a member away. What is only known at sending stands in as `true`, which no checked patch can put there.
+/// The common part is built first. The sender's `fcm` object is then a merge patch (RFC 7396) over it: member by
+/// member, null removes a member. Values known only at sending are `true` for now, which no checked patch can put
+/// there.
 struct FCMMessageCompiler {
-    /// More than this cannot shrink to a payload: not worth merging. Of one text of the message, with all that goes to
-    /// every device.
+    /// Content larger than this cannot shrink to a payload, so it is not merged. It counts one text of the message and
+    /// the parts that go to every device.
     private static let contentBytesMax = 4 * FCMLimits.payloadBytesMax
     static let standIn: JSONValue = true
 
@@ -17,14 +18,15 @@ struct FCMMessageCompiler {
     /// The bytes of the part that goes to every device, in any language.
     private let contentBytes: Int
     private let patch: JSONObject
-    /// The same as the sender wrote it.
+    /// The patch as the sender wrote it.
     private let sent: JSONValue
     private let appData: JSONObject
-    /// The message's id as people write it.
+    /// The message's id as text.
     private let identity: String
-    /// The sender's, or the message's id: a repeated push replaces itself on Android and on the web (P4).
+    /// The sender's collapse id, or the message's id: a repeated push replaces itself on Android and on the web (P4).
     private let tag: String
-    /// Likewise for Apple's devices: 32 digits, as for APNs itself, so that a phone that is reached both ways shows one.
+    /// The same for Apple's devices. The id has 32 digits, as for APNs itself, so that a phone reached both ways shows
+    /// one push.
     private let collapseID: String
 
     init(_ content: MessageContent, _ message: MessageID) throws(FCMContentFault) {
@@ -54,9 +56,9 @@ struct FCMMessageCompiler {
         if content.badge != .none { try checkBadge() }
     }
 
-    /// One text of the message. Throws where nothing of it would be seen or read.
+    /// Compiles one text of the message. Throws if none of it would be seen or read.
     ///
-    /// - Parameter locale: the text's; nil: it is the common one.
+    /// - Parameter locale: the text's locale; nil: it is the common text.
     func variant(_ text: NotificationText?, locale: String?) throws(FCMContentFault) -> FCMVariant {
         let bytes = contentBytes + (text?.byteCount ?? 0)
         guard bytes <= Self.contentBytesMax else {
@@ -73,7 +75,7 @@ struct FCMMessageCompiler {
         for member in content.data {
             let pointer = JSONPointer.root / "data" / member.name
             if FCMReservedNames.isReserved(member.name) { throw .reservedKey(pointer) }
-            // FCM takes strings only: what is none goes as its JSON.
+            // FCM takes strings only: other values are sent as their JSON.
             let text =
                 try value(of: member.json, at: pointer).string ?? Self.nested(member.json, content.isTemplate)
             members.append(JSONMember(member.name, .string(text)))
@@ -90,14 +92,14 @@ struct FCMMessageCompiler {
         do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
-    /// As APNs has it, because it is a header's value there: no control characters, and no blanks at its ends.
+    /// Checks APNs' rules, because the id is a header's value there: no control characters, and no blanks at its ends.
     private static func isCollapseID(_ text: String) -> Bool {
         (1...FCMLimits.collapseIDBytesMax).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } && text.utf8.first != 0x20 && text.utf8.last != 0x20
     }
 }
 
-// What must not be there.
+// Checks for members that are not allowed.
 extension FCMMessageCompiler {
     private func checkBackground() throws(FCMContentFault) {
         let isText = content.notification != nil || !content.localizations.isEmpty
@@ -111,13 +113,14 @@ extension FCMMessageCompiler {
         for path in shown where isGiven(path) { throw .notForBackground(place(path)) }
     }
 
-    /// The registry keeps the badge's count; a number that it never hears of would turn the device back later.
+    /// Refuses a second badge. The registry counts the badge. It would not know of a number given here, and would later
+    /// set the device back.
     private func checkBadge() throws(FCMContentFault) {
         let badges = [["android", "notification", "notification_count"], ["apns", "payload", "aps", "badge"]]
         for path in badges where isGiven(path) { throw .badgeTwice(place(path)) }
     }
 
-    /// Where the sender wrote what the patch has at that path.
+    /// Returns the place where the sender wrote the patch's member at that path.
     private func place(_ path: [String]) -> JSONPointer {
         var pointer = JSONPointer.root / "fcm"
         var value: JSONValue? = sent
@@ -140,9 +143,9 @@ extension FCMMessageCompiler {
     }
 }
 
-// The message itself.
+// Building of the message.
 extension FCMMessageCompiler {
-    /// Where something is seen, heard or counted.
+    /// The platforms on which the push is seen, heard or counted.
     private struct Showing {
         let onAndroid: Bool
         let onApple: Bool
@@ -190,7 +193,7 @@ extension FCMMessageCompiler {
         var android = JSONObject()
         let priority = content.options.priority ?? (showing.onAndroid ? .high : .normal)
         android["priority"] = priority == .high ? "HIGH" : "NORMAL"
-        // Four per device and throttled in bursts: only where the sender asks for it.
+        // Four per device, and throttled in bursts: used only if the sender asks for it.
         android["collapse_key"] = content.options.collapseID.map { .string($0) }
         android["ttl"] = Self.standIn
         guard showing.onAndroid else { return android }
@@ -207,7 +210,7 @@ extension FCMMessageCompiler {
         if showing.onApple {
             headers["apns-priority"] = content.options.priority.map { $0 == .high ? "10" : "5" }
         } else {
-            // What shows nothing is a background push to Apple, which takes it in no hurry or not at all.
+            // Apple takes a push that shows nothing as a background push, without hurry or not at all.
             headers["apns-push-type"] = "background"
             headers["apns-priority"] = "5"
             aps["content-available"] = 1
@@ -215,7 +218,7 @@ extension FCMMessageCompiler {
         headers["apns-collapse-id"] = .string(collapseID)
         headers["apns-expiration"] = Self.standIn
         if let subtitle = text?.subtitle {
-            // The only place for a subtitle; and an alert here replaces the common notification as a whole.
+            // Only this alert can have a subtitle, and it replaces the common notification as a whole.
             var alert = JSONObject()
             alert["title"] = text?.title.map { .string($0) }
             alert["subtitle"] = .string(subtitle)
@@ -236,7 +239,7 @@ extension FCMMessageCompiler {
         return webpush
     }
 
-    /// After the patch: the push's identity wherever data is, and nothing that is empty.
+    /// Completes the patched message: adds the push's identity to all data, and removes empty objects.
     private func finish(_ message: inout JSONObject) {
         var shared = message["data"]?.object ?? JSONObject()
         shared[FCMReservedNames.identity] = .string(identity)

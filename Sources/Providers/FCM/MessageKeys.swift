@@ -1,4 +1,4 @@
-/// What may stand where in the sender's `fcm` object. Keys that are not listed pass: Google may know more tomorrow.
+/// The members that the sender's `fcm` object may have. Keys that are not listed pass: Google may know more tomorrow.
 ///
 /// Source: "FCM HTTP v1 API", REST resource projects.messages; "Web Notifications API" for `webpush.notification`.
 enum FCMMessageKeys {
@@ -9,10 +9,10 @@ enum FCMMessageKeys {
         FCMField("apns", .message(apns)),
         FCMField("webpush", .message(webpush)),
         FCMField("fcm_options", .message([label])),
-        // Whom a push goes to is the audience's to say, and a name is given by FCM.
+        // The audience decides the targets of a message, and FCM assigns its name.
         FCMField("token", .reserved), FCMField("topic", .reserved), FCMField("condition", .reserved),
         FCMField("fid", .reserved), FCMField("name", .reserved),
-        // Of the request around a message, which is the gateway's to write.
+        // Members of the request around a message, which the gateway writes.
         FCMField("validate_only", .reserved), FCMField("message", .reserved),
     ]
 
@@ -72,8 +72,8 @@ enum FCMMessageKeys {
         FCMField("live_activity_token", .string),
     ]
 
-    /// Those that the common part has too. The others are for Apple to judge; whoever sends to APNs directly has them
-    /// checked there.
+    /// The members that the common part has too. Apple judges the others. A message sent to APNs directly has them
+    /// checked in that module.
     private static let aps: [FCMField] = [
         FCMField("alert", .stringOrObject), FCMField("sound", .stringOrObject), FCMField("badge", .count),
     ]
@@ -97,7 +97,7 @@ enum FCMMessageKeys {
     ]
 }
 
-/// One member by name, and what its value may be.
+/// One member's name, and the shape of its value.
 struct FCMField: Equatable, Sendable {
     let name: String
     let shape: FCMShape
@@ -128,19 +128,19 @@ indirect enum FCMShape: Equatable, Sendable {
     case analyticsLabel
     case stringOrObject
     case list(FCMShape)
-    /// An object whose values are strings all.
+    /// An object whose values are all strings.
     case strings(FCMStringsUse)
     /// An object of the protocol: its names are written with underscores or with capitals.
     case message([FCMField])
     /// A message none of whose members may be left out.
     case complete([FCMField])
-    /// An object whose names are written in one way only.
+    /// An object whose names have one spelling only.
     case members([FCMField])
-    /// Not the sender's to give.
+    /// A member that the sender may not give.
     case reserved
 }
 
-/// What the names of a map are.
+/// The meaning of the names in a map.
 enum FCMStringsUse: Equatable, Sendable {
     case appData
     case apnsHeaders

@@ -1,7 +1,7 @@
 import JSON
 import Model
 
-/// Writes a whole request body with a mark in each hole, in the order that keeps a push's own bytes together.
+/// Writes a whole request body with a mark in each placeholder, in the order that keeps a push's own bytes together.
 enum FCMMessageWriter {
     static func write(_ message: JSONObject, _ options: MessageOptions) -> [UInt8] {
         var writer = JSONWriter(capacity: 1_024)
@@ -26,7 +26,7 @@ enum FCMMessageWriter {
         return writer.bytes
     }
 
-    /// The notification goes last, and its badge last in it.
+    /// Writes the Android part. The notification goes last, and its badge last in it.
     private static func write(android: JSONObject, to writer: inout JSONWriter) {
         writer.name("android")
         writer.beginObject()
@@ -55,7 +55,7 @@ enum FCMMessageWriter {
         writer.endObject()
     }
 
-    /// The payload goes first, `aps` first in it, and the badge first in that.
+    /// Writes the Apple part. The payload goes first, `aps` first in it, and the badge first in that.
     private static func write(apns: JSONObject, to writer: inout JSONWriter) {
         writer.name("apns")
         writer.beginObject()
@@ -115,7 +115,7 @@ enum FCMMessageWriter {
         writer.endObject()
     }
 
-    /// A string that is filled later.
+    /// Returns a string that is filled later.
     private static func text(_ marks: [FCMPlaceholderMark], unit: String = "") -> [UInt8] {
         [UInt8(ascii: "\"")] + marks.map(\.rawValue) + Array(unit.utf8) + [UInt8(ascii: "\"")]
     }

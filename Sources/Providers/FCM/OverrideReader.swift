@@ -1,7 +1,7 @@
 import JSON
 
-/// Reads the sender's `fcm` object: each documented member is checked, and gets the spelling that the common part has,
-/// so that what is merged over it meets it. null stands anywhere: it takes the member away (RFC 7396).
+/// Reads the sender's `fcm` object. Each documented member is checked and gets the common part's spelling, so that the
+/// merge meets it. null may be anywhere: it removes the member (RFC 7396).
 enum FCMOverrideReader {
     static func read(_ patch: JSONValue) throws(FCMContentFault) -> JSONObject {
         let pointer = JSONPointer.root / "fcm"
@@ -85,19 +85,20 @@ enum FCMOverrideReader {
 
 /// Names that `data` may not have: FCM's own, Apple's, and ours.
 enum FCMReservedNames {
-    /// Which push this is, for an app that wants to know whether it had it before. The message's id.
+    /// The message's id, which tells an app whether it had this push before.
     static let identity = "carillon_id"
 
-    /// `notification` was reserved by the protocol before this one, and by other providers' rules still is.
+    /// Whether a name is reserved. `notification` was reserved by FCM's older protocol, and still is by other
+    /// providers.
     static func isReserved(_ name: String) -> Bool {
         ["", "aps", "from", "message_type", "notification", identity].contains { $0.hasSameBytes(as: name) }
             || name.utf8.starts(with: "google.".utf8) || name.utf8.starts(with: "gcm.".utf8)
     }
 }
 
-/// One spelling for names that may be written in several.
+/// Normalizes names that have several spellings.
 enum FCMSpelling {
-    /// "collapseKey" as "collapse_key". What has no capital stays as it is.
+    /// Returns "collapse_key" for "collapseKey". A name without capitals stays as it is.
     static func snakeCase(_ name: String) -> String {
         guard name.utf8.contains(where: isCapital) else { return name }
         var bytes: [UInt8] = []
@@ -112,7 +113,7 @@ enum FCMSpelling {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Names of headers differ in case only where someone wants them to.
+    /// Returns the name of a header in its usual case: names of headers ignore case.
     static func name(_ name: String, in use: FCMStringsUse) -> String {
         switch use {
         case .appData: name

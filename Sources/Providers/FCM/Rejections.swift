@@ -7,11 +7,11 @@ struct FCMErrorRow: Equatable, Sendable {
         case deferred(DeferralReason)
     }
 
-    /// What else has to stand in the answer for this row; rows are tried in their order.
+    /// The other requirement of a row on its answer; rows are tried in their order.
     enum Condition: Equatable, Sendable {
         case always
         case httpStatus(Int)
-        /// The token's text is doubted, and nothing else is (4.1 of the protocol reference: the two shapes).
+        /// The answer blames the token's text alone (4.1 of the protocol reference: the two shapes).
         case tokenIsSuspected
         case deviceQuota
     }
@@ -19,12 +19,12 @@ struct FCMErrorRow: Equatable, Sendable {
     let reason: String
     let condition: Condition
     let meaning: Meaning
-    /// Not sooner than this after the answer, unless Retry-After says otherwise; nil leaves it to the retry policy.
+    /// The earliest retry after the answer, unless Retry-After says otherwise; nil leaves it to the retry policy.
     let after: Duration?
     let connection: ConnectionAdvice
     let alarm: ProviderAlarm?
 
-    /// Tells it from the others of its table.
+    /// A name that is unique in its table.
     var name: String {
         switch condition {
         case .always: reason
@@ -37,57 +37,58 @@ struct FCMErrorRow: Equatable, Sendable {
 
 /// The one table of FCM's answers. Source: "FCM error codes" (v1), google.rpc.Code, and what operators saw.
 ///
-/// Only the rows of `tokenUnregistered` and `tokenSuspect` say anything about a token (P5).
+/// Only the rows of `tokenUnregistered` and `tokenSuspect` are verdicts about a token (P5).
 enum FCMRejections {
     /// Google asks for 60 s after a 429 without Retry-After.
     static let quotaFloor: Duration = .seconds(60)
-    /// And for 10 s after a 5xx.
+    /// Google asks for 10 s after a 5xx.
     static let busyFloor: Duration = .seconds(10)
-    /// A Retry-After of nothing is no reason to knock without a pause.
+    /// Even a Retry-After of zero gets a pause.
     static let waitMin: Duration = .seconds(1)
 
-    /// By the FcmError detail: FCM itself speaks, and about this push. That is looked at first.
+    /// Answers with an FcmError detail: FCM itself judges this push. These rows are tried first.
     static let codes: [FCMErrorRow] = [
-        // About the token, as sure as it gets: FCM's 410. docs/decisions/0011 says why, and why on a 404 only.
+        // A verdict about the token, as sure as it gets: FCM's 410. docs/decisions/0011 explains it, and why on a 404
+        // only.
         refused("UNREGISTERED", .tokenUnregistered, if: .httpStatus(404)),
         refused("UNREGISTERED", .tokenSuspect),
 
-        // About the token, and no proof yet: of another project. A whole batch of these is a credential of ours that was
-        // mixed up, so it is confirmed before a token is retired.
+        // A suspicion about the token, without proof: it is of another project. A whole batch of these is our own wrong
+        // credential, so they are confirmed before a token is retired.
         refused("SENDER_ID_MISMATCH", .tokenSuspect),
-        // Garbage for a token, or a field of the sender's: a payload's error must never cost devices.
+        // A malformed token, or a wrong field of the sender's: a payload's error must never cost devices.
         refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsSuspected),
         refused("INVALID_ARGUMENT", .message),
 
-        // The APNs key or web push credential that the project's owner gave Google, for devices of that kind only: the
-        // lane is good, the token is good, and the same push would be refused until a person mends it there. Google asks
-        // not to retry. The second is its older name.
+        // The APNs key or web push credential that the project's owner gave Google, for devices of that kind only. Lane
+        // and token are good, but the push would be refused until an operator corrects it there. Google asks not to
+        // retry. The second is its older name.
         refused("THIRD_PARTY_AUTH_ERROR", .message, alarm: .credential),
         refused("APNS_AUTH_ERROR", .message, alarm: .credential),
 
-        // Too many to this one device; the others are none the slower.
+        // Too many pushes to this one device; the others are not slowed.
         waits("QUOTA_EXCEEDED", .deviceThrottled, if: .deviceQuota, after: quotaFloor),
         // The project's rate, or a topic's.
         waits("QUOTA_EXCEEDED", .laneThrottled, after: quotaFloor),
 
-        // Google's trouble.
+        // Google's faults.
         waits("UNAVAILABLE", .providerUnavailable, after: busyFloor),
         waits("INTERNAL", .providerBusy, after: busyFloor),
-        // UNSPECIFIED_ERROR says nothing, and so has no row: the status speaks.
+        // UNSPECIFIED_ERROR says nothing, and so has no row: the status decides.
     ]
 
-    /// By the status, where no FcmError stands beside it: Google's front door speaks, which knows nothing of tokens.
+    /// Answers without an FcmError, by status: they come from Google's front end, which knows nothing of tokens.
     static let statuses: [FCMErrorRow] = [
         refused("INVALID_ARGUMENT", .tokenSuspect, if: .tokenIsSuspected),
         refused("INVALID_ARGUMENT", .message),
         refused("OUT_OF_RANGE", .message),
 
-        // Our access token: a new one, on the same connection, which has no memory of the old one.
+        // Our access token is refused: a new one works on the same connection, which has no memory of the old one.
         waits("UNAUTHENTICATED", .providerTokenExpired),
-        // The API is not enabled, the account lacks its role, billing: the lane pauses, its pushes wait.
+        // The API is not enabled, the account lacks its role, or billing: the lane pauses, and its pushes wait.
         waits("PERMISSION_DENIED", .credentialRefused, connection: .close, alarm: .credential),
-        // No such project, as far as anybody can tell. Never a word about a token: a mistyped project would delete all
-        // of them. The route pauses and its pushes wait, while the connection and its other answers stay.
+        // Probably no such project. This is never a verdict about a token: a mistyped project would delete all of them.
+        // The route pauses and its pushes wait, while the connection and its other answers stay.
         waits("NOT_FOUND", .credentialRefused, alarm: .credential),
 
         waits("RESOURCE_EXHAUSTED", .deviceThrottled, if: .deviceQuota, after: quotaFloor),
@@ -101,14 +102,14 @@ enum FCMRejections {
         waits("ABORTED", .providerBusy, after: busyFloor),
         waits("CANCELLED", .providerBusy, after: busyFloor),
 
-        // A method that is not there.
+        // The method does not exist.
         refused("UNIMPLEMENTED", .ours, alarm: .ourRequest),
     ]
 
-    /// For words that are not in the tables, or none at all: the HTTP status speaks.
+    /// Returns the row for the HTTP status alone, if the code is missing or not in the tables.
     ///
-    /// `isFromFCM`: there is an FcmError, in a word that we don't know. It is about the push then, not about the lane,
-    /// and a word that nobody knows is no verdict about a token.
+    /// `isFromFCM`: there is an FcmError with an unknown code. Then the answer is about the push, not about the lane,
+    /// and an unknown code is no verdict about a token.
     static func row(forHTTPStatus status: Int, isFromFCM: Bool) -> FCMErrorRow {
         switch status {
         case 429: waits("", .laneThrottled, after: quotaFloor)
@@ -122,7 +123,7 @@ enum FCMRejections {
         case 405, 411, 414, 431: refused("", .ours, alarm: .ourRequest)
         case 408, 425, 499: waits("", .providerBusy, after: busyFloor)
         case 400..<500: refused("", .message)
-        // No answer of FCM's: a redirect, say, of somebody in between.
+        // Not an answer of FCM: a redirect, for example, of a proxy in between.
         default: waits("", .providerBusy, after: busyFloor)
         }
     }

@@ -2,7 +2,7 @@
 package struct FCMHeader: Equatable, Sendable {
     package let name: [UInt8]
     package let value: [UInt8]
-    /// Whether it repeats on a connection often enough to deserve a place in the peer's header table, which is small.
+    /// Whether it repeats on a connection often enough to deserve a place in the peer's small header table.
     package let isIndexed: Bool
 
     init(_ name: String, _ value: String) {
@@ -12,9 +12,9 @@ package struct FCMHeader: Equatable, Sendable {
     }
 }
 
-/// What a request is made of beside its body. FCM has no header that names a push: the body's `carillon_id` does.
+/// The parts of a request beside its body. FCM has no header that names a push: the body's `carillon_id` does.
 package enum FCMRequest {
-    /// The value of `:path`, the same for every push of a project.
+    /// Returns the value of `:path`, the same for every push of a project.
     package static func path(of project: FCMProject) -> [UInt8] {
         Array("/v1/projects/\(project.name)/messages:send".utf8)
     }

@@ -2,14 +2,15 @@ import Basis
 import Calendar
 import Model
 
-/// From FCM's answer to what it means. Bodies are a stranger's: whatever they hold, the status still counts.
+/// Translates FCM's answer into a verdict. Bodies come from a stranger: whatever they hold, the status still counts.
 package enum FCMResponse {
-    /// An error has about 300 bytes, one with many field violations a few thousand. What is longer is not read at all.
+    /// An error has about 300 bytes, one with many field violations a few thousand. A longer one than this is not read
+    /// at all.
     package static let bodyBytesMax = 8_192
-    /// Of the header `retry-after`: longer than any date.
+    /// The size of the header `retry-after`: longer than any date.
     package static let retryAfterBytesMax = 64
 
-    /// `retryAfter`: the header of that name, seconds or a date; empty where there was none.
+    /// `retryAfter`: the value of that header, seconds or a date; empty if there was none.
     package static func classify(
         status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, now: WallInstant
     ) -> ProviderVerdict {
@@ -30,7 +31,7 @@ package enum FCMResponse {
             connection: row.connection, alarm: row.alarm, reason: reason, isDocumented: known != nil)
     }
 
-    /// Every answer of the two tables, by a name of its own: what has to hold for each of them is held against these.
+    /// All answers of the two tables, by unique names, for tests that hold for each of them.
     package static var documented: [String] {
         FCMRejections.codes.map { "FcmError " + $0.name } + FCMRejections.statuses.map(\.name)
     }
@@ -54,7 +55,7 @@ package enum FCMResponse {
         case .always: true
         case .httpStatus(let asked): status == asked
         case .deviceQuota: error.namesDeviceQuota
-        // A named field says more than a sentence does. Where another field is named too, that one may be the cause.
+        // A named field is more precise than a sentence. If another field is named too, that one may be the cause.
         case .tokenIsSuspected:
             error.violatedFields.isEmpty
                 ? error.reportsNoToken && error.errorCode != nil
@@ -69,14 +70,14 @@ package enum FCMResponse {
         }
     }
 
-    /// nil where the header says nothing: then what is documented holds.
+    /// Returns nil if the header has no usable value: then the documented wait applies.
     static func wait(_ header: Span<UInt8>, _ now: WallInstant) -> Duration? {
         guard !header.isEmpty, header.count <= retryAfterBytesMax else { return nil }
         return RetryAfter.parse(String(decoding: header.copied(), as: UTF8.self), now: now)
     }
 
-    /// A word of Google's that we do not know yet is kept if it looks like one of its words: what else could stand there
-    /// might be an echo of a token or payload.
+    /// Keeps a code that we do not know yet if it looks like one of Google's. Anything else might echo a token or
+    /// payload.
     private static func unknownReason(_ status: Int, _ error: FCMErrorBody) -> String {
         if let code = error.errorCode, code != unspecified, isName(code) { return code }
         if let reason = error.status, isName(reason) { return reason }

@@ -2,9 +2,9 @@ import Calendar
 import JSON
 import Model
 
-/// Whether single values are what FCM takes.
+/// Checks whether FCM takes single values.
 enum FCMScalars {
-    /// What the value should have been, in words for people; nil where it is.
+    /// Returns a description of the expected value, for the sender; nil: the value is good.
     static func expectation(_ value: JSONValue, _ shape: FCMShape) -> String? {
         switch shape {
         case .string: value.string == nil ? "a string" : nil
@@ -22,12 +22,12 @@ enum FCMScalars {
         case .url(let isSecure): isURL(value, isSecure) ? nil : isSecure ? "an https URL" : "a URL"
         case .analyticsLabel: isLabel(value) ? nil : "1 to 50 of letters, digits and -_.~%"
         case .stringOrObject: value.string == nil && value.object == nil ? "a string or an object" : nil
-        // Objects and lists are looked into, not judged as one.
+        // The members of objects and lists are checked one by one.
         case .list, .strings, .message, .complete, .members, .reserved: nil
         }
     }
 
-    /// Likewise for a header inside `apns` or `webpush`. Headers that we don't know may say anything.
+    /// Does the same for a header inside `apns` or `webpush`. Unknown headers may have any value.
     static func expectation(_ text: String, ofHeader name: String, _ use: FCMStringsUse) -> String? {
         if use == .appData { return nil }
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return "a header without control characters" }
@@ -77,7 +77,7 @@ enum FCMScalars {
         }
     }
 
-    /// Only its beginning, and that it is printable: what is behind the address is for the device to find out.
+    /// Checks only that it begins like a URL and is printable. The device finds out what the address leads to.
     private static func isURL(_ value: JSONValue, _ isSecure: Bool) -> Bool {
         guard let text = value.string, text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return false }
         let schemes = isSecure ? ["https://"] : ["https://", "http://"]

@@ -1,17 +1,18 @@
 import Basis
 import JSON
 
-/// A service account's key file, as Google's console hands it out: who asks for access tokens, where, and with which key.
+/// A service account's key file, as Google's console provides it: the account, its key, and the address for access
+/// tokens.
 package struct FCMServiceAccount: Equatable, Sendable {
     package let project: FCMProject
     package let clientEmail: String
-    /// PEM. Whether it is an RSA key of two thousand bits and more is for who signs with it to say.
+    /// PEM. The signer checks that it is an RSA key of at least two thousand bits.
     package let privateKey: Secret<[UInt8]>
-    /// Which of the account's keys; not in every file.
+    /// The id of the key within the account; not in every file.
     package let privateKeyID: String?
-    /// Where tokens are asked for. Whether plain http or a private host may be talked to is the caller's to decide.
+    /// The address for access tokens. The caller decides whether plain http or a private host is allowed.
     package let tokenURL: FCMServiceURL
-    /// The same as it stands in the file: the assertion's audience, byte for byte.
+    /// The same as written in the file: the assertion's audience, byte for byte.
     package let tokenURI: String
 
     /// Key files have 2.4 KB.
@@ -30,7 +31,7 @@ package struct FCMServiceAccount: Equatable, Sendable {
 
     package init(_ value: JSONValue) throws(FCMServiceAccountFault) {
         guard let file = value.object else { throw .notAnObject }
-        // The other files that Google hands out under similar names.
+        // Google provides other files under similar names.
         if let type = try Self.text(.type, file), type != "service_account" { throw .malformed(.type) }
         guard let project = FCMProject(try Self.required(.projectID, file)) else { throw .malformed(.projectID) }
         self.project = project
@@ -59,7 +60,7 @@ package struct FCMServiceAccount: Equatable, Sendable {
         return text
     }
 
-    /// nil where it is not there; null counts as that.
+    /// Returns nil if the member is missing or null.
     private static func text(
         _ member: FCMServiceAccountMember, _ file: JSONObject
     ) throws(FCMServiceAccountFault) -> String? {
@@ -72,7 +73,7 @@ package struct FCMServiceAccount: Equatable, Sendable {
         (1...textBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
-    /// PKCS#8, or the older form that tools convert to.
+    /// Whether the text is PKCS#8, or the older form that tools convert to.
     private static func isPEM(_ text: String) -> Bool {
         ["PRIVATE KEY", "RSA PRIVATE KEY"].contains {
             text.contains("-----BEGIN \($0)-----") && text.contains("-----END \($0)-----")
@@ -90,19 +91,19 @@ package enum FCMServiceAccountMember: String, Sendable, CaseIterable {
     case tokenURI = "token_uri"
 }
 
-/// Why a key file is none. Repeats nothing of it.
+/// The reason why a key file is unusable. It repeats nothing of the file.
 package enum FCMServiceAccountFault: Error, Equatable, Sendable {
     case notJSON(JSONError)
     case notAnObject
     case missing(FCMServiceAccountMember)
     case notText(FCMServiceAccountMember)
     case malformed(FCMServiceAccountMember)
-    /// A key all the same: of another kind, too short or too long.
+    /// The key is of another kind, too short or too long.
     case keyNotRSA
-    /// Google's files are never encrypted, and there is no password to hand in.
+    /// The key is encrypted. Google's files never are, and there is no password to submit.
     case keyEncrypted
 
-    /// A stable word, published in docs/errors.md.
+    /// A stable code, published in docs/errors.md.
     package var code: String {
         switch self {
         case .notJSON: "malformed_json"
@@ -114,7 +115,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Where in the key file.
+    /// The faulty place in the key file.
     package var pointer: JSONPointer {
         switch self {
         case .notJSON, .notAnObject: .root
@@ -123,7 +124,7 @@ package enum FCMServiceAccountFault: Error, Equatable, Sendable {
         }
     }
 
-    /// For people.
+    /// The sentence for the operator.
     package var detail: String {
         switch self {
         case .notJSON(let error): error.sentence

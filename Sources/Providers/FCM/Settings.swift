@@ -1,13 +1,13 @@
-/// An address of Google's, or of whoever stands in for it, in the parts that a connection and a request need.
+/// An address of Google's, or of a stand-in for it, in the parts that a connection and a request need.
 package struct FCMServiceURL: Hashable, Sendable {
     /// https, not http.
     package let isSecure: Bool
     package let host: String
     package let port: UInt16
-    /// With its slash; never empty.
+    /// The path with its slash; never empty.
     package let path: String
 
-    /// "https://host:port/path", IPv6 in brackets. nil for anything else: user names, queries, fragments, blanks.
+    /// Reads "https://host:port/path", IPv6 in brackets. nil for anything else: user names, queries, fragments, blanks.
     package init?(_ url: String) {
         guard url.utf8.count <= Self.bytesMax else { return nil }
         let schemes = [("https://", true, UInt16(443)), ("http://", false, UInt16(80))]
@@ -63,9 +63,9 @@ package struct FCMProject: Hashable, Sendable {
 
     private static let bytesMax = 63
 
-    /// Stands in every request's path: lower-case letters, digits and hyphens, or nil.
+    /// Takes lower-case letters, digits and hyphens, else returns nil. The name is in every request's path.
     ///
-    /// Google's ids have 6 to 30 characters and begin with a letter; a stand-in's may be shorter. Old ones that belong
+    /// Google's ids have 6 to 30 characters and begin with a letter; a stand-in's may be shorter. Old ids that belong
     /// to a domain ("example.com:my-project") are known to FCM by their number too.
     package init?(_ name: String) {
         let isClean = name.utf8.allSatisfy { byte in

@@ -11,25 +11,25 @@ import JSON
 struct FCMVariant: Equatable, Sendable {
     let head: FCMTimedText
     let tail: FCMTimedText
-    /// See `FCMMessage.payloadBytes`.
+    /// The size that `FCMMessage.payloadBytes` documents.
     let payloadBytes: Int
-    /// The whole message, where devices' own values go into it too; head and tail are of no use then.
+    /// The whole message, if it has placeholders for devices' own values; head and tail are unused then.
     let withPlaceholders: PlaceholderText?
     private let weights: [FCMWeights]
     /// The comma, if one is due, and the name of Android's badge. Empty: no badge there.
     private let countLead: [UInt8]
-    /// Between that badge and the token.
+    /// The bytes between that badge and the token.
     private let beforeToken: [UInt8]
-    /// Between the token and Apple's badge.
+    /// The bytes between the token and Apple's badge.
     private let afterToken: [UInt8]
     /// The name of Apple's badge. Empty: no badge there.
     private let badgeLead: [UInt8]
-    /// The comma behind it, if one is due.
+    /// The comma after Apple's badge, if one is due.
     private let badgeTrail: [UInt8]
 
-    /// From the whole message as JSON with a mark in each hole.
+    /// Splits the whole message, JSON with a mark in each placeholder.
     ///
-    /// - Parameter isTemplate: its texts may have marks of holes.
+    /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(marked json: [UInt8], measure: FCMMeasure, isTemplate: Bool) {
         guard let token = json.firstIndex(of: FCMPlaceholderMark.token.rawValue) else {
             preconditionFailure("a message without a place for its token")
@@ -58,8 +58,8 @@ struct FCMVariant: Equatable, Sendable {
         }
     }
 
-    /// What goes into `withPlaceholders` where it has that mark, but for times, which are a batch's. A device always has a badge where
-    /// the message changes it.
+    /// Appends the value for a mark in `withPlaceholders`, except for times, which a batch shares. A device always has
+    /// a badge if the message changes it.
     static func append(mark: UInt8, token: Span<UInt8>, badge: Int32, to buffer: inout [UInt8]) {
         switch FCMPlaceholderMark(rawValue: mark) {
         case .token: JSONWriter.append(escaping: token, to: &buffer)
@@ -76,7 +76,7 @@ struct FCMVariant: Equatable, Sendable {
     private static let countName = Array("\"notification_count\":".utf8)
     private static let badgeName = Array("\"badge\":".utf8)
 
-    /// With the pieces that fill `withPlaceholders`: their lengths, by place.
+    /// Returns the size with pieces of these lengths in `withPlaceholders`, by place.
     func payloadBytes(_ pieceBytes: [Int]) -> Int {
         var most = payloadBytes
         for platform in weights { most = max(most, platform.bytes(pieceBytes)) }
@@ -97,7 +97,7 @@ struct FCMVariant: Equatable, Sendable {
         buffer.append(contentsOf: badgeTrail)
     }
 
-    /// Decimal digits without a String between.
+    /// Appends decimal digits without an intermediate String.
     private static func append(_ number: Int32, to buffer: inout [UInt8]) {
         var divisor: Int32 = 1
         while number / divisor >= 10 { divisor *= 10 }
@@ -108,7 +108,7 @@ struct FCMVariant: Equatable, Sendable {
     }
 }
 
-/// What marks a hole in a message's JSON. A control character never stands in JSON as itself: strings escape it.
+/// The mark of a placeholder in a message's JSON. A raw control character never occurs in JSON: strings escape it.
 enum FCMPlaceholderMark: UInt8 {
     case ttlSeconds = 1
     case expiration = 2
@@ -123,7 +123,7 @@ struct FCMTimes: Equatable, Sendable {
     /// Seconds since 1970; 0: now or never.
     let expiration: Int64
 
-    /// nil: the mark is for no time.
+    /// Returns nil if the mark is not a time's.
     func text(of mark: UInt8) -> [UInt8]? {
         switch FCMPlaceholderMark(rawValue: mark) {
         case .ttlSeconds: Array(String(ttlSeconds).utf8)
@@ -136,7 +136,7 @@ struct FCMTimes: Equatable, Sendable {
 /// Bytes with times in them.
 struct FCMTimedText: Equatable, Sendable {
     private let bytes: [UInt8]
-    /// Where the marks are.
+    /// The indexes of the marks.
     private let placeholders: [Int]
 
     init(marked text: some Sequence<UInt8>) {

@@ -1,12 +1,12 @@
 import Basis
 
-/// How bodies of one form are put together that each device's own values stand in: fixed text, and pieces of a push's
-/// own, any of them more than once. Only the pieces are kept for each push; its body is there while it is sent.
+/// The pattern of bodies that hold devices' own values: fixed text and a push's own pieces, any of them more than once.
+/// Only the pieces are kept for each push; its body exists while it is sent.
 package struct BodyPattern: Sendable {
     package struct Step: Sendable {
-        /// Fixed text, which comes first.
+        /// The fixed text, which comes first.
         package let fixed: ByteRange
-        /// And then this piece.
+        /// The piece that follows.
         package let piece: Int
 
         package init(fixed: ByteRange, piece: Int) {
@@ -17,7 +17,7 @@ package struct BodyPattern: Sendable {
 
     package let bytes: [UInt8]
     package let steps: [Step]
-    /// What stands for pieces that a push leaves out, for each piece.
+    /// The text in place of each piece that a push leaves out.
     package let standIns: [ByteRange]
 
     package init(bytes: [UInt8], steps: [Step], standIns: [ByteRange]) {
@@ -27,20 +27,20 @@ package struct BodyPattern: Sendable {
         self.standIns = standIns
     }
 
-    /// A piece's length stands before it in so many bytes.
+    /// The bytes before a piece that hold its length.
     private static let lengthBytes = 2
     /// The length of a piece that is left out.
     private static let leftOut = Int(UInt16.max)
     private static let pieceBytesMax = leftOut - 1
 
-    /// Where a piece begins that is written next; ended by `endPiece`.
+    /// Begins a piece, and returns its start; `endPiece` ends it.
     package static func beginPiece(in pieces: inout [UInt8]) -> Int {
         pieces.append(0)
         pieces.append(0)
         return pieces.count
     }
 
-    /// Returns its length; nil: it is longer than a piece may be, and can't be used.
+    /// Ends a piece, and returns its length; nil: it is too long to be used.
     package static func endPiece(from start: Int, in pieces: inout [UInt8]) -> Int? {
         let count = pieces.count - start
         guard count <= pieceBytesMax else { return nil }
@@ -48,7 +48,7 @@ package struct BodyPattern: Sendable {
         return count
     }
 
-    /// In place of a piece: the stand-in is what the body gets.
+    /// Leaves a piece out: the body gets its stand-in.
     package static func leaveOut(from start: Int, in pieces: inout [UInt8]) {
         write(leftOut, before: start, in: &pieces)
     }
@@ -58,11 +58,11 @@ package struct BodyPattern: Sendable {
         pieces[start - 1] = UInt8(truncatingIfNeeded: length)
     }
 
-    /// Appends what stands between prefix and suffix. Allocates nothing beside the two buffers.
+    /// Appends the bytes between prefix and suffix. Allocates nothing beside the two buffers.
     ///
     /// - Parameters:
-    ///   - pieces: of one push, one after the other.
-    ///   - starts: for the time of the call.
+    /// - pieces: the pieces of one push, one after the other.
+    /// - starts: a buffer for the time of the call.
     package func fill(_ pieces: Span<UInt8>, into body: inout [UInt8], starts: inout [Int]) {
         starts.removeAll(keepingCapacity: true)
         var place = 0

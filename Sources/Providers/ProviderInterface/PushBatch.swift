@@ -2,8 +2,8 @@ import Basis
 
 /// Requests that leave together on one lane: one parcel's pushes, or a part of them.
 ///
-/// Flat on purpose: shared header fields and the frames of the bodies once, then one byte array with every path, id and
-/// what is each body's own, and where each lies. Immutable; any thread.
+/// Flat on purpose: shared header fields and frames once, then one byte array with each request's path, id and own body
+/// part, and their ranges. Immutable; any thread.
 package struct PushBatch: Sendable {
     /// A header field that all requests of the batch carry.
     package struct SharedField: Sendable {
@@ -19,11 +19,11 @@ package struct PushBatch: Sendable {
         }
     }
 
-    /// What bodies of one form (the same language, say) have in common: how they begin and end.
+    /// The begin and end that bodies of one form (the same language, for example) share.
     package struct BodyFrame: Sendable {
         package let prefix: [UInt8]
         package let suffix: [UInt8]
-        /// How a request's pieces lie between them; nil: its body is what stands there, in one.
+        /// The order of a request's pieces between prefix and suffix; nil: its body part is one piece.
         package let pattern: BodyPattern?
 
         package init(prefix: [UInt8] = [], suffix: [UInt8] = [], pattern: BodyPattern? = nil) {
@@ -34,14 +34,14 @@ package struct PushBatch: Sendable {
     }
 
     package struct Request: Sendable {
-        /// Comes back with the answer.
+        /// The number that comes back with the answer.
         package let tag: Int32
         package let path: ByteRange
-        /// The value of the provider's id header (`apns-id`); empty where there is none.
+        /// The value of the provider's id header (`apns-id`); empty: it has none.
         package let id: ByteRange
-        /// Which of the batch's `frames` the body has.
+        /// The index of the body's frame in the batch's `frames`.
         package let frame: Int32
-        /// What stands between the frame's prefix and suffix, or the pieces that its pattern puts there.
+        /// The bytes between the frame's prefix and suffix, or the pieces for its pattern.
         package let body: ByteRange
 
         @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {
@@ -60,7 +60,7 @@ package struct PushBatch: Sendable {
     /// At least one.
     package let frames: [BodyFrame]
     package let requests: [Request]
-    /// No stream is opened later than this: what has none by then is answered `.withdrawn`. `Lane.extend` moves it.
+    /// No stream is opened later than this: requests without one are answered `.withdrawn`. `Lane.extend` moves it.
     package let noStreamAfter: MonotonicInstant
     /// Its requests leave before those of the lane's other batches.
     package let isUrgent: Bool
@@ -83,7 +83,7 @@ package struct PushBatch: Sendable {
     }
 }
 
-/// Names a batch on its lane: chosen by who submits, unique there while any of its requests is unanswered.
+/// Names a batch on its lane. The submitter chooses it, unique there while any of its requests is unanswered.
 package struct BatchTicket: Hashable, Sendable {
     package let value: UInt64
     package init(_ value: UInt64) { self.value = value }
