@@ -11,9 +11,9 @@ package struct CredentialService: Sendable {
     private let allowsPrivateTargets: Bool
 
     /// - Parameters:
-    /// - tokenEndpoint: fetches the access tokens of service accounts.
-    /// - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
-    /// - keyFiles: the queue that opens submitted key files.
+    ///   - tokenEndpoint: fetches the access tokens of service accounts.
+    ///   - allowsPrivateTargets: whether a service account's `token_uri` may lead into our own network.
+    ///   - keyFiles: the queue that opens submitted key files.
     package init(
         store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
         keyFiles: KeyFileQueue = KeyFileQueue()

@@ -42,7 +42,7 @@ package struct PresentedToken: Sendable {
 
     package mutating func renewalFailed(now: WallInstant) { cache.renewalFailed(now: now) }
 
-    /// Takes note that requests of that generation were answered with `ExpiredProviderToken`. Returns true if the token
+    /// Records that requests of that generation were answered with `ExpiredProviderToken`. Returns true if the token
     /// was young: a clock is wrong. Answers to a token replaced meanwhile, of which a thousand may still come, are
     /// ignored.
     package mutating func refusedAsExpired(_ refused: UInt64, now: WallInstant) -> Bool {

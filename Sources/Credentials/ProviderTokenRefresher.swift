@@ -40,7 +40,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         }
     }
 
-    /// Takes note that requests with the authorization of that generation were answered with `ExpiredProviderToken`.
+    /// Records that requests with the authorization of that generation were answered with `ExpiredProviderToken`.
     package func refusedAsExpired(_ generation: UInt64) async {
         if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
             log.error(
@@ -50,7 +50,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
         await freshen()
     }
 
-    /// Takes note that the open connections are unusable with this token, because another key bound them first.
+    /// Records that the open connections are unusable with this token, because another key bound them first.
     package func needsNewConnections() { presented.withLock { $0.presentAnew() } }
 
     private func renew(staleBefore: WallInstant) async {

@@ -53,7 +53,7 @@ package struct DeliveryService: Sendable {
         await lanes.drain()
     }
 
-    /// Takes note of messages that this process accepted.
+    /// Handles messages that this process accepted.
     package func accepted(_ messages: [NewMessage]) {
         for message in messages where message.dueAt == nil {
             engine.fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
@@ -61,16 +61,16 @@ package struct DeliveryService: Sendable {
         planner.notify()
     }
 
-    /// Takes note of a message that another process accepted.
+    /// Handles a message that another process accepted.
     package func messageAccepted() { planner.notify() }
 
-    /// Takes note of a message that was scheduled for later.
+    /// Handles a message that was scheduled for later.
     package func messageScheduled() { scheduler.signal.notify() }
 
-    /// Takes note that another process announced ready parcels.
+    /// Handles another process's announcement of ready parcels.
     package func parcelsWait() async { await engine.hint() }
 
-    /// Takes note that a message was paused, resumed or cancelled.
+    /// Handles the pause, resume or cancellation of a message.
     package func messagesStopped() async {
         stopper.signal.notify()
         await engine.hint()
@@ -98,7 +98,7 @@ package struct DeliveryService: Sendable {
         }
     }
 
-    /// Sweeps take some seconds at most, so that suspicions are judged in between.
+    /// This many rounds take some seconds, so that suspicions are judged in between.
     private static let sweepsMax = 20
 
     /// Confirms suspicions and sweeps rows that have outlived their retention.

@@ -143,7 +143,7 @@ extension LaneConnection {
         noteProof()
     }
 
-    /// Takes note that the connection has had an answer.
+    /// Records that the connection has had an answer.
     func noteProof() {
         guard !hasAnswered else { return }
         hasAnswered = true

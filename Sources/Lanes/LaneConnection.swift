@@ -76,7 +76,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
         }
     }
 
-    /// Checks a connection that was too silent for a waiting request.
+    /// Pings the connection if it was silent for too long to risk a waiting request on it.
     func wake(_ now: MonotonicInstant) {
         perform(machine.wake(now))
         adjustTimer()

@@ -38,9 +38,9 @@ package struct AnswerReading {
     private var notFound: [(tag: Int32, verdict: ProviderVerdict, origin: AnswerOrigin?)] = []
 
     /// - Parameters:
-    /// - provider: the provider whose answers these are.
-    /// - laneIsProven: the provider accepted the lane's credential recently (`CredentialConfidence`).
-    /// - topicHasSuffix: the pushes' topic is not the app's own, but that of one of its services.
+    ///   - provider: the provider whose answers these are.
+    ///   - laneIsProven: the provider accepted the lane's credential recently (`CredentialConfidence`).
+    ///   - topicHasSuffix: the pushes' topic is not the app's own, but has the suffix of their push type.
     package init(
         of provider: Provider, now: WallInstant, laneIsProven: Bool = false, topicHasSuffix: Bool = false
     ) {
@@ -148,7 +148,7 @@ package struct AnswerReading {
         if !consequences.contains(consequence) { consequences.append(consequence) }
     }
 
-    /// Rejects a push whose kind the app's certificate does not cover; nil: the verdict is another one.
+    /// Rejects a push whose type the app's certificate does not cover; nil: the verdict is another one.
     ///
     /// No wait helps here, and pausing the route would stop the app's alerts too.
     private static func refusedOfKind(_ verdict: ProviderVerdict) -> Outcome? {

@@ -60,10 +60,10 @@ package actor DeliveryEngine {
         for await _ in answerInbox.signals { takeAnswers(answerInbox.take()) }
     }
 
-    /// Takes note that another process announced ready parcels.
+    /// Handles another process's announcement of ready parcels.
     package func hint() { take(.hint) }
 
-    /// Takes note of slices that this process cut.
+    /// Handles slices that this process cut.
     func planned(_ slices: [PlannedSlice]) {
         let ready = slices.flatMap(\.ready)
         if !ready.isEmpty { take(.planned(ready)) }

@@ -28,9 +28,9 @@ package struct CompiledMessage: Sendable {
     /// A message with content for one provider alone (in its `apns` or `fcm` object) is valid: it has nothing to show
     /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form.
     /// - Parameters:
-    /// - providers: nil: all providers.
-    /// - record: an earlier record of the same list, compiled. Records differ only in what APNs reads, so its FCM form
-    ///   serves as this one's. It carries the other message's id, so it is good for a check, not for sending.
+    ///   - providers: nil: all providers.
+    ///   - record: an earlier record of the same list, compiled. Records differ only in what APNs reads, so its FCM
+    ///     form serves as this one's. It carries the other message's id, so it is good for a check, not for sending.
     package static func compile(
         _ content: MessageContent, message: MessageID, providers: [Provider]? = nil,
         besides record: CompiledMessage? = nil

@@ -6,8 +6,8 @@ import Store
 /// A message as delivery needs it.
 struct CachedMessage: Sendable {
     let id: MessageID
-    /// nil: the stored content is gone or can't be compiled. Validation checks every message, so that is our fault, and
-    /// alarms.
+    /// nil: the stored content is gone or can't be compiled. Validation checks every message, so that is our fault and
+    /// raises an alarm.
     let compiled: CompiledMessage?
 
     var reading: MessageReading { compiled?.reading ?? .repeatable }

@@ -34,8 +34,8 @@ extension MessagePlaceholders {
     /// Returns one device's values for the placeholders, as JSON: for the preview of a single push.
     ///
     /// - Parameters:
-    /// - value: the device's value of a field; nil or empty: it has none.
-    /// - mark: the bytes in the place of a provider's own mark.
+    ///   - value: the device's value of a field; nil or empty: it has none.
+    ///   - mark: the bytes in the place of a provider's own mark.
     package func pieces(
         of text: PlaceholderText, value: (DeviceField) -> [UInt8]?, mark: (_ mark: UInt8) -> [UInt8]
     ) -> [[UInt8]] {

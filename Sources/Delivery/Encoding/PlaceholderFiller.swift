@@ -28,8 +28,8 @@ struct PlaceholderFiller {
     /// Appends the pieces of one push. Returns false if a piece is longer than any body may be.
     ///
     /// - Parameters:
-    /// - member: the member's position in the parcel, and in the values.
-    /// - appendMark: appends the bytes for a provider's own mark.
+    ///   - member: the member's position in the parcel, and in the values.
+    ///   - appendMark: appends the bytes for a provider's own mark.
     mutating func append(
         _ values: MemberValues, of member: Int, to bytes: inout [UInt8],
         appendMark: (_ mark: UInt8, _ bytes: inout [UInt8]) -> Void

@@ -13,8 +13,8 @@ package struct BacklogBounds: Equatable, Sendable {
     private let broadcasts: Int
 
     /// - Parameters:
-    /// - messages: the largest number of messages of each urgency.
-    /// - broadcasts: the largest number of bulk messages.
+    ///   - messages: the largest number of messages of each urgency.
+    ///   - broadcasts: the largest number of bulk messages.
     package init(messages: Int, broadcasts: Int) {
         precondition(messages > 0 && broadcasts > 0)
         single = messages
@@ -103,8 +103,8 @@ package final class BacklogCache: Sendable {
     /// Takes room by a fresh count. Other requests may have counted at the same time and taken room by their counts.
     ///
     /// - Parameters:
-    /// - counted: the number of unfinished messages.
-    /// - added: the number of messages to add.
+    ///   - counted: the number of unfinished messages.
+    ///   - added: the number of messages to add.
     /// - Returns: whether there was room.
     package func note(
         _ counted: Int, adding added: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant
@@ -128,7 +128,7 @@ package final class BacklogCache: Sendable {
         }
     }
 
-    /// Takes note that a request gave up counting, so that the next one counts.
+    /// Ends a count that failed, so that the next request counts.
     package func stopCounting(_ app: AppID, _ urgency: MessageUrgency) {
         counts.withLock { $0[Backlog(app: app, urgency: urgency)]?.countingUntil = nil }
     }

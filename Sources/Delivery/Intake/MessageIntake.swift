@@ -44,9 +44,9 @@ package struct MessageIntake: Sendable {
     /// returns `.accepted` (P1).
     ///
     /// - Parameters:
-    /// - sendAt: the requested hour; nil: now.
-    /// - ratePerSecond: the rate of each message; nil: as fast as its providers take it.
-    /// - answer: makes the bytes that a repetition of the request will get.
+    ///   - sendAt: the requested hour; nil: now.
+    ///   - ratePerSecond: the rate of each message; nil: as fast as its providers take it.
+    ///   - answer: makes the bytes that a repetition of the request will get.
     package func accept(
         _ contents: [MessageContent], audience: Audience, app: AppID, sendAt: SendHour? = nil,
         ratePerSecond: Int32? = nil, idempotency: IdempotencyClaim?,

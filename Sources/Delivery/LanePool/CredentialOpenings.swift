@@ -50,7 +50,7 @@ package struct CredentialOpenings: Sendable {
         return .open
     }
 
-    /// Takes note that an opening has ended.
+    /// Records that an opening has ended.
     /// - Parameter fault: nil: the credential is open.
     package mutating func ended(_ credential: CredentialID, _ fault: CredentialFault?, now: MonotonicInstant) {
         openings[credential] = nil

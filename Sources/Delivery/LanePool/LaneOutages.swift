@@ -40,7 +40,7 @@ package struct LaneOutages {
         return known == nil
     }
 
-    /// Takes note that the lane's provider can be reached.
+    /// Records that the lane's provider can be reached.
     package mutating func end(of lane: LaneKey) {
         if running.removeValue(forKey: lane) != nil { hasChanged = true }
     }
@@ -53,7 +53,7 @@ package struct LaneOutages {
         return known?.latest.since != breaker.since
     }
 
-    /// Takes note that the lane's provider accepts pushes again.
+    /// Records that the lane's provider accepts pushes again.
     package mutating func noteClosed(of lane: LaneKey) {
         if openBreakers.removeValue(forKey: lane) != nil { hasChanged = true }
     }
@@ -94,6 +94,6 @@ package struct LaneOutages {
 
     private static let openReason = "it answers most pushes 429 or 503"
 
-    /// Takes note that the report made of the last `take` failed.
+    /// Records that the report made of the last `take` failed.
     package mutating func reportFailed() { hasChanged = true }
 }

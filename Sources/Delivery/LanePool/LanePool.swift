@@ -40,9 +40,9 @@ package protocol LaneCredentials: Sendable {
     func credential(for route: ReadyRoute) async -> CredentialStatus
     /// Announces a refused credential to the other processes, so that none tries it again before `pause` is over.
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async
-    /// Takes note that the provider refused that generation of the credential's provider token as too old.
+    /// Records that the provider refused that generation of the credential's provider token as too old.
     func providerTokenExpired(_ credential: CredentialID, generation: UInt64) async
-    /// Takes note that connections opened before now are useless to this credential.
+    /// Records that connections opened before now are useless to this credential.
     func needsNewConnections(_ credential: CredentialID) async
     /// Returns the app's slug, for the log.
     func slug(of app: AppID) async -> String
@@ -272,7 +272,7 @@ package actor LanePool {
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
     }
 
-    /// Takes note that the lane's breaker opened.
+    /// Notes and logs that the lane's provider is throttling.
     package nonisolated func noteOpenBreaker(_ key: LaneKey, _ breaker: OpenBreaker) {
         if outages.withLock({ $0.noteOpen(key, breaker) }) {
             let seconds = RetryPolicy.wholeSeconds(breaker.until - breaker.since).components.seconds

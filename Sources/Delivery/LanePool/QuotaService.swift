@@ -7,7 +7,7 @@ import Synchronization
 
 /// Asks for this process's parts of projects' quotas in the database, which all processes share.
 ///
-/// Each project in use asks a few times a second, so only the begin and the end of an outage are logged.
+/// Each project in use asks a few times a second, so only the beginning and the end of an outage are logged.
 final class QuotaService: Sendable {
     private let store: CredentialStore
     private let process: ProcessID

@@ -135,7 +135,8 @@ private final class ActiveBroadcasts: Sendable {
 
         init(of all: ActiveBroadcasts) { self.all = all }
 
-        /// Takes note that the call has a broadcast. Messages accepted since it began woke no extra planner.
+        /// Records that the call has a broadcast. Messages accepted since it began did not wake the extra planner, so
+        /// this does.
         func begin() {
             guard !isBegun.exchange(true, ordering: .relaxed) else { return }
             all.count.add(1, ordering: .sequentiallyConsistent)

@@ -77,7 +77,7 @@ package struct ProviderTokenCache: Equatable, Sendable {
         pausedUntil = now + Self.failurePause
     }
 
-    /// Takes note that APNs answered `ExpiredProviderToken` to this token. Returns true if it was young by our clock.
+    /// Records that APNs answered `ExpiredProviderToken` to this token. Returns true if it was young by our clock.
     /// Then the clock is wrong, here or where the token was signed, and an operator should look at it.
     package mutating func refusedAsExpired(_ token: ProviderToken, now: WallInstant) -> Bool {
         // An old connection's answer to a token that was replaced meanwhile says nothing new.

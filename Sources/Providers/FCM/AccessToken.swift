@@ -63,7 +63,7 @@ package enum FCMTokenAnswer: Equatable, Sendable {
     case granted(FCMAccessToken)
     /// The same request would be refused again: it waits for an operator. `.clock`: look at our clock first.
     case refused(reason: String, alarm: ProviderAlarm)
-    /// A passing fault, of Google or the network: try again, not sooner than `after`.
+    /// A passing fault: try again, not sooner than `after`.
     case failed(reason: String, after: Duration?)
 
     /// An answer has about 1.2 KB. A longer one than this is not read at all.

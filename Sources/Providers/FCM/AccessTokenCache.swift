@@ -86,7 +86,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         renewAt = token.askedAt + (token.lifetime - lead - early)
     }
 
-    /// Takes note that there was no answer, or one that passes. `after`: the earliest retry that the answer allows.
+    /// Records that there was no answer, or one that passes. `after`: the earliest retry that the answer allows.
     package mutating func renewalFailed(now: MonotonicInstant, after: Duration? = nil, entropy: UInt64) {
         isRenewing = false
         var pause = Self.failurePause
@@ -96,13 +96,13 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         pausedUntil = now + pause + Self.spread(pause / 4, entropy)
     }
 
-    /// Takes note that the account itself was refused.
+    /// Records that the account itself was refused.
     package mutating func renewalRefused(now: MonotonicInstant, entropy: UInt64) {
         isRenewing = false
         pausedUntil = now + Self.refusalPause + Self.spread(Self.refusalPause / 4, entropy)
     }
 
-    /// Takes note that FCM answered 401 UNAUTHENTICATED to a request that carried this token.
+    /// Records that FCM answered 401 UNAUTHENTICATED to a request that carried this token.
     package mutating func refused(_ token: FCMAccessToken, now: MonotonicInstant) -> Refusal {
         // A late answer to a token that was replaced meanwhile says nothing new, nor does the second one of a batch.
         guard token == current, !isRefused else { return .known }

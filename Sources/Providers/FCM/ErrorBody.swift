@@ -58,8 +58,7 @@ struct FCMErrorBody: Equatable {
         return tokenTexts.contains { lowered.hasPrefix($0) }
     }
 
-    /// Whether the quota is a device's. In doubt it is the project's: with a device's, we would go on sending to the
-    /// project.
+    /// Whether the quota is a device's. In doubt it is the project's, because a device's quota would not slow the lane.
     private static func isAboutDevice(_ violation: JSONValue) -> Bool {
         let subject = violation.object?["subject"]?.string?.lowercased() ?? ""
         if subject.hasPrefix("device") { return true }

@@ -9,8 +9,8 @@ struct FCMMeasure: Equatable, Sendable {
     private var occurrences: [[PlaceholderText.Place: Int]] = [[:], [:], [:]]  // lookup only
 
     /// - Parameters:
-    /// - message: the message, with a stand-in for each badge.
-    /// - isTemplate: its texts may have marks of placeholders.
+    ///   - message: the message, with a stand-in for each badge.
+    ///   - isTemplate: its texts may have marks of placeholders.
     init(_ message: JSONObject, isTemplate: Bool) {
         let notification = ["notification"]
         let shared = ["data"]

@@ -64,9 +64,10 @@ package struct FCMMessage: Equatable, Sendable {
             locale: isCommon ? nil : content.localizations[largest - 1].locale)
     }
 
-    /// Returns the begin and end of the bodies of one batch, sent at `now`.
+    /// Returns the beginning and end of the bodies of one batch, sent at `now`.
     ///
-    /// The time to live is the rest of the pushes' lifetime, in whole seconds rounded down: later they are worthless.
+    /// The time to live is what remains of the pushes' lifetime, in whole seconds rounded down: later they are
+    /// worthless.
     package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
         let times = times(expiresAt: expiresAt, now: now)
         let place = place(of: variant)

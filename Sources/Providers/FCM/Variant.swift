@@ -1,13 +1,13 @@
 import Content
 import JSON
 
-/// One text of a message, as bytes around what differs from push to push:
+/// One text of a message, as bytes around those that differ from push to push:
 ///
 ///     head                {"message":{ … "android":{ … "notification":{ …
 ///     the push's own      ,"notification_count":3}},"token":"…","apns":{"payload":{"aps":{"badge":3,
 ///     tail                … }}}
 ///
-/// The token stands between the two badges, so that what a push has of its own is one piece and a short one.
+/// The token is between the two badges, so that the push's own bytes are one short piece.
 struct FCMVariant: Equatable, Sendable {
     let head: FCMTimedText
     let tail: FCMTimedText

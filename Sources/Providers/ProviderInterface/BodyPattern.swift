@@ -61,8 +61,8 @@ package struct BodyPattern: Sendable {
     /// Appends the bytes between prefix and suffix. Allocates nothing beside the two buffers.
     ///
     /// - Parameters:
-    /// - pieces: the pieces of one push, one after the other.
-    /// - starts: a buffer for the time of the call.
+    ///   - pieces: the pieces of one push, one after the other.
+    ///   - starts: a buffer for the time of the call.
     package func fill(_ pieces: Span<UInt8>, into body: inout [UInt8], starts: inout [Int]) {
         starts.removeAll(keepingCapacity: true)
         var place = 0

@@ -19,7 +19,7 @@ package struct PushBatch: Sendable {
         }
     }
 
-    /// The begin and end that bodies of one form (the same language, for example) share.
+    /// The beginning and end that bodies of one form (the same language, for example) share.
     package struct BodyFrame: Sendable {
         package let prefix: [UInt8]
         package let suffix: [UInt8]
