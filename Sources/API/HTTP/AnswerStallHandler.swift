@@ -1,29 +1,30 @@
 import NIOCore
 
-/// Closes a connection whose client takes nothing of what was written to it for `GatewayLimits.bodyPauseMax`.
+/// Closes a connection whose client has read nothing of a written answer for `GatewayLimits.bodyPauseMax`.
 ///
-/// Stands next to the socket and judges by bytes, so that one rule holds for every answer, and under TLS too. The kernel
-/// takes bytes in pieces of up to 190 kB (`GatewayLimits.socketBufferBytes`): a client that reads less than about 3 kB a second
-/// counts as reading nothing. Answers that the socket takes at once set no timer.
+/// The handler stands next to the socket and counts bytes, so that one rule holds for every answer, under TLS too. The
+/// kernel takes bytes in pieces of up to 190 kB (`GatewayLimits.socketBufferBytes`). A client that reads less than
+/// about 3 kB a second therefore counts as reading nothing. Answers that the socket takes at once set no timer.
+/// The connection's event loop owns it.
 /// Lives on the connection's event loop.
 package final class AnswerStallHandler: ChannelOutboundHandler {
     package typealias OutboundIn = IOData
     package typealias OutboundOut = IOData
 
-    /// How often a connection whose answers wait is looked at within the pause: it is closed at most a sixtieth too late.
+    /// The number of checks of a connection with unsent bytes within a pause: it is closed at most a sixtieth too late.
     private static let checksPerPause = 60
 
     private let pauseMax: Duration
     private let unsentBytes: (any Channel) -> Int
-    /// Bytes that were written since the last look.
+    /// Bytes that were written since the last check.
     private var written = 0
-    /// Bytes that the socket had not taken at the last look.
+    /// Bytes that the socket had not taken at the last check.
     private var unsent = 0
     private var movedAt = NIODeadline.uptimeNanoseconds(0)
-    /// nil: the socket took all that was written.
+    /// The next check; nil while the socket has taken all that was written.
     private var check: Scheduled<Void>?
 
-    /// - Parameter unsentBytes: how many bytes of what was written the socket has not taken.
+    /// - Parameter unsentBytes: returns how many written bytes the socket has not taken.
     package init(
         pauseMax: Duration, unsentBytes: @escaping (any Channel) -> Int = AnswerStallHandler.unsentBytes
     ) {

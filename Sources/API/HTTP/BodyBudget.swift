@@ -3,15 +3,16 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// How many bytes of request bodies are held at once, over all requests, and fairly between apps.
+/// Limits the bytes of request bodies that are held at once, over all requests, and divides them fairly between apps.
 ///
-/// Nobody has a fixed part of it, which would be too small for one app alone, and too large for many. An app may hold as
-/// much as it leaves free: half where it is alone, a third each where two want all, and so on. So there is always room
-/// for one more, however long the others hold theirs (P7).
+/// No app has a fixed part, which would be too small for one app alone and too large for many. An app may hold as many
+/// bytes as it leaves free: half if it is alone, a third each if two want all, and so on. So there is always room for
+/// one more app, however long the others hold their bytes (P7).
 package final class BodyBudget: Sendable {
-    /// Whose bodies they are: of an app that there is, or nobody's: of what is about all apps, or about none.
+    /// The holder of bytes: an existing app, or nil for all requests that are about no app, about all, or about an
+    /// unknown one.
     ///
-    /// An app that is only named has no account: whoever invents names would have a share with each of them.
+    /// An unknown slug gets no account of its own: a client that invents slugs would get a share with each.
     package struct Account: Hashable, Sendable {
         let app: String?
 
@@ -19,7 +20,7 @@ package final class BodyBudget: Sendable {
     }
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// All of it is held, by whomever.
+        /// All bytes are held, by any accounts.
         case full
         /// The account would hold more than it leaves to others.
         case shareUsedUp
@@ -27,12 +28,13 @@ package final class BodyBudget: Sendable {
 
     private struct Usage {
         var bytes = 0
-        /// Only of those that hold something.
+        /// Contains only accounts that hold bytes.
         var accounts: [Account: Int] = [:]
     }
 
     private let bytesMax: Int
-    /// What an account may hold in any case, while there is room: one request, so that none starves for its size.
+    /// The bytes that an account may hold in any case while there is room: one request's, so that no size is refused
+    /// forever.
     private let shareFloor: Int
     private let usage = Mutex(Usage())
 
@@ -42,7 +44,7 @@ package final class BodyBudget: Sendable {
         self.shareFloor = shareFloor
     }
 
-    /// What was taken is to be given back.
+    /// Takes bytes, which the caller has to give back.
     package func take(_ bytes: Int, for account: Account) throws(Refusal) {
         precondition(bytes >= 0)
         let refusal: Refusal? = usage.withLock { usage in
@@ -87,8 +89,8 @@ extension Problem {
     }
 }
 
-/// What one import holds of the budgets, until it has ended: whether it was answered whole, broke off, or its client was
-/// gone before the answer began.
+/// One import's part of the budgets, held until the import has ended: answered whole, broken off, or abandoned by its
+/// client before the answer began.
 final class ImportShare: Sendable {
     private let budgets: [BodyBudget]
     private let account: BodyBudget.Account
@@ -117,14 +119,14 @@ final class ImportShare: Sendable {
 
 /// Reads one body whole, within bounds.
 enum BodyReader {
-    /// The declared length, which the HTTP parser holds the client to; nil where it comes in chunks.
+    /// The declared length, which the HTTP parser enforces; nil if the body comes in chunks.
     static func declaredBytes(_ request: Request) -> Int? {
-        // The parser lets digits through alone: what is no number here is too large for one.
+        // The parser lets only digits through: a value that is no `Int` is too large for one.
         if let length = request.headers[.contentLength] { return Int(length) ?? .max }
         return request.headers.contains(.transferEncoding) ? nil : 0
     }
 
-    /// What is packed can't be read, and would only be called bad JSON.
+    /// Refuses an encoded body: it can't be read, and would only be reported as malformed JSON.
     static func checkEncoding(_ request: Request) throws(Problem) {
         guard request.headers[values: .contentEncoding].allSatisfy({ $0.lowercased() == "identity" }) else {
             throw Problem(
@@ -132,7 +134,7 @@ enum BodyReader {
         }
     }
 
-    /// Of what is announced: refused before any of it is read.
+    /// Refuses a body by its declared length, before any of it is read.
     static func checkLength(_ request: Request, _ limits: GatewayLimits) throws(Problem) {
         if let declared = declaredBytes(request), declared > limits.bodyBytesMax {
             throw tooLarge(bytesMax: limits.bodyBytesMax)
@@ -145,9 +147,10 @@ enum BodyReader {
             "A body has at most \(bytesMax) bytes here. Split the request; many registrations go to devices/import.")
     }
 
-    /// Throws a `Problem`, or what the connection failed with.
+    /// Throws a `Problem`, or the connection's error.
     ///
-    /// - Parameter hold: told of each piece before it is kept; throws where there is no room for it.
+    /// - Parameter hold: called with the size of each piece before the piece is kept; throws if there is no room for
+    ///   it.
     static func read(
         _ request: Request, _ limits: GatewayLimits, _ hold: (Int) throws -> Void
     ) async throws -> [UInt8] {
@@ -162,7 +165,7 @@ enum BodyReader {
         return bytes
     }
 
-    /// The next piece of a body; nil behind the last. Throws a `Problem` where it can't be read, or is too late.
+    /// Returns the next piece of a body; nil after the last. Throws a `Problem` if the body can't be read or is late.
     static func next(
         _ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits
     ) async throws -> ByteBuffer? {

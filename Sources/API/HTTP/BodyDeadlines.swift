@@ -1,11 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// Tells connections of bodies that are not whole in time.
+/// Notifies connections whose request body is not complete in time.
 ///
-/// Every body gets the same time, and nearly all are there long before: so there is one timer for all of them, which
-/// looks after those that are still awaited. A timer each, set and cancelled on the connection's loop from another
-/// thread, was a tenth of what a registration costs.
+/// Every body gets the same time, and nearly all arrive long before. So one timer serves all of them and checks those
+/// that are still awaited. One timer per body, set and cancelled on the connection's loop from another thread, was a
+/// tenth of what a registration costs.
 final class BodyDeadlines: Sendable {
     /// One body that is awaited.
     struct Ticket: Sendable {
@@ -20,10 +20,10 @@ final class BodyDeadlines: Sendable {
     private struct State {
         var awaited: [UInt64: Awaited] = [:]
         var issued: UInt64 = 0
-        /// A timer is set, and not for later than the first deadline.
+        /// Whether a timer is set. It fires no later than the first deadline.
         var isTimed = false
 
-        /// In the order in which they were awaited.
+        /// Removes and returns the channels whose deadline has passed, in the order in which they were tracked.
         mutating func takeLate(at now: NIODeadline) -> [any Channel] {
             let late = awaited.filter { $0.value.deadline <= now }.sorted { $0.key < $1.key }
             for entry in late { awaited[entry.key] = nil }
@@ -36,7 +36,8 @@ final class BodyDeadlines: Sendable {
 
     init(after time: Duration) { self.time = TimeAmount(time) }
 
-    /// Whoever reads this connection's body hears that it came too late, unless it is forgotten before.
+    /// Starts the deadline of this connection's body. Unless the ticket is forgotten before, the body's reader gets an
+    /// error.
     func track(_ channel: any Channel) -> Ticket {
         let deadline = NIODeadline.now() + time
         let (ticket, isFirst) = state.withLock { state in
@@ -49,9 +50,9 @@ final class BodyDeadlines: Sendable {
         return ticket
     }
 
-    /// It is whole, or nobody reads it any more. Any number of times.
+    /// Ends the deadline: the body is whole, or is read no more. May be called any number of times.
     func forget(_ ticket: Ticket) {
-        // What is taken out ends outside of the lock.
+        // The removed entry is released outside of the lock.
         _ = state.withLock { $0.awaited.removeValue(forKey: ticket.number) }
     }
 

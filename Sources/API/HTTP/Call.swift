@@ -8,20 +8,20 @@ struct Call: Sendable {
     let match: EndpointMatch
     /// The request as it came, for handlers that read the body while they answer.
     let request: Request
-    /// As it was sent.
+    /// The path as the client sent it.
     let path: String
     let query: QueryReader
     let idempotencyKey: String?
     let caller: Caller
-    /// The whole body; empty where the endpoint takes none, or reads it line by line.
+    /// The whole body; empty if the endpoint takes none or reads it line by line.
     var body: [UInt8] = []
 
     /// The slug in the path.
     var app: String { parameter(0) }
-    /// What stands behind the app: an installation, a message, a credential.
+    /// The path parameter after the app: an installation, a message or a credential.
     var subject: String { parameter(1) }
 
-    /// What stands behind the subject: the installation that a message's push was for.
+    /// The path parameter after the subject: the installation that a message's push was for.
     var detail: String { parameter(2) }
 
     private func parameter(_ place: Int) -> String {
@@ -31,10 +31,10 @@ struct Call: Sendable {
 }
 
 extension Call {
-    /// The claim of the request's `Idempotency-Key` on the app and the endpoint; nil where it has none.
+    /// The claim of the request's `Idempotency-Key` on the app and the endpoint; nil if the request has none.
     var idempotencyClaim: IdempotencyClaim? { idempotencyClaim(of: body) }
 
-    /// - Parameter request: the bytes that a repetition has to repeat.
+    /// - Parameter request: the bytes that a repeated request must have.
     func idempotencyClaim(of request: [UInt8]) -> IdempotencyClaim? {
         idempotencyKey.map {
             IdempotencyClaim(operation: match.endpoint.name, key: $0, bodySHA256: Hashes.sha256(request))
@@ -54,7 +54,7 @@ struct AnswerStream: Sendable {
     let headers: HTTPFields
     /// Takes the next piece; suspends while the client does not read.
     typealias Write = ([UInt8]) async throws -> Void
-    /// Writes all pieces, in order. False: the request was not read to its end, so that the connection ends.
+    /// Writes all pieces, in order. Returns false if the request was not read to its end: the connection then closes.
     let run: @Sendable (_ write: Write) async throws -> Bool
 
     init(headers: HTTPFields, run: @escaping @Sendable (_ write: Write) async throws -> Bool) {
@@ -70,7 +70,7 @@ struct Answer: Sendable {
     let body: [UInt8]
     var headers: [(name: HTTPField.Name, value: String)]
 
-    /// JSON.
+    /// Makes an answer in JSON, unless `contentType` names another format.
     init(
         _ status: HTTPResponse.Status, _ body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
         contentType: String = "application/json"
@@ -93,6 +93,6 @@ struct Answer: Sendable {
 
     static let problemType = "application/problem+json"
 
-    /// Nothing to say but that it is done.
+    /// Success without a body.
     static let done = Answer(.noContent, [])
 }

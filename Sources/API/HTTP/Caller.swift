@@ -1,12 +1,12 @@
 import Model
 
-/// Who asks: what their key opens.
+/// The client of a request, and what its key permits.
 package struct Caller: Equatable, Sendable {
-    /// The slug of the only app that it opens; nil: all of them.
+    /// The slug of the only app that the key opens; nil if it opens all of them.
     let app: String?
-    /// That app itself: once it is deleted, another one may have its slug.
+    /// The id of that app. Once the app is deleted, another one may have its slug.
     private let appID: AppID?
-    /// Of the key in the database; nil: the operator's own.
+    /// The id of the key in the database; nil for the operator's own key.
     let key: Int64?
     private let scopes: [APIScope]
 
@@ -24,24 +24,24 @@ package struct Caller: Equatable, Sendable {
         scopes = record.scopes
     }
 
-    /// Who has the operator's own key.
+    /// The caller with the operator's own key.
     static let admin = Caller(scopes: [.admin])
-    /// Who needs no key.
+    /// The caller of an endpoint that needs no key.
     static let nobody = Caller(scopes: [])
 
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
 
-    /// `admin` may grant the scope, and does not have it: nobody sees tokens who has not asked for them.
+    /// The form in which the caller sees tokens. The scope `admin` may grant the scope `tokens`, but does not include it.
     var tokenView: TokenView { scopes.contains(.tokens) ? .whole : .masked }
 
-    /// Whether the app that was found under the slug is the one that the key was made for.
+    /// Throws unless the app found under the slug is the one that the key was made for.
     func check(_ found: AppID) throws(Problem) {
         guard appID == nil || appID == found else {
             throw Problem(.unauthorized, "This API key is not valid here: its app was deleted.")
         }
     }
 
-    /// Whether it may ask this at all; what the body asks for is its handler's to look at.
+    /// Throws unless the caller may use the endpoint. The handler checks what the body asks for.
     func check(_ match: EndpointMatch) throws(Problem) {
         if let app {
             guard match.endpoint.isOfApp else {
@@ -68,7 +68,7 @@ extension Problem {
 }
 
 extension Audience.Selection {
-    /// Sent to whom the sender described, rather than to whom they named.
+    /// Whether the sender described the receivers, rather than naming them.
     var isBroadcast: Bool {
         switch self {
         case .all, .tags, .filter, .stale: true

@@ -1,10 +1,10 @@
 import HTTPTypes
 import Model
 
-/// One operation of the API: everything that is known of it, declared once in the file of its resource.
+/// One operation of the API. Everything known about it is declared once, in the file of its resource.
 ///
-/// The matcher, the methods of a 405, the check of scopes, the reading of bodies and the idempotency keys derive from `all`.
-/// A test compares it with docs/openapi.yaml.
+/// The matcher, the methods of a 405, the scope checks, the reading of bodies and the idempotency keys derive from
+/// `all`. A test compares `all` with docs/openapi.yaml.
 package final class Endpoint: Sendable {
     /// The `operationId` in docs/openapi.yaml, and the space of the operation's idempotency keys.
     package let name: String
@@ -15,9 +15,9 @@ package final class Endpoint: Sendable {
     /// The names of the query parameters that the operation takes.
     package let query: [String]
     package let body: Body
-    /// The step that is announced once the socket has the answer; nil: none.
+    /// The step that is announced once the socket has taken the answer; nil announces none.
     let step: Step?
-    /// Whether a load balancer asks it again and again: 503 is then an answer like another, and no warning in the log.
+    /// Whether a load balancer polls it. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
     /// Whether the path names an app, as its first parameter.
     let isOfApp: Bool
@@ -25,7 +25,7 @@ package final class Endpoint: Sendable {
 
     typealias Handler = @Sendable (Resources, Call) async throws -> Reply
 
-    /// - Parameter handler: throws a `Problem`, or what the connection failed with.
+    /// - Parameter handler: throws a `Problem`, or the connection's error.
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
         body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, handler: @escaping Handler
@@ -47,21 +47,21 @@ package final class Endpoint: Sendable {
 }
 
 extension Endpoint {
-    /// The right to ask.
+    /// The right to call the operation.
     package enum Access: Equatable, Sendable {
-        /// Anyone, without a key: the answer tells nothing about anyone.
+        /// Anyone, without a key: the answer reveals nothing about anyone.
         case open
         /// Any key of the app.
         case anyKey
-        /// A key with one of these scopes; `refusal` replaces the usual sentence for a key without them.
+        /// A key with one of these scopes. `refusal` replaces the usual sentence for a key without them.
         case scopes([APIScope], refusal: String? = nil)
 
         static func scope(_ scope: APIScope) -> Access { .scopes([scope]) }
     }
 
-    /// The part of a request's body that is read.
+    /// The way in which the request's body is read.
     package enum Body: Sendable {
-        /// No part: a body has no meaning.
+        /// The body is not read and has no meaning.
         case none
         /// JSON, read whole before the handler runs: at most `GatewayLimits.bodyBytesMax`.
         case json
@@ -70,9 +70,10 @@ extension Endpoint {
     }
 }
 
-/// An operation of the product's contract that this version does not serve. A client is told so, and what to do meanwhile.
+/// An operation of the product's contract that this version does not serve. Its error says so, and what to do
+/// meanwhile.
 ///
-/// Only for paths of which nothing is served: elsewhere the contract's reader expects to be told which methods there are.
+/// Only for paths at which no method is served: elsewhere a client expects a 405 that lists the path's methods.
 package struct PlannedEndpoint: Sendable {
     package let method: HTTPRequest.Method
     package let template: String

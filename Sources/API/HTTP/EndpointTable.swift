@@ -1,19 +1,20 @@
 import HTTPTypes
 import JSON
 
-/// Where a request leads.
+/// The endpoint that a request matches.
 package struct EndpointMatch: Sendable {
     package let endpoint: Endpoint
-    /// The values of the template's names, in its order.
+    /// The values of the template's parameters, in its order.
     package let names: [String]
 }
 
-/// All endpoints as a tree of path segments, built once. A request is compared only with the segments beside its own path.
+/// All endpoints as a tree of path segments, built once. A request is compared only with the segments next to its own
+/// path.
 package struct EndpointTable: Sendable {
     private struct Node: Sendable {
-        /// Nodes behind a segment with this text: a handful at most.
+        /// The children for fixed segments: a handful at most.
         var fixed: [(text: String, node: Int)] = []
-        /// The node behind a parameter.
+        /// The child for a parameter.
         var parameter: Int?
         var served: [Endpoint] = []
         var planned: [PlannedEndpoint] = []
@@ -54,7 +55,7 @@ package struct EndpointTable: Sendable {
 }
 
 extension EndpointTable {
-    /// HEAD is served where GET is.
+    /// Returns the endpoint of a method and path. HEAD is served where GET is.
     package static func match(_ method: HTTPRequest.Method, _ segments: [String]) throws(Problem) -> EndpointMatch {
         let asked = method == .head ? .get : method
         var names: [String] = []
@@ -64,7 +65,8 @@ extension EndpointTable {
         return EndpointMatch(endpoint: endpoint, names: names)
     }
 
-    /// A fixed segment comes before a parameter: `devices/import` is no installation for a method that the import has.
+    /// A fixed segment wins over a parameter: for the import's methods, `import` in `devices/import` is no
+    /// installation.
     private func endpoint(
         _ method: HTTPRequest.Method, _ segments: [String], at place: Int, from node: Int, _ names: inout [String]
     ) -> Endpoint? {
@@ -98,7 +100,7 @@ extension EndpointTable {
         return Problem(.methodNotAllowed, "This path serves \(allow).", allow: allow)
     }
 
-    /// Each way in which the path can be read.
+    /// The nodes at the path's end, one for each way to read the path.
     private func leaves(_ segments: [String], at place: Int, from node: Int) -> [Node] {
         guard place < segments.count else { return [nodes[node]] }
         var next = fixed(behind: node, segments[place]).map { [$0] } ?? []

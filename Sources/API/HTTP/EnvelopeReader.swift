@@ -1,15 +1,15 @@
 import JSON
 
-/// Takes an object's members one by one, each in the shape that it has to have. What was not taken is unknown, and
-/// refused by name at the `end`.
+/// Takes an object's members one by one, each with its expected type. `end` refuses the members that were not taken, by
+/// name.
 ///
-/// null means the same as absence, except where `change` is asked.
+/// null means the same as absence, except in `change`.
 struct EnvelopeReader {
     private let members: [JSONMember]
     private var isTaken: [Bool]
     let pointer: JSONPointer
 
-    /// Names longer than this are not echoed: a pointer to what contains them has to do.
+    /// The longest member name that an error echoes. For a longer one the error points to its object.
     private static let echoedNameBytesMax = 64
 
     init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(Problem) {
@@ -19,7 +19,7 @@ struct EnvelopeReader {
         self.pointer = pointer
     }
 
-    /// The body of a request, which is one object.
+    /// Reads a request's body, which is one object.
     init(body: [UInt8], limits: JSONLimits = .standard) throws(Problem) {
         guard !body.isEmpty else { throw Problem(.malformedJSON, "The body is empty; a JSON object is expected.") }
         let value: JSONValue
@@ -27,14 +27,14 @@ struct EnvelopeReader {
         try self.init(value)
     }
 
-    /// null counts as a value here.
+    /// Takes a member whose value may be null.
     mutating func takeAny(_ name: String) -> JSONValue? {
         guard let place = members.firstIndex(where: { $0.name.hasSameBytes(as: name) }) else { return nil }
         isTaken[place] = true
         return members[place].value
     }
 
-    /// Without taking it.
+    /// Returns a member's value without taking it.
     func peek(_ name: String) -> JSONValue? { members.first { $0.name.hasSameBytes(as: name) }?.value }
 
     mutating func take(_ name: String) -> JSONValue? {
@@ -49,7 +49,7 @@ struct EnvelopeReader {
         return value
     }
 
-    /// Everything that is left is unknown.
+    /// Throws if a member was not taken: it is unknown.
     func end() throws(Problem) {
         guard let place = isTaken.firstIndex(of: false) else { return }
         let name = members[place].name
@@ -63,7 +63,7 @@ struct EnvelopeReader {
     }
 }
 
-// Values of one shape.
+// Members of a given type.
 extension EnvelopeReader {
     mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
         guard let value = take(name) else { return nil }
@@ -95,7 +95,7 @@ extension EnvelopeReader {
         return try EnvelopeReader(value, at: pointer / name)
     }
 
-    /// One of a few words.
+    /// Takes a member that is one of a few names.
     mutating func choice<Value>(
         _ name: String, _ names: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
@@ -108,7 +108,7 @@ extension EnvelopeReader {
         return known
     }
 
-    /// Refuses a member that is part of the contract, and not offered by this version.
+    /// Refuses a member that is part of the contract but not offered by this version.
     mutating func notYet(_ name: String) throws(Problem) {
         guard take(name) != nil else { return }
         throw Problem(.notSupported, "\(name) is not offered by this version. Leave it out.", at: pointer / name)

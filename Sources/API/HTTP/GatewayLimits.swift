@@ -1,68 +1,72 @@
-/// Bounds of the door, each with a name.
+/// The limits of the HTTP listener.
 package struct GatewayLimits: Sendable {
-    /// Of one request, an import apart. Ten thousand installations of usual length fit.
+    /// The most bytes of one request's body, except an import's. Ten thousand installations of usual length fit.
     package var bodyBytesMax: Int
-    /// Of all bodies that are held at once, imports included: an answer in time beats memory without end. Each app may
-    /// hold as much of it as it leaves free.
+    /// The most bytes of all bodies that are held at once, imports included: a quick refusal beats memory without end.
+    /// Each app may hold as many as it leaves free.
     package var bodiesInFlightBytesMax = 64 << 20
-    /// What one import is counted as, however long it is: the chunks that wait for it, the line that one ended in, the
-    /// registrations and answers of the batch in hand, and those that are read meanwhile.
+    /// The bytes that one import counts as, however long it is. They cover its waiting chunks, its unfinished line, the
+    /// current batch's registrations and answers, and the registrations read meanwhile.
     package var importBytes = 1 << 20
-    /// Of the bodies in flight, what imports may hold: they last, and must leave room for other requests (P7).
+    /// The part of the bodies in flight that imports may hold: they last long, and must leave room for other requests
+    /// (P7).
     package var importsInFlightBytesMax = 32 << 20
-    /// Lists, and looks at messages and pushes, that are under way at once: each may take the database a second. An app may
-    /// have as many of them as it leaves free, which is two while nobody else has any (`ReadAdmission`).
+    /// The most lists, and queries of messages and pushes, under way at once: each may take the database a second. An
+    /// app may have as many as it leaves free, which is two while no other app has any (`ReadAdmission`).
     package var costlyReadsMax = 4
-    /// Of one app, those that wait for their turn.
+    /// The most costly reads of one app that wait for admission.
     package var costlyReadsWaitingPerAppMax = 64
-    /// After so long one waits no more.
+    /// The longest time that a costly read waits for admission.
     package var readAdmissionTimeout: Duration = .seconds(10)
-    /// Of one line of an import.
+    /// The most bytes of one line of an import.
     package var lineBytesMax = 64 << 10
-    /// Registrations that an import hands over at once.
+    /// The most registrations that an import hands over at once.
     package var batchLinesMax = 500
-    /// The same, as bytes of their lines.
+    /// The most bytes of the lines that an import hands over at once.
     package var batchBytesMax = 128 << 10
-    /// Of a request's header fields together.
+    /// The most bytes of a request's header fields together.
     package var headerBytesMax = 32 << 10
     package var headerFieldsMax = 100
     package var connectionsMax = 4_096
-    /// Requests of one connection that are parsed and not answered. A client that pipelines more gets all its answers; the
-    /// later requests wait as raw bytes, which take a tenth of a parsed request's memory.
+    /// The most requests of one connection that are parsed and not answered. A client that pipelines more gets all its
+    /// answers. The later requests wait as raw bytes, which take a tenth of a parsed request's memory.
     package var unansweredRequestsMax = 8
-    /// The same, as bytes behind the request that is answered next. A head of the largest size fits twice.
+    /// The most bytes of a connection behind the request that is answered next. Two heads of the largest size fit.
     package var unansweredBytesMax = 64 << 10
     /// The most bytes that one read from a socket brings: a few dozen registrations.
     package var readBytesMax = 16 << 10
     /// The most bytes that a connection's first read brings. Few requests are longer, and most connections are idle.
     package var firstReadBytes = 2 << 10
-    /// Written bytes that the socket has not taken, above which a connection is written no further answer. Under TLS each
-    /// small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than a megabyte.
+    /// The most written bytes that the socket has not taken. Above it a connection is written no further answer. Under
+    /// TLS each small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than a megabyte.
     package var unsentBytesMax = 16 << 10
-    /// The bytes that the kernel keeps for a connection in each direction; Linux doubles it. By itself it keeps megabytes for a client
-    /// that sends on and reads nothing. More would help only an import over a long line: this is a megabyte a second at 100 ms.
+    /// The bytes that the kernel buffers for a connection in each direction; Linux doubles it. Without a limit the
+    /// kernel keeps megabytes for a client that sends on and reads nothing. More would help only an import over a slow
+    /// path: this is a megabyte a second at 100 ms.
     package var socketBufferBytes = 128 << 10
-    /// Of a connection on which nothing is asked.
+    /// The longest time that a connection may be idle.
     package var idleTimeout: Duration = .seconds(75)
-    /// Of the head of a request, from its first byte to its last. A phone's network may lose a packet or two.
+    /// The longest time for a request's head, from its first byte to its last. A phone's network may lose a packet or
+    /// two.
     package var headTimeout: Duration = .seconds(30)
-    /// Of one body, from its first byte to its last, an import apart: whoever trickles holds what others need.
+    /// The longest time for one body, first byte to last, except an import's. A slow client holds memory that others
+    /// need.
     package var bodyTimeout: Duration = .seconds(60)
-    /// Between two pieces of a body, an import's too; and between two pieces of what is written, of which the client takes
-    /// nothing. Less than the idle timeout, which hangs up without a word.
+    /// The longest pause between two pieces of a body, an import's too. Also the longest time in which a client may
+    /// read nothing of a written answer. Shorter than the idle timeout, which closes without an answer.
     package var bodyPauseMax: Duration = .seconds(60)
-    /// How long a client that still sends what nobody will read is heard after its answer. At once would be a reset,
-    /// which takes the answer away that it is just reading.
+    /// How long a connection stays open after its last answer while the client still sends. Closing at once would reset
+    /// it, and the client could lose the answer that it is reading.
     package var lingerTime: Duration = .seconds(5)
-    /// Clients that follow messages on this process: each holds a connection for hours.
+    /// The most clients that follow messages on this process. Each holds a connection for hours.
     package var streamsMax = 1_024
-    /// Of them, one app's.
+    /// The most clients of one app that follow messages.
     package var streamsPerAppMax = 128
-    /// Between two looks at a message that is followed.
+    /// The time between two queries of a followed message.
     package var eventPause: Duration = .seconds(1)
-    /// After so long without anything new a follower hears a line without a meaning. Less than proxies wait for.
+    /// A follower that got nothing new for so long gets a line without meaning. Shorter than the timeouts of proxies.
     package var heartbeatEvery: Duration = .seconds(15)
-    /// How old the knowledge may be that a follower's key opens its message.
+    /// The greatest age of the check that a follower's key opens its message.
     package var eventKeyCheck: Duration = .zero
 
     package init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }

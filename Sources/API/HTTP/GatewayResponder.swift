@@ -3,16 +3,16 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// From a request to its answer: endpoint, key, body, handler; and every refusal as problem+json.
+/// Leads a request to its answer: endpoint, key, body, handler. Every refusal is a problem+json.
 package struct GatewayResponder: HTTPResponder {
     private let services: GatewayServices
     private let authenticator: APIKeyAuthenticator
-    /// Of everything that is read, imports included.
+    /// The budget for all bodies, imports included.
     private let budget: BodyBudget
     private let lateBodies: BodyDeadlines
     private let resources: Resources
 
-    /// - Parameter ring: nil: one of its own, that knows no key yet.
+    /// - Parameter known: nil makes an authenticator that knows no key yet.
     package init(_ services: GatewayServices, authenticator known: APIKeyAuthenticator? = nil) {
         self.services = services
         let authenticator =
@@ -25,7 +25,7 @@ package struct GatewayResponder: HTTPResponder {
         resources = Resources(services, authenticator, budget)
     }
 
-    /// For registrations that need no task; the rest of them come here.
+    /// The path for registrations that need no task. It hands all other requests to this responder.
     package var shortcut: RegistrationShortcut { RegistrationShortcut(services, authenticator, budget) }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
@@ -41,18 +41,18 @@ package struct GatewayResponder: HTTPResponder {
         return isWanted(incoming) ? whole : whole.hangingUp(on: context.channel, after: services.limits.lingerTime)
     }
 
-    /// Whether the rest of what comes on the connection may be read.
+    /// Whether the rest of the connection's input may be read.
     private func isWanted(_ incoming: Incoming) -> Bool {
         let request = incoming.request
-        // The parser reads nothing behind a request that would speak another protocol; as unheard requests go, the
-        // client had better know.
+        // The parser reads nothing behind a request that switches protocols. Closing tells the client that later
+        // requests go unheard.
         guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
-        // A client that was not asked for its body may send it, or not: what comes next could be either.
+        // A client that was not asked for its body may send it or not: the next bytes could be a body or a request.
         guard incoming.isBodyAskedFor || !incoming.hasExpectations else { return false }
         return incoming.isBodyRead || isSmall(request)
     }
 
-    /// Whether the rest of a body may as well be read and dropped.
+    /// Whether the rest of a body is small enough to be read and dropped.
     private func isSmall(_ request: Request) -> Bool {
         BodyReader.declaredBytes(request).map { $0 <= services.limits.bodyBytesMax } ?? false
     }
@@ -81,7 +81,7 @@ package struct GatewayResponder: HTTPResponder {
         let limits = services.limits
         try BodyReader.checkEncoding(call.request)
         try BodyReader.checkLength(call.request, limits)
-        // Counted as it comes: who declares much and sends little takes no room from the others.
+        // Bytes are counted as they arrive: a client that declares much and sends little takes no room from others.
         let account = await account(of: call.match, call.caller)
         var buffered = 0
         defer { budget.giveBack(buffered, of: account) }
@@ -108,7 +108,7 @@ package struct GatewayResponder: HTTPResponder {
             return Response(answer, announcing: step, to: steps, on: incoming.channel)
         case .stream(let stream):
             if endpoint.body == .lines {
-                // From here on the body is the handler's.
+                // From here on the handler owns the body.
                 incoming.isBodyRead = true
                 incoming.askForBody()
             }
@@ -116,7 +116,7 @@ package struct GatewayResponder: HTTPResponder {
         }
     }
 
-    /// Before anything else of the request is looked at: whoever may not ask learns nothing.
+    /// Runs before anything else of the request is examined: a client without the right to ask learns nothing.
     private func caller(of match: EndpointMatch, _ request: Request) async throws(Problem) -> Caller {
         guard match.endpoint.access != .open else { return .nobody }
         let caller = try await authenticator.caller(authorization: request.headers[values: .authorization])
@@ -124,7 +124,7 @@ package struct GatewayResponder: HTTPResponder {
         return caller
     }
 
-    /// Whose share the body comes out of. Where the database can't say whether there is the app, it is nobody's until then.
+    /// The account that the body counts against. If the database can't confirm the app, the body counts against no app.
     private func account(of match: EndpointMatch, _ caller: Caller) async -> BodyBudget.Account {
         guard match.endpoint.isOfApp, let slug = match.names.first else { return BodyBudget.Account(app: nil) }
         // A key of one app opens no other.
@@ -135,7 +135,7 @@ package struct GatewayResponder: HTTPResponder {
 }
 
 extension Logger {
-    /// Names the endpoint and the code. Paths hold names of installations, and stay out of the log.
+    /// Logs the endpoint and the code. Paths contain names of installations, and stay out of the log.
     func note(_ problem: Problem, on endpoint: Endpoint?) {
         let route = endpoint.map { "\($0.method) \($0.template)" } ?? "none"
         var metadata: Logger.Metadata = ["route": "\(route)", "code": "\(problem.code.rawValue)"]
@@ -145,8 +145,8 @@ extension Logger {
 }
 
 extension Problem {
-    /// By whose fault it is: a client's is its own to look at. Whoever asks for readiness is told, again and again, what
-    /// the log has from those that found it.
+    /// The level depends on who is at fault: a client's mistakes are its own to examine. A readiness probe repeats a
+    /// failure that the code that found it has already logged.
     package func logLevel(on endpoint: Endpoint?) -> Logger.Level {
         switch code.status {
         case 500: .error
@@ -156,7 +156,7 @@ extension Problem {
     }
 }
 
-/// What Hummingbird tells of the connection that a request came on.
+/// The connection that a request came on, as Hummingbird passes it.
 package struct GatewayContext: InitializableFromSource {
     let channel: any Channel
 

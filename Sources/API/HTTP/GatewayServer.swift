@@ -21,10 +21,10 @@ package struct GatewayServer: Sendable {
         self.services = services
     }
 
-    /// Serves until the task's graceful shutdown, then ends what was begun; or until the task is cancelled.
+    /// Serves until the task's graceful shutdown, then finishes the requests under way; or until the task is cancelled.
     ///
-    /// - Parameter onReady: gets the port that is listened on.
-    /// - Throws: where the address can't be listened on.
+    /// - Parameter onReady: called with the port that the server listens on.
+    /// - Throws: an error if the server can't listen on the address.
     package func run(onReady: @escaping @Sendable (_ port: Int) async -> Void) async throws {
         let limits = services.limits
         let responder = GatewayResponder(services)

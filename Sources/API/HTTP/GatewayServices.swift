@@ -6,7 +6,7 @@ import Model
 import Registry
 import Store
 
-/// What the API stands on.
+/// The services that the API calls.
 package struct GatewayServices: Sendable {
     package let registry: RegistryService
     package let messages: MessageIntake
@@ -15,13 +15,13 @@ package struct GatewayServices: Sendable {
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
     package let clock: @Sendable () -> WallInstant
-    /// So many random bytes.
+    /// Returns the requested number of random bytes.
     package let entropy: @Sendable (Int) -> [UInt8]
     package let limits: GatewayLimits
     package let log: Logger
     package let steps: (any StepListener)?
 
-    /// - Parameter adminKeySHA256: of the key's UTF-8 bytes.
+    /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
         registry: RegistryService, messages: MessageIntake, credentials: CredentialService, keys: KeyStore,
         adminKeySHA256: [UInt8],
@@ -43,11 +43,11 @@ package struct GatewayServices: Sendable {
     }
 }
 
-/// Whether requests would be carried out now.
+/// Whether the process can carry out requests now.
 package enum Readiness: Sendable, Equatable {
     case ready
     case databaseUnreachable
     case migrationsMissing
-    /// On the way out: a load balancer should send nothing more.
+    /// The process is shutting down: a load balancer should send nothing more.
     case stopping
 }

@@ -2,18 +2,18 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A request on its way through the door, in one task.
+/// A request until its answer begins, in one task.
 final class Incoming {
     let request: Request
     let channel: any Channel
-    /// nil until one fits.
+    /// The endpoint; nil until one matches.
     var endpoint: Endpoint?
-    /// Whether nothing of the body is left that nobody will read.
+    /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false
-    /// Whether a client that waits to be asked for its body was.
+    /// Whether the body was asked for. A client that expects 100-continue waits for it.
     private(set) var isBodyAskedFor = false
 
-    /// In lower case.
+    /// The only supported expectation, in lower case.
     static let bodyAfterAsking = "100-continue"
 
     init(request: Request, channel: any Channel) {
@@ -21,7 +21,7 @@ final class Incoming {
         self.channel = channel
     }
 
-    /// In lower case: names of expectations are compared so.
+    /// The expectations in lower case: their case has no meaning.
     private var expectations: [String] {
         var names: [String] = []
         for value in request.headers[values: .expect] {
@@ -45,7 +45,7 @@ final class Incoming {
         }
     }
 
-    /// Its head is good, its key too, and as much as it announces is taken.
+    /// Asks for the body, once the head, the key and the declared length are accepted.
     func askForBody() {
         isBodyAskedFor = true
         guard hasExpectations else { return }

@@ -3,14 +3,14 @@ import NIOSSL
 /// The certificate chain and key with which the API's own port speaks TLS.
 package struct ListenerIdentity: Sendable {
     let configuration: TLSConfiguration
-    /// When the server's own certificate ends, in seconds since 1970.
+    /// The expiry of the server's own certificate, in seconds since 1970.
     package let notAfterSeconds: Int64
 
     package enum Fault: Error, Equatable, Sendable {
         case noCertificate
-        /// None, or one with a passphrase.
+        /// There is no key, or it has a passphrase.
         case noKey
-        /// Key and certificate are two things.
+        /// The key does not belong to the certificate.
         case mismatch
     }
 
@@ -22,7 +22,7 @@ package struct ListenerIdentity: Sendable {
             throw .noCertificate
         }
         notAfterSeconds = Int64(own.notValidAfter)
-        // Without a callback a key with a passphrase would be asked for on the terminal.
+        // Without a callback the library would ask for a passphrase on the terminal.
         guard let key = try? NIOSSLPrivateKey(bytes: key, format: .pem, passphraseCallback: { $0([UInt8]()) }) else {
             throw .noKey
         }

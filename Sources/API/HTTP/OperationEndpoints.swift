@@ -1,4 +1,4 @@
-// Endpoints for load balancers, operators and readers of the API, and those that are planned for them.
+// Endpoints for load balancers, operators and readers of the API, served and planned.
 extension Endpoint {
     static let operation: [Endpoint] = [
         Endpoint("health", .get, "/healthz", .open) { _, _ in .answer(Answer(.ok, HealthAnswer.alive)) },

@@ -3,35 +3,35 @@ import Model
 import Store
 import Synchronization
 
-/// Reads of which one may take the database a second: lists, and where messages and pushes stand. So many are under way at
-/// once, and fairly between apps; the others wait for their turn, in line, before they ask for a connection (P7).
+/// Admits reads that may each take the database a second: lists, and queries of messages and pushes. Few are under way
+/// at once, divided fairly between apps. The others wait in a queue before they ask for a connection (P7).
 ///
-/// An app may have as many under way as it leaves free: half where it is alone, and one in any case. A place that is given
-/// back goes to the app that had its last turn the longest ago.
+/// An app may have as many under way as it leaves free: half if it is alone, and one in any case. A free place goes to
+/// the app whose last admission was the longest ago.
 package final class ReadAdmission: Sendable {
     package enum Reply: Sendable {
-        /// It is the app's turn, which is to be given back with `end`.
+        /// The read is admitted. Its place must be given back with `end`.
         case begun
-        /// The app has reads under way, and as many wait as may, or this one has waited as long as one may.
+        /// The app has reads under way. As many of its reads wait as may, or this one has waited as long as it may.
         case shareUsedUp
-        /// The same of an app that has none under way: others have all of them.
+        /// Refused for the same reasons, but the app has no read under way: other apps have all places.
         case full
     }
 
     private struct Waiter {
         let app: AppID
-        /// Refused where it has waited longer; nil: never.
+        /// The time at which the wait is refused; nil for never.
         let until: ContinuousClock.Instant?
         let continuation: CheckedContinuation<Reply, Never>
     }
 
     private struct State {
         var all = 0
-        /// Only of apps that have some.
+        /// Contains only apps with reads under way.
         var inFlight: [AppID: Int] = [:]
-        /// Who came first stands first.
+        /// The waiting reads, the oldest first.
         var line: [Waiter] = []
-        /// When each had its last turn, counted in turns. Who is not among them had it before all who are.
+        /// The number of each app's last admission. An app that is not included was admitted before all that are.
         var served: [AppID: Int] = [:]
         var admissions = 0
 
@@ -62,7 +62,7 @@ package final class ReadAdmission: Sendable {
             inFlight[app] = left == 0 ? nil : left
         }
 
-        /// The first in line of the app whose turn it is.
+        /// The place in `line` of the first read of the app that is admitted next; nil if no app has room.
         func next(of placesMax: Int) -> Int? {
             var next: Int?
             for (place, waiter) in line.enumerated() where hasRoom(for: waiter.app, of: placesMax) {
@@ -85,10 +85,10 @@ package final class ReadAdmission: Sendable {
         timeout = limits.readAdmissionTimeout
     }
 
-    /// Replies when it is the app's turn, or won't be.
+    /// Returns when the read is admitted or refused.
     ///
-    /// - Parameter waitsForever: waits however long, and beside those who are counted: what is bounded elsewhere, or has to be
-    ///   read.
+    /// - Parameter waitsForever: waits without a timeout, and beside the reads that are counted: for reads that are
+    ///   bounded elsewhere or have to be made.
     package func begin(_ app: AppID, waitsForever: Bool = false) async -> Reply {
         await withCheckedContinuation { (continuation: CheckedContinuation<Reply, Never>) in
             let reply: Reply? = state.withLock { state in
@@ -108,7 +108,7 @@ package final class ReadAdmission: Sendable {
         }
     }
 
-    /// Who has waited too long is refused now.
+    /// Gives a place back, and refuses the reads that have waited too long.
     package func end(_ app: AppID) {
         let now = ContinuousClock.now
         let replies = state.withLock { state -> [(Waiter, Reply)] in
@@ -128,12 +128,12 @@ package final class ReadAdmission: Sendable {
         for (waiter, reply) in replies { waiter.continuation.resume(returning: reply) }
     }
 
-    /// How many wait.
+    /// The number of waiting reads.
     package var waiting: Int { state.withLock { $0.line.count } }
 }
 
 extension ReadAdmission {
-    /// What is read when it is the app's turn.
+    /// Reads once the read is admitted; throws if it is refused.
     func read<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(Problem) -> Value {
@@ -153,7 +153,7 @@ extension ReadAdmission {
         do { return try await reading() } catch { throw Problem(error, .reads) }
     }
 
-    /// The same, of what has to be read.
+    /// Reads once the read is admitted, however long that takes, for reads that have to be made.
     func readWithoutTimeout<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(StoreFault) -> Value {

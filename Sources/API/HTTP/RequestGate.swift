@@ -1,36 +1,36 @@
 import NIOCore
 import NIOHTTP1
 
-/// Hands received bytes to the parser a request at a time, while few enough requests wait for their answers.
+/// Hands received bytes to the parser one request at a time, while few enough requests wait for their answers.
 ///
-/// Stands before the parser, which makes requests of all the bytes that it is given. The bytes of later requests stay here,
-/// unparsed, and nothing more is read from the socket. A client that pipelines therefore costs as little as one that does
-/// not (`GatewayLimits.unansweredRequestsMax`, `unansweredBytesMax`).
-/// The kernel reports the end of a connection only behind all its bytes, and these arrive without being asked for. The
+/// The gate stands before the parser, which parses all the bytes that it is given. The bytes of later requests stay
+/// here, unparsed, and nothing more is read from the socket. A client that pipelines therefore costs as little as one
+/// that does not (`GatewayLimits.unansweredRequestsMax`, `unansweredBytesMax`).
+/// The kernel reports the end of a connection only after all its bytes, and these arrive without being asked for. The
 /// socket's buffer bounds them (`GatewayLimits.socketBufferBytes`).
-/// Lives on the connection's event loop.
+/// The connection's event loop owns it.
 final class RequestGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Bytes of a chunked body that are handed on before the handlers behind are asked for more. A chunk can be one byte
-    /// long, and each chunk becomes a part that takes a hundred times as much memory.
+    /// Bytes of a chunked body that are handed on before the next handlers ask for more. A chunk can be one byte long,
+    /// and each chunk becomes a part that takes a hundred times as much memory.
     private static let chunkedBytesMax = 1 << 10
-    /// A piece of a chunked body counts as at least so many bytes: empty lines in it make pieces of a few bytes.
+    /// The fewest bytes that a piece of a chunked body counts as: empty lines in it make pieces of a few bytes.
     private static let chunkedPieceBytesMin = 64
 
     private let stallHandler: RequestStallHandler
-    /// Received and not yet handed on. Never empty.
+    /// Bytes that were received and not yet handed on. Never empty.
     private var received: ByteBuffer?
     private var blankLine = BlankLine()
-    /// The handlers behind asked for more after the last turn.
+    /// Whether the next handlers asked for more since the last `channelReadComplete`.
     private var isWanted = true
-    /// A turn hands on what may be handed on, and ends with one `channelReadComplete`.
+    /// Whether `endTick` is under way. It hands on the bytes that arrive meanwhile.
     private var isInTick = false
     private var isTickScheduled = false
-    /// The client sends no more than what was received.
+    /// Whether the client sends no more than what was received.
     private var isInputClosed = false
 
     init(_ stallHandler: RequestStallHandler) { self.stallHandler = stallHandler }
@@ -56,12 +56,12 @@ final class RequestGate: ChannelDuplexHandler {
         if received == nil { context.read() } else if mayTick { tick(context) }
     }
 
-    /// Each answer ends with a flush, which may make room for the next request.
+    /// An answer ends with a flush, and may make room for the next request.
     func flush(context: ChannelHandlerContext) {
         context.flush()
         guard received != nil, !isTickScheduled else { return }
         isTickScheduled = true
-        // Not at once: the handler that flushes is in the middle of its answer.
+        // The tick waits, because the handler that flushes is in the middle of its answer.
         context.eventLoop.assumeIsolated().execute { [self] in
             isTickScheduled = false
             if received != nil, mayTick { tick(context) }
@@ -87,7 +87,7 @@ final class RequestGate: ChannelDuplexHandler {
 extension RequestGate {
     private var mayTick: Bool { !isInTick && (stallHandler.hasRoom || stallHandler.isDone) }
 
-    /// A turn that does not come from the socket, which asks for more by itself.
+    /// Runs a tick that no read from the socket began. After its own reads the socket asks for more by itself.
     private func tick(_ context: ChannelHandlerContext) {
         passOn(context)
         endTick(context)
@@ -109,8 +109,8 @@ extension RequestGate {
         }
     }
 
-    /// The next bytes for the parser: the rest of one head, or what is here of the body that has begun. A piece ends no more
-    /// than one head, and has no bytes behind its body. nil: no bytes are here, or there is no room for them.
+    /// The next bytes for the parser: the rest of one head, or the received part of the body that has begun. A piece
+    /// ends at most one head, and has no bytes behind its body. nil if there are no bytes, or no room for them.
     private func nextPiece() -> ByteBuffer? {
         guard var bytes = received, stallHandler.hasRoom else { return nil }
         received = nil
@@ -146,16 +146,16 @@ extension RequestGate {
     }
 }
 
-/// Finds the first blank line behind some text, in bytes that come in pieces. Every head ends with one (RFC 9112,
-/// section 2.1). Blank lines before a text end nothing: a client may send many of them before a head.
+/// Finds the first blank line after some text, in bytes that come in pieces. Every head ends with one (RFC 9112,
+/// section 2.1). Blank lines before the text end nothing: a client may send many of them before a head.
 struct BlankLine {
-    /// Nothing but carriage returns since the last line feed.
+    /// Whether only carriage returns came since the last line feed.
     private var isAtLineStart = false
     private var hasText = false
 
     init() {}
 
-    /// How many bytes there are up to its end; nil: none of the first `count` bytes ends one.
+    /// Returns the number of bytes up to the blank line's end; nil if it does not end in the first `count` bytes.
     mutating func end(in bytes: ByteBuffer, upTo count: Int) -> Int? {
         let span = bytes.readableBytesUInt8Span
         for place in 0..<count {

@@ -2,53 +2,53 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Gives words to what the HTTP library refuses by itself, and an end to what stalls.
+/// Writes problems in place of the HTTP library's own refusals, and ends requests that stall.
 ///
-/// Stands right behind the library's parser. What can't be parsed the library answers with an empty 400, in its turn,
-/// behind the answers to what was asked before: here that answer becomes a problem. A head that does not come to its
-/// end, and a body that pauses, are refused in the same way, as if the parser had. Behind an answer that ends the
-/// connection nothing more is read or written, so that no request gets two.
-/// Lives on the connection's event loop.
+/// The handler stands right behind the library's parser. The library answers an unparsable request with an empty 400,
+/// after the answers to earlier requests. This handler turns that answer into a problem. A head that does not end, and
+/// a body that pauses, are refused in the same way, as if the parser had refused them. After an answer that ends the
+/// connection nothing more is read or written, so that no request gets two answers.
+/// The connection's event loop owns it.
 package final class RequestStallHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart
     package typealias OutboundIn = HTTPServerResponsePart
     package typealias OutboundOut = HTTPServerResponsePart
 
-    /// Fired into the pipeline by whoever waited long enough for a body's end.
+    /// Fired into the pipeline when a body was not complete in time (`BodyDeadlines`).
     struct BodyIsLate: Sendable {}
-    /// Fired likewise by whoever is about to read a body: a client that waits to be asked for it is.
+    /// Fired when a handler is about to read a body: the client that waits to be asked for it is asked.
     struct BodyIsWanted: Sendable {}
 
-    /// Of answers alone, so that the parser of requests never finds it.
+    /// The error for a stall. Only parsers of responses throw it, so that the parser of requests never does.
     static let stalled = HTTPParserError.invalidStatus
 
     private let limits: GatewayLimits
     private let log: Logger
-    /// Why nothing more is read; nil: it is.
+    /// The reason why nothing more is read; nil while input is read.
     private var refusal: Problem?
-    /// Bytes came, and not yet the end of the head that they begin.
+    /// Whether bytes of a head came, but not yet its end.
     private var isInHead = false
-    /// A head came, and not yet the end of its body.
+    /// Whether a head came, but not yet the end of its body.
     private(set) var isInBody = false
-    /// Bytes of that body that are still to come; 0 also where its head does not say how many it has.
+    /// Bytes of that body that are still to come; 0 also if its head declares no length.
     private(set) var bodyBytesLeft = 0
-    /// More of what the client sent is here, and stays unparsed until an answer is written: nothing is late.
+    /// Whether more of the client's bytes wait unparsed until an answer is written. Then nothing is late.
     var isDelayed = false
-    /// Its client waits with the body until it is asked for it (RFC 9110, section 10.1.1), or has heard the answer.
+    /// Whether the client sends the body only when asked for it (RFC 9110, section 10.1.1), or after the answer.
     private var delaysBody = false
     private var deadline: Scheduled<Void>?
-    /// When something was asked or answered last.
+    /// The time of the last answer, or of the connection's start.
     private var busyAt = NIODeadline.uptimeNanoseconds(0)
     private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
-    /// Bytes that the parser was given and that belong to requests behind the one that is answered next, or to no part of
-    /// a request yet.
+    /// Bytes that the parser was given and that belong to requests behind the one that is answered next, or to no part
+    /// of a request yet.
     private var unansweredBytes = 0
-    /// The answer on its way is the connection's last.
+    /// Whether the answer under way is the connection's last.
     private var isLast = false
-    /// It has been written.
+    /// Whether the connection's last answer was written.
     private var isOver = false
 
     package init(limits: GatewayLimits, log: Logger) {
@@ -61,18 +61,18 @@ package final class RequestStallHandler: ChannelDuplexHandler {
         checkIdle(after: limits.idleTimeout, context)
     }
 
-    /// Heads that came and whose answers have not been written.
+    /// The number of heads that came and whose answers were not written.
     var unanswered: Int { requests - answers }
 
-    /// Nothing more of what comes is read.
+    /// Whether nothing more of the input is read.
     var isDone: Bool { refusal != nil || isOver }
 
-    /// Whether the parser may have more: of the body that it is in, or else of another request.
+    /// Whether the parser may have more bytes: of the current body, or of another request.
     var hasRoom: Bool {
         (isInBody || unanswered < limits.unansweredRequestsMax) && unansweredBytes < limits.unansweredBytesMax
     }
 
-    /// Before the parser has seen them.
+    /// Counts bytes before the parser has seen them.
     package func bytesCame(_ count: Int) {
         unansweredBytes += count
         if !isInBody { isInHead = true }
@@ -96,8 +96,8 @@ package final class RequestStallHandler: ChannelDuplexHandler {
             forgetBytesOfFirst()
             delaysBody = Self.waitsToBeAsked(head)
             guard head.version == .http1_0, !head.isKeepAlive else { break }
-            // In that version the connection ends with the answer unless the client asks for more (RFC 9112, section
-            // 9.3); the library behind here no longer knows of versions.
+            // In HTTP/1.0 the connection ends with the answer unless the client asks for more (RFC 9112, section 9.3).
+            // The library behind this handler no longer knows the version.
             head.headers.replaceOrAdd(name: "Connection", value: "close")
             return context.fireChannelRead(wrapInboundOut(.head(head)))
         case .body(let bytes):
@@ -115,7 +115,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// A request that came in one go needs no timer.
+    /// A request that came whole in one read needs no timer.
     package func channelReadComplete(context: ChannelHandlerContext) {
         if refusal == nil, !isOver {
             if isDelayed {
@@ -124,7 +124,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
                 stopWaiting()
                 wait(limits.bodyPauseMax, context)
             } else if isInHead, deadline == nil {
-                // From its first byte: one that trickles gains no time by it.
+                // The time runs from the head's first byte: a client that sends slowly gains none.
                 wait(limits.headTimeout, context)
             }
         }
@@ -182,7 +182,8 @@ package final class RequestStallHandler: ChannelDuplexHandler {
 }
 
 extension RequestStallHandler {
-    /// RFC 9112, sections 3.2 and 6.1. Two programs that read a head differently are how requests get smuggled.
+    /// Refuses ambiguous heads (RFC 9112, sections 3.2 and 6.1): two programs that read a head differently allow
+    /// smuggling.
     private static func fault(of head: HTTPRequestHead) -> Problem? {
         let hosts = head.headers["host"].count
         guard hosts == 1 || (hosts == 0 && head.version != .http1_1) else {
@@ -201,13 +202,13 @@ extension RequestStallHandler {
         return nil
     }
 
-    /// What HTTP/1.0 expects is to be ignored.
+    /// Whether the client waits for 100 Continue. HTTP/1.0 has no expectations: they are ignored.
     private static func waitsToBeAsked(_ head: HTTPRequestHead) -> Bool {
         head.version == .http1_1
             && head.headers[canonicalForm: "expect"].contains { $0.lowercased() == Incoming.bodyAfterAsking }
     }
 
-    /// Once, and only about the request that is answered next.
+    /// Writes 100 Continue, once, and only for the request that is answered next.
     private func askForBody(_ context: ChannelHandlerContext) {
         guard delaysBody, refusal == nil, !isOver, answers + 1 == requests else { return }
         delaysBody = false
@@ -222,12 +223,12 @@ extension RequestStallHandler {
         }
     }
 
-    /// One on which nothing was asked for so long is closed, between two requests alone. Here, since the library's own check
-    /// does not see what takes the shortcut. A check finds out when the next one is due: requests cost no timer.
+    /// Closes a connection that was idle for the timeout, and only between two requests. The library's own check does
+    /// not see registrations on the shortcut. Each check computes when the next one is due: requests cost no timer.
     private func checkIdle(after time: Duration, _ context: ChannelHandlerContext) {
         idleCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(time)) { [self] in
-            // Whoever is asking has other times to keep, and these begin anew when it is looked at next. What is refused
-            // and has its answers is not being asked.
+            // A request under way has timeouts of its own, so that its idle time begins anew. A refused request that
+            // has its answer is no longer under way.
             let isAsked = requests > answers || (refusal == nil && (isInHead || isInBody))
             let left = isAsked ? limits.idleTimeout : limits.idleTimeout - Duration(context.eventLoop.now - busyAt)
             if left > .zero { checkIdle(after: left, context) } else { context.close(promise: nil) }
@@ -239,12 +240,12 @@ extension RequestStallHandler {
         deadline = nil
     }
 
-    /// Nothing more is read; what waits for more hears of `error`, and whoever answers last says `problem`.
+    /// Ends the reading. Readers that wait for more get `error`, and the last answer is `problem`.
     private func refuse(_ problem: Problem, _ error: HTTPParserError, _ context: ChannelHandlerContext) {
         guard refusal == nil, !isOver else { return }
         stopWaiting()
         refusal = problem
-        // Its request has its answer, and nobody waits for the rest.
+        // The request has its answer, and nothing waits for the rest of its body.
         guard !isInBody || answers < requests else { return context.close(promise: nil) }
         log.debug("What came could not be read", metadata: ["code": "\(problem.code.rawValue)", "cause": "\(error)"])
         context.fireErrorCaught(error)
@@ -267,16 +268,16 @@ extension RequestStallHandler {
     private func end(_ context: ChannelHandlerContext) {
         isOver = true
         stopWaiting()
-        // At once would be a reset where the client still sends, and would take the answer away.
+        // Closing at once would reset a connection whose client still sends, and the client could lose the answer.
         context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.lingerTime)) {
             context.close(promise: nil)
         }
     }
 }
 
-/// Puts our handlers into their places, which the library offers to nobody, and bounds what the socket holds.
+/// Inserts our handlers at positions for which the library has no option, and bounds what the socket holds.
 ///
-/// From the socket: the watch over answers, TLS, the gate, the parser, the watch over requests, the shortcut.
+/// The order from the socket: answer stalls, TLS, the gate, the parser, request stalls, the shortcut.
 package final class ConnectionHandlerInstaller: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny
 
@@ -301,7 +302,7 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
             try pipeline.addHandler(AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .first)
             try boundBuffers(of: context.channel)
         } catch {
-            // The connection is gone already.
+            // The connection is already gone.
             context.close(promise: nil)
         }
     }

@@ -3,7 +3,7 @@ import Model
 
 /// The target of a request, taken apart: path segments, each percent-decoded once, and the query.
 package struct RequestTarget: Equatable {
-    /// As it was sent, for a Location that names the same place.
+    /// The path as it was sent, for a Location that names the same place.
     package let path: String
     package let segments: [String]
     package let query: String
@@ -18,7 +18,7 @@ package struct RequestTarget: Equatable {
         query = String(decoding: bytes[end...].dropFirst(), as: UTF8.self)
         var segments: [String] = []
         var start = 1
-        // As nearly all are.
+        // Whether the segment needs no decoding, as nearly all.
         var isPlain = true
         for place in 1...end {
             guard place == end || bytes[place] == UInt8(ascii: "/") else {
@@ -40,7 +40,7 @@ package struct RequestTarget: Equatable {
                 "A path segment has a percent sign without two digits, a NUL, or bytes that are not UTF-8. Encode names "
                     + "as UTF-8, percent-encoded once.")
         }
-        // Clients and proxies resolve these, however they are encoded: what arrives may not be what was meant.
+        // Clients and proxies resolve these, however they are encoded: the path that arrives may not be the one meant.
         guard segment != ".", segment != ".." else {
             throw Problem(.malformedPath, "A path has no segments \".\" and \"..\".")
         }
@@ -48,7 +48,7 @@ package struct RequestTarget: Equatable {
     }
 }
 
-/// Query parameters by name, each once, and only those that the route knows.
+/// Query parameters by name. Each may occur once, and the endpoint has to know it.
 package struct QueryReader: Sendable {
     private let parameters: [(name: String, value: String)]
 
@@ -73,12 +73,12 @@ package struct QueryReader: Sendable {
         self.parameters = parameters
     }
 
-    /// nil where absent or empty.
+    /// The parameter's value; nil if absent or empty.
     package subscript(name: String) -> String? {
         parameters.first { $0.name == name && !$0.value.isEmpty }?.value
     }
 
-    /// nil where absent alone.
+    /// The parameter's value, which may be empty; nil if absent.
     package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     package func limit(_ page: PageLimits) throws(Problem) -> Int {
@@ -90,7 +90,7 @@ package struct QueryReader: Sendable {
     }
 }
 
-// Values of one shape.
+// Parameters of a given type.
 extension QueryReader {
     package func choice<Value>(
         _ name: String, _ names: [String], _ meaning: (String) -> Value?
@@ -107,7 +107,7 @@ extension QueryReader {
     }
 }
 
-/// How many items one page of a list has.
+/// The number of items on one page of a list.
 package struct PageLimits: Sendable {
     package let standard: Int
     package let max: Int
@@ -122,10 +122,10 @@ package struct PageLimits: Sendable {
 
 /// The header that makes repeating a POST safe.
 package enum IdempotencyKey {
-    /// In bytes. The database holds the same bound.
+    /// The longest key, in bytes. The database holds the same bound.
     package static let bytesMax = 255
 
-    /// nil where there is none.
+    /// Returns the key; nil if the header is absent.
     package static func read(_ values: [String]) throws(Problem) -> String? {
         guard let key = values.first else { return nil }
         guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isVisibleASCII(key)

@@ -10,7 +10,7 @@ extension Response {
         self.init(status: answer.status, headers: answer.fields, body: body)
     }
 
-    /// The same, and says when the socket has it.
+    /// Makes a response that announces the step once the socket has the answer.
     init(_ answer: Answer, announcing step: Step, to steps: any StepListener, on channel: any Channel) {
         self.init(
             status: answer.status, headers: answer.fields,
@@ -18,7 +18,7 @@ extension Response {
                 var sink = writer
                 try await sink.write(ByteBuffer(bytes: answer.body))
                 try await sink.finish(nil)
-                // Writes reach the event loop in order: once it has come to this, it has handed them to the socket.
+                // Writes reach the event loop in order: once it runs this task, it has handed them to the socket.
                 try await channel.eventLoop.submit {}.get()
                 steps.reached(step)
             })
@@ -26,7 +26,7 @@ extension Response {
 }
 
 extension Response {
-    /// Begins before the stream has ended.
+    /// Makes a response that begins before the stream has ended.
     init(_ stream: AnswerStream, on channel: any Channel, linger: Duration) {
         self.init(
             status: .ok, headers: stream.headers,
@@ -67,7 +67,7 @@ extension Answer {
 extension HTTPField.Name {
     static let idempotencyKey = constant("Idempotency-Key")
     static let idempotencyReplayed = constant("Idempotency-Replayed")
-    /// "no" asks nginx to pass on what comes at once.
+    /// The value "no" asks nginx to forward each piece at once.
     static let accelBuffering = constant("X-Accel-Buffering")
 
     private static func constant(_ name: String) -> HTTPField.Name {

@@ -1,7 +1,7 @@
 import JSON
 import Model
 
-// What a request calls a time zone: refused by its shape alone (`TimeZoneName`).
+// Time zones in requests, which are checked by their shape alone (`TimeZoneName`).
 extension EnvelopeReader {
     mutating func timeZone(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name, bytesMax: TimeZoneName.bytesMax) else { return nil }
@@ -9,7 +9,7 @@ extension EnvelopeReader {
         return text
     }
 
-    /// Absent: keep. null: clear.
+    /// Reads a change: absence keeps the time zone, null clears it.
     mutating func timeZoneChange(_ name: String) throws(Problem) -> DeviceRegistration.Change<String> {
         guard let value = peek(name), !value.isNull else { return try change(name, bytesMax: 0) { _ in false } }
         return try timeZone(name).map { .set($0) } ?? .clear
