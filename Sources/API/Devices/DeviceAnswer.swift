@@ -4,11 +4,11 @@ import Encodings
 import JSON
 import Model
 
-/// How tokens are shown.
+/// The form in which tokens are shown.
 package enum TokenView: Sendable {
-    /// Enough to recognise one that is known.
+    /// Only the end of a token, enough to recognise a known one.
     case masked
-    /// As the provider writes them: for keys that have the scope by name.
+    /// The token as the provider writes it, for keys that have the scope `tokens` itself.
     case whole
 }
 
@@ -32,7 +32,7 @@ package enum DeviceAnswer {
         return writer.bytes
     }
 
-    /// Who has which token of a list, by its place in it; and the places of those that nobody has.
+    /// The holder of each token of a list, with the token's place in it, and the places of tokens without a holder.
     package static func holders(
         _ found: [(place: Int, device: DeviceRecord)], of count: Int, _ view: TokenView = .masked
     ) -> [UInt8] {
@@ -65,7 +65,7 @@ package enum DeviceAnswer {
         return writer.bytes
     }
 
-    /// One registration, and what the request made of it.
+    /// One registration, and the change that the request made.
     package static func body(
         _ device: DeviceRecord, change: RegistrationChange, _ view: TokenView = .masked
     ) -> [UInt8] {
@@ -135,11 +135,11 @@ package enum DeviceAnswer {
         }
     }
 
-    /// Shorter tokens show nothing: the end would be too much of them.
+    /// The shortest token, in bytes, whose end is shown. The end of a shorter one would reveal too much of it.
     private static let shownFromBytes = 16
     private static let shownCharacters = 4
 
-    /// The last characters as the provider writes them, enough to recognise a token that one knows.
+    /// The last characters as the provider writes them, enough to recognise a known token.
     package static func mask(_ token: DeviceToken, of provider: Provider) -> String {
         guard token.bytes.count >= shownFromBytes else { return "…" }
         switch provider {

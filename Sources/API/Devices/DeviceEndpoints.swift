@@ -29,7 +29,7 @@ extension Endpoint {
         },
     ]
 
-    /// Also answered by `RegistrationShortcut`.
+    /// `RegistrationShortcut` answers most of these requests.
     static let registerDevice = Endpoint(
         "registerDevice", .put, "/v1/apps/{app}/devices/{installation}", .scope(.devices), body: .json
     ) { .answer(try await $0.devices.register($1)) }

@@ -3,7 +3,7 @@ import Model
 import Registry
 import Store
 
-// The number on an app's icon, of an installation or of a token.
+// The number on an app's icon, by installation or by token.
 extension DeviceHandlers {
     func readBadge(_ call: Call) async throws(Problem) -> Answer {
         let kind = try call.query.kind() ?? .alert
@@ -33,8 +33,8 @@ extension DeviceHandlers {
         let installation = try installation(of: call)
         let count = try BadgeRequest.readCount(call.body)
         let app = try await apps.app(of: call)
-        // The key's space is the app and the route: the same key for another installation or kind is another request.
-        // An installation has no NUL, nor has JSON, so that this can't be read in two ways.
+        // An idempotency key belongs to the app and the endpoint: with another installation or kind it is another
+        // request. Neither an installation nor JSON has a NUL, so that these bytes can't be read in two ways.
         let ofKind = kind == .alert ? [] : Array(kind.name.utf8) + [0]
         let request = Array(installation.utf8) + [0] + ofKind + call.body
         guard let claim = call.idempotencyClaim(of: request) else {
@@ -65,7 +65,7 @@ extension DeviceHandlers {
         return Answer(.ok, DeviceAnswer.badge(badge, installation: installation, kind: kind))
     }
 
-    /// Only two things were ever kept under a key: a badge, or that it is nobody's.
+    /// Only two answers are ever kept under a key: a badge, or the problem that there is none.
     private func repeatable(_ reply: IdempotentReply, _ unknown: Problem) throws(Problem) -> Answer {
         func answer(_ bytes: [UInt8]) -> Answer { bytes == unknown.body ? Answer(unknown) : Answer(.ok, bytes) }
         switch reply {
@@ -78,7 +78,7 @@ extension DeviceHandlers {
         }
     }
 
-    /// For backends that know nothing but tokens.
+    /// Serves backends that know only tokens.
     func changeBadgeOfToken(_ call: Call) async throws(Problem) -> Answer {
         let request = try TokenBadgeRequest.read(call.body)
         let app = try await apps.app(of: call)

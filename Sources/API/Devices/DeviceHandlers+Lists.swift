@@ -8,9 +8,9 @@ import Registry
 import Signing
 import Store
 
-// Many devices at once, and devices that are known by something else than their name.
+// Many devices at once, and devices that are not named by their installation.
 extension DeviceHandlers {
-    /// A page may be short, or empty, while more follows: each passes a bounded number of devices.
+    /// Lists devices. A page may be short, or empty, while more follow: each passes a bounded number of devices.
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.devices)
         let after = try call.query["cursor"].map { (text) throws(Problem) in
@@ -47,7 +47,7 @@ extension DeviceHandlers {
         return filter
     }
 
-    /// Keyed by the token: it belongs to whoever has it, or else to an installation of a name that is made of it.
+    /// Registers a token for the installation that holds it, or else for one whose name is made of the token.
     func registerToken(_ call: Call) async throws(Problem) -> Answer {
         var registration = try RegistrationRequest.read(call.body, installation: "", now: clock())
         let app = try await apps.app(of: call)
@@ -66,13 +66,13 @@ extension DeviceHandlers {
         return Answer(.created, body, headers: [(.location, location)])
     }
 
-    /// The same for the same token, wherever and whenever it is asked; says nothing about it.
+    /// Returns the same name for the same token, at any time and place. The name reveals nothing about the token.
     private static func name(of reading: TokenReading) -> String {
         let digest = Hashes.sha256(Array(reading.provider.name.utf8) + [0] + reading.token.bytes)
         return "token-" + Hexadecimal.text(Array(digest.prefix(namedByBytes)))
     }
 
-    /// Enough that no two tokens are ever named alike.
+    /// The bytes of the digest in a name: enough that no two tokens ever get the same name.
     private static let namedByBytes = 16
 
     func lookUp(_ call: Call) async throws(Problem) -> Answer {

@@ -23,7 +23,7 @@ struct DeviceHandlers: Sendable {
         return Self.answer(device, at: call.path, call.caller.tokenView)
     }
 
-    /// - Parameter path: of the device, as it was asked for.
+    /// - Parameter path: the device's path, as the client sent it.
     static func answer(_ device: RegisteredDevice, at path: String, _ view: TokenView) -> Answer {
         let body = DeviceAnswer.body(device.record, change: device.change, view)
         return device.isNew ? Answer(.created, body, headers: [(.location, path)]) : Answer(.ok, body)
@@ -56,7 +56,7 @@ struct DeviceHandlers: Sendable {
 
     func installation(of call: Call) throws(Problem) -> String { try Self.installation(call.subject) }
 
-    /// A name of the path, where one could be.
+    /// Returns an installation's name from the path; throws if it is too long to be one.
     static func installation(_ name: String) throws(Problem) -> String {
         let bytes = name.utf8.count
         guard bytes <= RegistrationLimits.installationBytesMax else {
@@ -80,6 +80,6 @@ extension Problem {
 }
 
 extension Answer {
-    /// Tells a repetition from the first answer.
+    /// Marks the answer to a repeated request.
     static let replayedHeader = (name: HTTPField.Name.idempotencyReplayed, value: "true")
 }

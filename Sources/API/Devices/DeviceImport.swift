@@ -5,26 +5,26 @@ import NIOCore
 import Registry
 import Store
 
-/// Many registrations in one request: NDJSON in, NDJSON out while it goes.
+/// Imports many registrations with one request: NDJSON in, and NDJSON out while the body is read.
 ///
-/// Holds a chunk of the body, the batch in hand and the one after it: memory does not grow with the import, and is counted
-/// as `GatewayLimits.importBytes`.
+/// The import holds a chunk of the body, the current batch and the next one. So its memory does not grow with the body,
+/// and counts as `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
     let registry: RegistryService
     let app: AppRecord
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
-    /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
+    /// Throws if the key no longer opens the app: it was revoked, has expired, or its app is gone.
     let checkKey: @Sendable () async throws(Problem) -> Void
 
-    /// A database that fails over, or a full queue, is waited for: about eight seconds in all.
+    /// The attempts in all: an import waits about eight seconds for a database that fails over, or for a full queue.
     private static let attemptsMax = 6
     private static let firstPause: Duration = .milliseconds(250)
-    /// Read in a row before there has to be room for more: a chunk of tiny lines is thousands of registrations, or of
-    /// problems, which take more memory than their lines.
+    /// Lines that are put at once, before there has to be room for more. A chunk of tiny lines becomes thousands of
+    /// registrations or problems, which take more memory than their lines.
     private static let linesAtOnce = 64
 
-    /// - Parameter write: takes what is answered, in order; suspends while the client does not read.
+    /// - Parameter write: takes the answer piece by piece, in order; suspends while the client does not read.
     /// - Returns: whether the body was read to its end.
     func run(_ body: RequestBody, _ write: ([UInt8]) async throws -> Void) async throws -> Bool {
         let lines = ImportLines(linesMax: limits.batchLinesMax, bytesMax: limits.batchBytesMax)
@@ -32,14 +32,14 @@ struct DeviceImport: Sendable {
             group.addTask { await lines.finish(read(body, into: lines)) }
             let outcome: Result<Bool, any Error>
             do { outcome = .success(try await commit(lines, write)) } catch { outcome = .failure(error) }
-            // Who is waiting for more of a body that nobody will take.
+            // The reader may wait for room, although no more lines are taken.
             await lines.giveUp()
             group.cancelAll()
             return try outcome.get()
         }
     }
 
-    /// While one batch is committed the next one is read.
+    /// Reads the next batch while one is committed.
     private func read(_ body: RequestBody, into lines: ImportLines) async -> ImportLines.End {
         var splitter = LineSplitter(lineBytesMax: limits.lineBytesMax)
         var chunks = body.makeAsyncIterator()
@@ -72,19 +72,19 @@ struct DeviceImport: Sendable {
             try await write(answer.end(lines: lines))
             return true
         case .interrupted(let problem):
-            // Its head is answered already: this is what can still be said.
+            // The response's head is already sent: only a last line can report the problem.
             try await write(answer.interrupt(problem))
             return false
         case .broken(let error): throw error
         }
     }
 
-    /// One commit, as far as the registry can. False: the import can't go on, and the client was told.
+    /// Commits a batch, as far as the registry can. Returns false if the import can't go on; the answer says why.
     private func take(
         _ batch: [ImportLines.Reading], _ answer: inout ImportAnswer, _ write: ([UInt8]) async throws -> Void
     ) async throws -> Bool {
         guard let first = batch.first, let last = batch.last else { return true }
-        // An import may last for hours: a key that is revoked meanwhile opens no further batch.
+        // An import may last for hours. A key that is revoked meanwhile permits no further batch.
         if let problem = await refusal() {
             try await write(answer.progress(through: first.number - 1) + answer.interrupt(problem))
             return false
@@ -114,7 +114,7 @@ struct DeviceImport: Sendable {
         return true
     }
 
-    /// nil: the key opens this still. Where that can't be asked just now, it is waited for as the registry is.
+    /// The problem with the key; nil if the key still opens the app. A check that fails for the moment is tried again.
     private func refusal() async -> Problem? {
         var pause = Self.firstPause
         for attempt in 1... {
@@ -142,11 +142,11 @@ struct DeviceImport: Sendable {
         return ImportLines.Reading(number: line.number, bytes: bytes.count, registration: registration)
     }
 
-    /// In order. Where one may pass later, it and all behind it are tried again: a later line about the same
-    /// installation must win.
+    /// Registers in order. If one registration may pass later, it and all after it are tried again: a later line about
+    /// the same installation must win.
     private func register(_ registrations: [DeviceRegistration]) async -> [Result<RegisteredDevice, StoreFault>] {
         guard !registrations.isEmpty else { return [] }
-        // A deleted app takes nothing from the next batch on.
+        // A deleted app takes no registration from the next batch on.
         guard await !isGone() else { return registrations.map { _ in .failure(.unknownApp) } }
         var results = await registry.register(registrations, app: app.id)
         var pause = Self.firstPause
@@ -164,27 +164,27 @@ struct DeviceImport: Sendable {
 }
 
 extension DeviceImport {
-    /// Where that can't be asked, registering can't either, and says why.
+    /// Whether the app is gone. If that can't be found out, the registrations fail too, and their faults say why.
     private func isGone() async -> Bool {
         do { return try await registry.app(slug: app.slug)?.id != app.id } catch { return false }
     }
 }
 
 extension Result where Failure == StoreFault {
-    /// A registration may be repeated, so that a lost answer is no reason to give up.
+    /// Registering may be repeated, so that a lost answer is no reason to give up.
     fileprivate var mayPassLater: Bool {
         guard case .failure(let fault) = self else { return false }
         return fault.isTransient || fault == .commitUnknown
     }
 
-    /// What passed before keeps its first answer: the second one only says that nothing changed.
+    /// A success keeps its first answer: the second one would only say that nothing changed.
     fileprivate var mayBeReplaced: Bool {
         if case .success = self { false } else { true }
     }
 }
 
 extension StoreFault {
-    /// Whether the fault is about more than the one line.
+    /// Whether the fault concerns more than the one line.
     fileprivate var endsImport: Bool {
         switch self {
         case .unavailable, .contended, .commitUnknown, .unknownApp, .damaged, .cancelled: true

@@ -1,7 +1,7 @@
 import JSON
 import Model
 
-/// The body of `PATCH .../devices/{installation}`: what an installation says of itself, but for its tokens.
+/// The body of `PATCH .../devices/{installation}`: the profile of an installation, without its tokens.
 package enum DevicePatchRequest {
     package static func read(_ body: [UInt8]) throws(Problem) -> DevicePatch {
         var reader = try EnvelopeReader(body: body)
@@ -21,8 +21,8 @@ package enum DevicePatchRequest {
         patch.tags = try RegistrationRequest.readTags(&reader)
         patch.tagsAdded = try tags("tags_add", &reader)
         patch.tagsRemoved = try tags("tags_remove", &reader)
-        // A merge patch in itself. Its own size is bounded here, before the transaction that merges it; what it makes of
-        // the stored ones is measured where they are.
+        // The attributes are a merge patch. Its own size is bounded here, before the transaction that merges it. That
+        // transaction measures the result.
         patch.attributes = try RegistrationRequest.readAttributes(
             &reader, bytesMax: RegistrationLimits.attributesPatchBytesMax)
         try reader.end()

@@ -1,10 +1,9 @@
 import JSON
 import Model
 
-/// What an import says while it goes: one line for each refused line, one for each batch that is committed, one at the
-/// end.
+/// The answer to an import: one line for each refused line, one for each committed batch, one at the end.
 ///
-/// Every line up to `resumeAfter` is dealt with: a client whose connection breaks goes on behind it.
+/// Every line up to `resumeAfter` is committed or refused: a client whose connection breaks goes on after it.
 package struct ImportAnswer {
     package private(set) var resumeAfter = 0
     private(set) var refused = 0
@@ -24,7 +23,7 @@ package struct ImportAnswer {
         return writer.bytes + Self.lineEnd
     }
 
-    /// Everything up to this line is committed or refused.
+    /// Reports that every line up to this one is committed or refused.
     package mutating func progress(through line: Int) -> [UInt8] {
         resumeAfter = line
         var writer = JSONWriter()
@@ -34,7 +33,7 @@ package struct ImportAnswer {
         return writer.bytes + Self.lineEnd
     }
 
-    /// The last line: the whole body was read. `lines` counts empty ones too.
+    /// The answer's last line: the whole body was read. `lines` counts empty ones too.
     package mutating func end(lines: Int) -> [UInt8] {
         resumeAfter = lines
         var writer = JSONWriter()
@@ -46,8 +45,8 @@ package struct ImportAnswer {
         return writer.bytes + Self.lineEnd
     }
 
-    /// The last line: the import can't go on. What follows `resumeAfter` is to be sent again. The problem's own sentence
-    /// is about a request of which nothing was carried out.
+    /// The answer's last line: the import can't go on. The client has to send the lines after `resumeAfter` again.
+    /// `importEnd` replaces the problem's own detail, which is about a request of which nothing was carried out.
     package func interrupt(_ problem: Problem) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -68,7 +67,7 @@ package struct ImportAnswer {
 }
 
 extension Problem {
-    /// Where the import may go on as it is: why it ended, what is kept, and where to go on.
+    /// The problem of an import that may go on unchanged: why it ended, what is kept, and where to go on.
     fileprivate var importEnd: Problem {
         let cause: String
         switch code {
@@ -85,7 +84,7 @@ extension Problem {
     }
 }
 
-/// How many registrations turned out to be what.
+/// The numbers of registrations by their change.
 struct RegistrationChangeTotals: Equatable {
     private var created = 0
     private var refreshed = 0
@@ -118,7 +117,7 @@ struct RegistrationChangeTotals: Equatable {
 }
 
 extension RegistrationChange {
-    /// The word of the API.
+    /// The name of the change in the API.
     var name: String {
         switch self {
         case .created: "created"

@@ -7,7 +7,7 @@ struct ImportHandlers: Sendable {
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
     let authenticator: APIKeyAuthenticator
-    /// What each import takes its share of: the budget of imports, and that of all bodies.
+    /// The budgets of which each import takes a share: that of imports, and that of all bodies.
     let budgets: [BodyBudget]
 
     func run(_ call: Call) async throws(Problem) -> AnswerStream {

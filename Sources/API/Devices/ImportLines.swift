@@ -1,25 +1,26 @@
 import Model
 
-/// What was read of an import and waits for the registry: whoever reads the body is so far ahead of who commits, and little
-/// further: by what it puts at once.
+/// The lines of an import that were read and wait for the registry. The reader is at most one full queue ahead of the
+/// committer, plus the lines of its last `put`.
 ///
-/// One task puts, one takes.
+/// One task puts lines, and one takes them.
 actor ImportLines {
     struct Reading: Sendable {
-        /// Of the line, from 1.
+        /// The line's number, from 1.
         let number: Int
         let bytes: Int
         let registration: Result<DeviceRegistration, Problem>
     }
 
     enum End: Sendable {
-        /// The body was read; `lines` counts empty ones too.
+        /// The whole body was read. `lines` counts empty ones too.
         case whole(lines: Int)
         case interrupted(Problem)
         case broken(any Error)
     }
 
-    /// Of what waits, and of what is taken at once: lines, and their bytes together, where it is more than one line.
+    /// The most lines that wait, and that are taken at once. `bytesMax` bounds their bytes, unless a single line has
+    /// more.
     private let linesMax: Int
     private let bytesMax: Int
     private var waiting: [Reading] = []
@@ -35,7 +36,7 @@ actor ImportLines {
         self.bytesMax = bytesMax
     }
 
-    /// Suspends while enough waits. False: nobody takes any more.
+    /// Suspends while enough lines wait. Returns false once no more are taken.
     func put(_ readings: [Reading]) async -> Bool {
         waiting.append(contentsOf: readings)
         bytes += readings.reduce(0) { $0 + $1.bytes }
@@ -44,13 +45,13 @@ actor ImportLines {
         return !isGivenUp
     }
 
-    /// Nothing is put any more.
+    /// Ends the input: no more lines are put.
     func finish(_ end: End) {
         self.end = end
         wakeTaker()
     }
 
-    /// Suspends until something waits. Empty: all was taken, and `terminalStatus` tells why there is no more.
+    /// Suspends until lines wait. Returns none once all were taken: `terminalStatus` then says why there are no more.
     func take() async -> [Reading] {
         while waiting.isEmpty && end == nil { await withCheckedContinuation { taker = $0 } }
         var (count, taken) = (0, 0)
@@ -65,13 +66,13 @@ actor ImportLines {
         return batch
     }
 
-    /// - Precondition: `take` answered with nothing.
+    /// - Precondition: `take` returned no lines.
     var terminalStatus: End {
         guard let end else { preconditionFailure("an import is asked for its end before there is one") }
         return end
     }
 
-    /// Nothing is taken any more.
+    /// Ends the taking: `put` suspends no longer.
     func giveUp() {
         isGivenUp = true
         wakeReader()

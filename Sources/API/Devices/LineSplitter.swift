@@ -3,16 +3,16 @@
 /// Lines end with LF or CRLF; the last one needs no end. Empty lines are counted and left out.
 package struct LineSplitter {
     package struct Line: Equatable {
-        /// Counted from 1.
+        /// The line's number, from 1.
         package let number: Int
-        /// nil: longer than the bound. Its bytes were dropped.
+        /// The line's content; nil if it was longer than the limit and was dropped.
         package let bytes: [UInt8]?
     }
 
     private let lineBytesMax: Int
     private var buffered: [UInt8] = []
     private var isTooLong = false
-    /// How many lines have ended.
+    /// The number of lines that have ended.
     package private(set) var lines = 0
 
     package init(lineBytesMax: Int) {
@@ -20,7 +20,7 @@ package struct LineSplitter {
         self.lineBytesMax = lineBytesMax
     }
 
-    /// The lines that end in this chunk.
+    /// Returns the lines that end in this chunk.
     package mutating func take(_ chunk: [UInt8]) -> [Line] {
         var ended: [Line] = []
         var start = 0
@@ -33,13 +33,13 @@ package struct LineSplitter {
         return ended
     }
 
-    /// What stands behind the last line end.
+    /// Returns the text after the last line end; nil if there is none.
     package mutating func finish() -> Line? {
         buffered.isEmpty && !isTooLong ? nil : endLine()
     }
 
     private mutating func hold(_ part: ArraySlice<UInt8>) {
-        // One more, for the CR that goes before the LF.
+        // One byte more, for the CR before the LF.
         guard !isTooLong, buffered.count + part.count <= lineBytesMax + 1 else {
             isTooLong = true
             buffered.removeAll(keepingCapacity: true)

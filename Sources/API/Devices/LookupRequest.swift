@@ -4,7 +4,7 @@ import Store
 
 /// The body of `POST .../devices/lookup`.
 enum LookupRequest {
-    /// As many as a page of a list.
+    /// The most tokens of one lookup: as many as a page of a list has items.
     static let tokensMax = 1_000
 
     static func read(_ body: [UInt8]) throws(Problem) -> (count: Int, readings: [TokenReading]) {

@@ -5,7 +5,7 @@ import Encodings
 import JSON
 import Model
 
-/// How much of one registration is kept. In UTF-8 bytes, unless said. The database holds the same bounds.
+/// The limits of one registration, in UTF-8 bytes unless stated otherwise. The database has the same limits.
 package enum RegistrationLimits {
     package static let installationBytesMax = 256
     static let userBytesMax = 256
@@ -13,24 +13,24 @@ package enum RegistrationLimits {
     static let appVersionBytesMax = 64
     package static let tagsMax = 64
     package static let tagBytesMax = 128
-    /// As minimal JSON.
+    /// The most bytes of attributes, as minimal JSON.
     package static let attributesBytesMax = 8_192
-    /// The most members at all depths: of the attributes that are kept, and of a patch of them, whose nulls count.
+    /// The most members at all depths: of stored attributes, and of a patch of them, whose nulls count.
     package static let attributesMembersMax = 1_024
-    /// The largest patch of attributes, as minimal JSON: it may remove all that are kept, and add as many new ones.
+    /// The largest patch of attributes, as minimal JSON: it may remove all that are stored, and add as many new ones.
     package static let attributesPatchBytesMax = 2 * attributesBytesMax
     static let attributesDepthMax = 8
-    /// Of a token's text, whatever the provider.
+    /// The longest text of a token, whatever its provider.
     package static let tokenBytesMax = 4_096
-    /// Of numbers in attributes: what a double, and PostgreSQL's numeric, can hold.
+    /// The largest exponent of numbers in attributes: a double, and PostgreSQL's numeric, can hold it.
     static let exponentMax = 308
-    /// A backend's clock may run ahead of ours; a time far ahead would make every later registration stale.
+    /// The most that a backend's clock may run ahead. A time far ahead would make every later registration stale.
     static let asOfAheadMax: Duration = .seconds(300)
 }
 
-/// From the bytes of a registration to the registration, or to what is wrong with them.
+/// Reads a registration from bytes, or throws the problem with them.
 package enum RegistrationRequest {
-    /// A body of `PUT .../devices/{installation}`.
+    /// Reads the body of `PUT .../devices/{installation}`.
     package static func read(
         _ body: [UInt8], installation: String, now: WallInstant
     ) throws(Problem) -> DeviceRegistration {
@@ -38,7 +38,7 @@ package enum RegistrationRequest {
         return try read(&reader, installation: installation, now: now)
     }
 
-    /// A line of `POST .../devices/import`: the same, and its installation.
+    /// Reads a line of `POST .../devices/import`: the same members, and the installation.
     package static func readLine(_ line: [UInt8], now: WallInstant) throws(Problem) -> DeviceRegistration {
         var reader = try EnvelopeReader(body: line)
         let installation = try reader.requiredString(
@@ -73,7 +73,7 @@ package enum RegistrationRequest {
     }
 
     private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
-        // The others are words of the contract, and refused by name.
+        // The contract has more providers, which are refused by name.
         let named = { [Provider.apns, .fcm].map(\.name) }
         _ = try reader.required("provider", "one of \(named().joined(separator: ", "))")
         let provider = try reader.choice("provider", named(), Provider.init(name:))
@@ -118,7 +118,7 @@ package enum RegistrationRequest {
         return try TokenText.read(value, of: provider, at: reader.pointer / "token")
     }
 
-    /// The bundle id; the suffix of a kind is added to it when sending, and so is taken off here.
+    /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
     private static func readTopic(
         _ reader: inout EnvelopeReader, of provider: Provider, _ kind: TokenKind
     ) throws(Problem) -> String {
@@ -158,7 +158,7 @@ package enum RegistrationRequest {
         return tags.texts
     }
 
-    /// - Parameter bytesMax: as minimal JSON.
+    /// - Parameter bytesMax: the limit of the attributes as minimal JSON.
     static func readAttributes(
         _ reader: inout EnvelopeReader, bytesMax: Int
     ) throws(Problem) -> DeviceRegistration.Change<[UInt8]> {
@@ -182,7 +182,7 @@ package enum RegistrationRequest {
         return .set(bytes)
     }
 
-    /// What PostgreSQL's jsonb would refuse is refused here, with its place.
+    /// Refuses a value that PostgreSQL's jsonb would refuse, and points to its place.
     private static func checkStorable(_ value: JSONValue, depth: Int, at pointer: JSONPointer) throws(Problem) {
         switch value {
         case .null, .bool, .string, .number(.whole): break
@@ -234,17 +234,17 @@ package enum RegistrationRequest {
     }
 }
 
-// What texts look like.
+// The characters that texts may have.
 extension RegistrationRequest {
-    /// Printable ASCII without blanks: names that machines gave.
+    /// Whether the text is printable ASCII without blanks, as names given by machines are.
     static func isVisibleASCII(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7e).contains($0) } }
 
-    /// Anything but control characters: names that people gave.
+    /// Whether the text has no control characters, as names given by people.
     static func isText(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
 }
 
 extension EnvelopeReader {
-    /// Absent: keep. null: clear.
+    /// Reads a change: absence keeps the value, null clears it.
     mutating func change(
         _ name: String, bytesMax: Int, _ isAllowed: (String) -> Bool
     ) throws(Problem) -> DeviceRegistration.Change<String> {
@@ -264,12 +264,12 @@ extension Problem {
     }
 }
 
-/// Texts in their order, each once. Two are the same where their bytes are: Swift's equality of strings would merge
-/// names that only look alike.
+/// Distinct texts in their order. They are compared by their bytes: Swift's equality of strings would merge names that
+/// only look alike.
 struct DistinctTexts {
     private static let fewMax = 16
     private(set) var texts: [String] = []
-    /// Of many: few are compared one by one.
+    /// The bytes of the texts once there are many; few texts are compared one by one.
     private var seen: Set<[UInt8]> = []
 
     mutating func add(_ text: String) {

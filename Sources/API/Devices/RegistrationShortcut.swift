@@ -9,13 +9,13 @@ import Registry
 import Store
 import Synchronization
 
-/// What registers a device without a task of its own: most of what a gateway is asked, thousands of times a second.
+/// Registers devices without a task for each: most of a gateway's requests, thousands of times a second.
 ///
-/// Only what is as requests mostly are goes this way: a small `PUT` that came whole, of a key and an app that are known here
-/// already, and right in all its parts. Everything else, every refusal included, is left to `GatewayResponder`, which
-/// reads it again from its head; so what a client may say, and what it is told, is decided there alone (decision 0038).
+/// Only the usual request takes the shortcut: a small `PUT` that came whole, with a cached key and app, and valid in
+/// all its parts. Everything else, every refusal included, is left to `GatewayResponder`, which reads it again from its
+/// head. So the responder alone decides what a client may send, and which refusal it gets (decision 0038).
 package struct RegistrationShortcut: Sendable {
-    /// Of a body that comes this way; a registration is a few hundred bytes long.
+    /// The longest body that takes the shortcut. A registration is a few hundred bytes long.
     private static let usualBodyBytesMax = 16 << 10
 
     private let bodyBytesMax: Int
@@ -35,7 +35,7 @@ package struct RegistrationShortcut: Sendable {
         log = services.log
     }
 
-    /// A request that has been read, and needs nothing but its commit.
+    /// A request that has been read, and needs only its commit.
     struct Entry {
         fileprivate let registration: DeviceRegistration
         fileprivate let app: AppRecord
@@ -46,16 +46,16 @@ package struct RegistrationShortcut: Sendable {
         fileprivate var account: BodyBudget.Account { BodyBudget.Account(app: app.slug) }
     }
 
-    /// What goes back over the wire.
+    /// The response as it goes over the wire.
     struct Reply: Sendable {
         let head: HTTPResponseHead
         let body: ByteBuffer
     }
 
-    /// Whether the body behind this head is worth gathering: nothing in it asks for more than the usual.
+    /// Whether the body of this head is worth gathering: the head asks for nothing unusual.
     func mayTake(_ head: HTTPRequestHead) -> Bool {
         guard head.method == .PUT, head.version == .http1_1 else { return false }
-        // What is printed is what the parser read; anything else is looked at with more care.
+        // A URI in visible ASCII is exactly what the parser read. The responder examines any other URI.
         guard head.uri.utf8.starts(with: Self.prefix), RegistrationRequest.isVisibleASCII(head.uri) else {
             return false
         }
@@ -74,7 +74,8 @@ package struct RegistrationShortcut: Sendable {
 
     private static let prefix = Array("/v1/apps/".utf8)
 
-    /// nil: this is for the responder. Else what the entry holds is given back by `register`, which has to be called.
+    /// Returns nil if the request is for the responder. Otherwise `register` must be called: it gives back the entry's
+    /// bytes.
     func enter(_ head: HTTPRequestHead, _ body: ByteBuffer) -> Entry? {
         guard let authorization = head.headers["authorization"].first,
             let target = try? RequestTarget(head.uri), target.query.isEmpty,
@@ -92,11 +93,11 @@ package struct RegistrationShortcut: Sendable {
         return entry
     }
 
-    /// - Parameter reply: called once, on the loop, after the commit or where there will be none.
+    /// - Parameter reply: called once, on the loop, after the commit or when there will be none.
     func register(_ entry: Entry, on loop: any EventLoop, reply: @escaping @Sendable (Reply) -> Void) {
         let (path, view, bytes, account) = (entry.path, entry.view, entry.bodyBytes, entry.account)
         registry.register(entry.registration, app: entry.app.id) { [self] result in
-            // Not here: all of a batch would wait for each other's.
+            // The answer is made on the loop: here, all of a batch would wait for each other's.
             loop.execute {
                 budget.giveBack(bytes, of: account)
                 reply(self.reply(answer(result, at: path, view)))
@@ -126,7 +127,7 @@ package struct RegistrationShortcut: Sendable {
     }
 }
 
-/// The time as answers tell it, written once a second.
+/// The current time for the Date header, formatted once a second.
 private final class DateText: Sendable {
     private struct Written {
         var second: Int64

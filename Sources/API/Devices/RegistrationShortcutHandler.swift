@@ -1,12 +1,13 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes registrations out of a connection's requests that can be answered without a task.
+/// Answers those registrations of a connection that need no task.
 ///
-/// Stands behind `RequestStallHandler`, and before the library's own handlers, which never hear of what is answered here. Answers
-/// keep the order of their requests: a registration is taken only where all before it are answered, and what comes behind
-/// it waits for its answer. A request that turns out to be for the others is handed on as it came.
-/// Lives on the connection's event loop.
+/// The handler stands behind `RequestStallHandler` and before the library's own handlers, which never see the requests
+/// that are answered here. Answers keep the order of their requests: a registration is taken only if all requests
+/// before it are answered, and later input waits for its answer. A request that can't be answered here is handed on as
+/// it came.
+/// The connection's event loop owns it.
 package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart
@@ -14,15 +15,15 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     package typealias OutboundOut = HTTPServerResponsePart
 
     private enum Phase {
-        /// What comes is handed on.
+        /// Input is handed on. → gathering
         case open
-        /// A request that may be taken, as far as it came.
+        /// A request that may be taken is collected, as far as it came. → waiting (taken), open (handed on)
         case gathering(HTTPRequestHead, ByteBuffer?)
-        /// It was taken, and has no answer yet.
+        /// The request was taken, and has no answer yet. → open
         case waiting
     }
 
-    /// What came behind a request that waits for its answer.
+    /// Input that came behind a request that waits for its answer.
     private enum Buffered {
         case part(HTTPServerRequestPart)
         case event(Any)
@@ -32,11 +33,11 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
 
     private let shortcut: RegistrationShortcut
     private var phase = Phase.open
-    /// Requests that were handed on, and have no answer yet.
+    /// The number of requests that were handed on and have no answer yet.
     private var passedOn = 0
-    /// No more than `RequestGate` lets through.
+    /// Holds no more than `RequestGate` lets through.
     private var buffered = CircularBuffer<Buffered>()
-    /// nil: the connection is over.
+    /// nil once the connection is over.
     private var context: ChannelHandlerContext?
 
     package init(_ shortcut: RegistrationShortcut) { self.shortcut = shortcut }
@@ -67,7 +68,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         switch (phase, part) {
         case (.open, .head(let head)) where mayTake(head, context): phase = .gathering(head, nil)
         case (.gathering(let head, let body), .body(var more)):
-            // Taken out, or it would be copied.
+            // The phase must not hold the body too: the write below would copy it.
             phase = .open
             if var body {
                 body.writeBuffer(&more)
@@ -82,12 +83,12 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Not of a client that asks and reads no answers, which the library has wait.
+    /// A client that reads no answers is left to the library, which makes it wait.
     private func mayTake(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) -> Bool {
         passedOn == 0 && context.channel.isWritable && shortcut.mayTake(head)
     }
 
-    /// What did not come in one go is for the others, who watch how long it takes.
+    /// A request that did not come whole in one read is handed on: the next handlers limit its time.
     package func channelReadComplete(context: ChannelHandlerContext) {
         passOnGathered(context)
         context.fireChannelReadComplete()
@@ -107,7 +108,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         passOnGathered(context)
-        // The connection's end would take the answer with it.
+        // The connection's end must wait, or it would take the answer with it.
         if isHolding { buffered.append(.event(event)) } else { context.fireUserInboundEventTriggered(event) }
     }
 
@@ -125,7 +126,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        // A refusal of the library's own answers no request.
+        // The library's own refusal answers no request.
         if case .end = unwrapOutboundIn(data), passedOn > 0 { passedOn -= 1 }
         context.write(data, promise: promise)
     }
@@ -148,15 +149,15 @@ extension RegistrationShortcutHandler {
         if !buffered.isEmpty { release() }
     }
 
-    /// Until one of them waits for its answer again, or none is left.
+    /// Handles the buffered input, until a request waits for its answer again or none is left.
     private func release() {
         while let context, let next = buffered.popFirst() {
             if case .part(let part) = next { take(part, context) } else { pass(next, context) }
             if case .waiting = phase { return }
-            // An end of the connection was among them.
+            // One of them ended the connection.
             guard context.channel.isActive else { return forget() }
         }
-        // They came in one go with what is behind them now.
+        // The parts just handed on need this call: the one of their own read has already passed.
         if let context { channelReadComplete(context: context) }
     }
 

@@ -3,9 +3,9 @@ import Encodings
 import JSON
 import Model
 
-/// Device tokens as the providers write them: APNs' as hexadecimal digits, the others' as they are.
+/// Device tokens as the providers write them: hexadecimal digits for APNs, opaque text for the others.
 ///
-/// Any length is taken: providers lengthen their tokens without notice. Nothing of a token is ever quoted.
+/// Lengths vary: providers lengthen their tokens without notice. No error ever quotes a token.
 enum TokenText {
     static func read(
         _ value: JSONValue, of provider: Provider, at pointer: @autoclosure () -> JSONPointer
@@ -24,9 +24,9 @@ enum TokenText {
         }
     }
 
-    /// What a text may be the token of, where nobody says whose it is: hexadecimal digits are APNs' first.
+    /// Returns the tokens that a text may be, if its provider is not given. Hexadecimal digits are read as APNs' first.
     ///
-    /// - Parameter provider: nil: not said.
+    /// - Parameter provider: nil if it is not given.
     static func readings(
         _ value: JSONValue, of provider: Provider?, at pointer: JSONPointer
     ) throws(Problem) -> [(Provider, DeviceToken)] {

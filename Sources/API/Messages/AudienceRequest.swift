@@ -3,17 +3,17 @@ import Expressions
 import JSON
 import Model
 
-/// How many one message may name. More: several messages, or tags.
+/// The most receivers that one message may name. Larger audiences take several messages, or tags.
 package enum AudienceLimits {
     package static let installationsMax = 10_000
     package static let usersMax = 10_000
-    /// Of `tokens`: they are planned in one transaction.
+    /// The most elements of `tokens`: they are planned in one transaction.
     package static let tokensMax = 1_000
-    /// Of `any`, `all` and `none` each.
+    /// The most elements of each of `any`, `all` and `none`.
     package static let tagsMax = 32
 }
 
-/// From the member `audience` of a message to the audience, or to what is wrong with it.
+/// Reads the member `audience` of a message, or throws the problem with it.
 enum AudienceRequest {
     private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
 
@@ -37,7 +37,7 @@ enum AudienceRequest {
     private static func readSelections(_ reader: inout EnvelopeReader) throws(Problem) -> [Audience.Selection] {
         var found: [Audience.Selection] = []
         if try readClaim("all", &reader) { found.append(.all) }
-        // The times are the app's settings: for who has them.
+        // The cutoffs come from the app's settings: `MessageHandlers` adds them.
         if try readClaim("stale", &reader) { found.append(.stale([])) }
         if let names = try readNames("installations", &reader) { found.append(.installations(names)) }
         if let names = try readNames("users", &reader) { found.append(.users(names)) }
@@ -83,7 +83,7 @@ enum AudienceRequest {
         return try texts(elements, bytesMax: RegistrationLimits.tagBytesMax, at: tags.pointer / name)
     }
 
-    /// Kept as it is written: what is read here once is read in the same way wherever it is used.
+    /// The text is kept as written: wherever it is parsed again, it means the same.
     private static func readFilter(_ reader: inout EnvelopeReader) throws(Problem) -> String? {
         guard let text = try reader.string("filter", bytesMax: FilterLimits.textBytesMax) else { return nil }
         do throws(FilterFault) { _ = try FilterExpression(parsing: text) } catch {

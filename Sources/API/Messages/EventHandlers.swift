@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The events of one message: an answer that has no end until the message has one.
+/// The events of one message: an answer that ends when the message does.
 struct EventHandlers: Sendable {
     let messages: MessageHandlers
     let watches: MessageFollowers
@@ -18,11 +18,12 @@ struct EventHandlers: Sendable {
                 slot = try watches.follow(MessageFollowers.Subject(app: app.id, message: id))
             } catch { throw Problem(error, limits) }
         }
-        // Not the call, which would keep the request's head for as long as the message is followed.
+        // The closure does not capture the call, which would keep the request's head for as long as the message is
+        // followed.
         let (check, apps, caller) = (authenticator.check(of: call, app), messages.apps, call.caller)
         let events = MessageEvents(first: first, slot: slot, limits: limits) { () async throws(Problem) in
             try await check()
-            // A deleted app's messages go in the background, and its successor's are not these.
+            // A deleted app's messages are removed in the background. A new app with its slug does not own them.
             guard try await apps.app(app.slug, for: caller).id == app.id else { throw .unknownMessage }
         }
         return AnswerStream(

@@ -2,7 +2,7 @@ import Encodings
 import JSON
 import Model
 
-/// What became of pushes, as the API shows it.
+/// The history of pushes, as the API shows it.
 package enum HistoryAnswer {
     package static func page(_ failures: [PushFailure], next: String?) -> [UInt8] {
         var writer = JSONWriter(capacity: 4_096)
@@ -37,7 +37,7 @@ package enum HistoryAnswer {
             writer.optional("reason", history.status.pending?.cause)
         }
         if let registration = history.registration {
-            // The name that a push keeps over all its attempts: what APNs is told as its apns-id.
+            // The id that a push keeps over all its attempts. APNs gets it as the apns-id.
             let id = PushIdentity.apnsID(message: history.message, registration: registration)
             writer.member("push_id", id.text)
         }
@@ -52,7 +52,7 @@ package enum HistoryAnswer {
         return writer.bytes
     }
 
-    /// The message's acceptance first, then each settle's word.
+    /// Writes the message's acceptance first, then the step of each settle.
     private static func writeSteps(_ history: PushHistory, to writer: inout JSONWriter) {
         writer.name("steps")
         writer.beginArray()
@@ -94,7 +94,7 @@ extension PushStatus {
         }
     }
 
-    /// Stable words: published in docs/openapi.yaml.
+    /// Stable names, published in docs/openapi.yaml.
     fileprivate var name: String {
         switch self {
         case .planning: "planning"

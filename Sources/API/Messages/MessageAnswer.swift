@@ -5,8 +5,8 @@ import Model
 
 /// Messages as the API shows them.
 package enum MessageAnswer {
-    /// Messages that were just accepted, one but for a list of records: what the client, and every repetition of its
-    /// request, gets. What is said of it is said of the first.
+    /// The answer for messages that were just accepted: one, or one for each record of a list. The client gets it, and
+    /// so does every repetition of its request. Its members other than `messages` are about the first message.
     package static func accepted(_ ids: [MessageID], _ state: MessageState = .accepted) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -26,7 +26,7 @@ package enum MessageAnswer {
         return writer.bytes
     }
 
-    /// The message that an `accepted` answer speaks of; nil for other bytes.
+    /// The id of the message in an `accepted` answer; nil for other bytes.
     package static func id(inAccepted body: [UInt8]) -> String? {
         (try? JSONReader.read(body))?.object?["id"]?.string
     }
@@ -37,14 +37,14 @@ package enum MessageAnswer {
         return writer.bytes
     }
 
-    /// The account, and how far it is from its end.
+    /// The account of a message, and its progress.
     package static func body(_ progress: MessageProgress) -> [UInt8] {
         var writer = JSONWriter(capacity: 2_048)
         write(progress.account, isWhole: true, progress, to: &writer)
         return writer.bytes
     }
 
-    /// `next` leads to the messages before these.
+    /// A page of accounts. `next` leads to older messages.
     package static func page(_ accounts: [MessageAccount], next: String?) -> [UInt8] {
         var writer = JSONWriter(capacity: 4_096)
         writer.page(accounts, next: next) { writer, account in write(account, isWhole: false, to: &writer) }

@@ -2,7 +2,7 @@ import Model
 
 extension Endpoint {
     static let messages: [Endpoint] = [
-        // The audience, which decides which of the two scopes it takes, stands in the body.
+        // The audience in the body decides which of the two scopes a request needs.
         Endpoint(
             "sendMessage", .post, "/v1/apps/{app}/messages",
             .scopes(

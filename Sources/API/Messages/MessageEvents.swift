@@ -2,24 +2,25 @@ import Basis
 import Model
 import ServiceLifecycle
 
-/// One message, followed by one client: server-sent events (WHATWG HTML, section 9.2).
+/// The server-sent events of one message for one client (WHATWG HTML, section 9.2).
 ///
-/// What is there at once, then whatever changed, then `finished`. Ends without it where the process stops: a client comes
-/// back, and hears the whole again.
+/// The stream begins with the present progress, goes on with each change, and ends with `finished`. It ends without
+/// `finished` if the process stops. The client then connects again, and gets the whole progress anew.
 struct MessageEvents: Sendable {
     let first: MessageProgress
-    /// nil: the message is over already.
+    /// The follower's slot; nil if the message is already over.
     let slot: MessageFollowers.FollowerSlot?
     let limits: GatewayLimits
-    /// Throws where the key no longer opens this: it was revoked, has expired, or its app is gone.
+    /// Throws if the key no longer opens the message: it was revoked, has expired, or its app is gone.
     let checkKey: @Sendable () async throws(Problem) -> Void
 
-    /// When a client whose connection broke comes back.
+    /// The time after which a client whose connection broke connects again: two seconds.
     private static let greeting = Array("retry: 2000\n\n".utf8)
-    /// A line that means nothing, so that everybody in between sees that somebody is there.
+    /// A line without meaning, which shows the client and all proxies that the connection is alive.
     private static let heartbeat = Array(": \n\n".utf8)
 
-    /// - Parameter write: suspends while the client does not read; throws once it is hung up on (`AnswerStallHandler`).
+    /// - Parameter write: suspends while the client does not read; throws once the connection is closed
+    ///   (`AnswerStallHandler`).
     func run(_ write: ([UInt8]) async throws -> Void) async throws {
         var lastID: Int64?
         try await write(Self.greeting + ProgressEvent(first).bytes(after: &lastID))
@@ -29,7 +30,7 @@ struct MessageEvents: Sendable {
         var (checkedAt, wroteAt) = (clock.now, clock.now)
         for await snapshot in slot.snapshots.cancelOnGracefulShutdown()
         where snapshot.query > slot.queryBefore || snapshot.isLast {
-            // Never by its time: the clock that it has it from may have gone back.
+            // The time of the progress does not decide: the database's clock may have gone back.
             let news = snapshot.event.flatMap { event in
                 let isLater = snapshot.seenBy > slot.queryBefore || event.progress.isOver
                 return isLater && !event.progress.isSame(as: last) ? event : nil
@@ -51,7 +52,7 @@ struct MessageEvents: Sendable {
         }
     }
 
-    /// nil: the key opens this still, or nobody can tell just now.
+    /// The problem with the key; nil if the key still opens the message, or if that can't be checked just now.
     private func refusal() async -> Problem? {
         do { try await checkKey() } catch { return error.retryAfterSeconds == nil ? error : nil }
         return nil

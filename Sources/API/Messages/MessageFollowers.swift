@@ -4,30 +4,30 @@ import Model
 import Store
 import Synchronization
 
-/// Who follows which message on this process: one look at the database a second for each message, however many follow it;
-/// the first ones come sooner.
+/// The clients that follow messages on this process. Each followed message is queried once a second, however many
+/// clients follow it; the first queries come sooner.
 ///
-/// Every follower has a seat, of which there are so many, and so many for each app. Whoever reads slowly misses what was
-/// true in between: only the latest is held, once for all (P8).
+/// Each follower takes a slot; their number is limited, in all and for each app. A slow reader misses intermediate
+/// changes: only the latest snapshot is kept, once for all followers (P8).
 final class MessageFollowers: Sendable {
-    /// Of one message, by the app that it has to belong to.
+    /// A message, and the app that it has to belong to.
     struct Subject: Hashable, Sendable {
         let app: AppID
         let message: MessageID
     }
 
-    /// What a follower is shown after each look: whether it is news, and whether to say that somebody is there, is the
-    /// follower's to know, who may have seen more than the look that was begun before it came.
+    /// The result of a query, as each follower gets it. The follower decides whether it is news, and whether to write a
+    /// heartbeat: the follower may have seen more than a query that began before it came.
     struct Snapshot: Sendable {
-        /// Which look, counted from 1.
+        /// The number of the query, counted from 1.
         let query: Int
-        /// As it was last seen; nil: the database is waited for.
+        /// The progress that was last read; nil while no query has succeeded.
         let event: ProgressEvent?
-        /// By which look: by an earlier one where this one failed.
+        /// The query that read `event`: an earlier one if this query failed.
         let seenBy: Int
-        /// Nothing follows it: the message is over, or there is none any more.
+        /// Whether no snapshot follows: the message is over, or no longer exists.
         let isLast: Bool
-        /// Why, where the message is not over.
+        /// The reason for the end if the message is not over.
         let problem: Problem?
     }
 
@@ -38,7 +38,7 @@ final class MessageFollowers: Sendable {
 
     private struct FollowedMessage {
         let number: Int
-        /// Looks that were begun.
+        /// The number of queries that were begun.
         var queries = 0
         var followers: [Int: AsyncStream<Snapshot>.Continuation] = [:]
         let task: Task<Void, Never>
@@ -46,7 +46,7 @@ final class MessageFollowers: Sendable {
 
     private struct State {
         var followers: [Subject: FollowedMessage] = [:]
-        /// Seats that are taken. Only of apps that have some.
+        /// The number of slots that are taken. Contains only apps that have some.
         var taken: [AppID: Int] = [:]
         var issued = 0
     }
@@ -62,10 +62,11 @@ final class MessageFollowers: Sendable {
         self.reads = reads
     }
 
-    /// A place at a message, given back when nobody holds it any more.
+    /// A follower's slot at a message, given back when the last reference to it is released.
     final class FollowerSlot: Sendable {
         let snapshots: AsyncStream<Snapshot>
-        /// The last look that was begun before the seat was taken: what it saw may be older than what the follower has seen.
+        /// The last query that began before the slot was taken. It may have read less than the follower has already
+        /// seen.
         let queryBefore: Int
         private let subject: Subject
         private let number: Int
@@ -104,7 +105,7 @@ final class MessageFollowers: Sendable {
         return FollowerSlot(subject, number, queryBefore: queryBefore, snapshots, self)
     }
 
-    /// Messages that are looked at.
+    /// The number of messages that are followed.
     var count: Int { state.withLock { $0.followers.count } }
 
     private func leave(_ subject: Subject, _ number: Int) {
@@ -119,7 +120,7 @@ final class MessageFollowers: Sendable {
         over?.cancel()
     }
 
-    /// The number of the look; nil: nobody follows the message, or another watch has begun since.
+    /// Begins a query and returns its number; nil if the message has no followers, or its following was begun anew.
     private func begin(of subject: Subject, for followed: Int) -> Int? {
         state.withLock { state in
             guard state.followers[subject]?.number == followed else { return nil }
@@ -128,7 +129,7 @@ final class MessageFollowers: Sendable {
         }
     }
 
-    /// Behind the last one, whoever comes is looked after anew.
+    /// Sends a snapshot to all followers. After the last snapshot, a new follower begins the queries anew.
     private func show(_ snapshot: Snapshot, of subject: Subject, for followed: Int) {
         let followers = state.withLock { state -> [AsyncStream<Snapshot>.Continuation] in
             guard let shown = state.followers[subject], shown.number == followed else { return [] }
@@ -141,7 +142,7 @@ final class MessageFollowers: Sendable {
         }
     }
 
-    /// Until nobody follows it, or it is over.
+    /// Queries the message until it is over or has no followers.
     private func query(at subject: Subject, for followed: Int) async {
         var last: ProgressEvent?
         var seenBy = 0
@@ -149,7 +150,7 @@ final class MessageFollowers: Sendable {
         var least = min(Self.firstPause, limits.eventPause)
         var pause = least
         while (try? await Task.sleep(for: pause)) != nil, let query = begin(of: subject, for: followed) {
-            // Of the look itself: who waits for a turn costs nobody anything.
+            // The time of the query itself: waiting for admission costs the database nothing.
             var spent: Duration = .zero
             var problem: Problem?
             do throws(StoreFault) {
@@ -162,15 +163,15 @@ final class MessageFollowers: Sendable {
                 spent = seen.time
                 if let progress = seen.progress {
                     seenBy = query
-                    // As long as it tells the same it is written once for all.
+                    // An event with the same content is kept, so that it is encoded once for all followers.
                     if last.map({ !progress.isSame(as: $0.progress) }) ?? true { last = ProgressEvent(progress) }
                 } else {
                     problem = .unknownMessage
                 }
             } catch {
-                // Followers hear that somebody is there.
+                // The followers still get a snapshot, and with it a heartbeat.
             }
-            // A look that takes long is taken seldom, and still often enough for what is said while nothing happens.
+            // A slow query is repeated seldom, and still often enough for heartbeats.
             least = min(least * 2, limits.eventPause)
             pause = min(max(least, spent * Self.remaining), max(least, limits.heartbeatEvery))
             let isLast = problem != nil || last?.progress.isOver == true
@@ -181,13 +182,13 @@ final class MessageFollowers: Sendable {
         }
     }
 
-    /// A push to one device is over by then; each pause is twice as long as the one before, up to a second.
+    /// A push to one device is over by then. Each pause is twice as long as the one before, up to a second.
     private static let firstPause: Duration = .milliseconds(100)
-    /// As many times what a look takes is rested after it.
+    /// The pause after a query, as a multiple of the query's duration.
     private static let remaining = 20
 }
 
-/// One event of a stream, as it is written but for its id.
+/// One event of a stream, encoded except for its id.
 struct ProgressEvent: Sendable {
     let progress: MessageProgress
     private let remaining: [UInt8]
@@ -198,8 +199,8 @@ struct ProgressEvent: Sendable {
         remaining = Array("\nevent: \(name)\ndata: ".utf8) + MessageAnswer.body(progress) + Array("\n\n".utf8)
     }
 
-    /// - Parameter last: the id of the stream's event before. An id rises within a message, on all processes: when it was
-    ///   looked at, in microseconds, by the database's clock; where that stood still or went back, the next number.
+    /// - Parameter last: the id of the stream's previous event. Ids rise within a message, on all processes. An id is
+    ///   the query's time in microseconds, by the database's clock; if that stood still or went back, the next number.
     func bytes(after last: inout Int64?) -> [UInt8] {
         let id = max(progress.at.microseconds, last.map { $0 + 1 } ?? .min)
         last = id

@@ -1,7 +1,7 @@
 import Model
 import Store
 
-/// Pause, resume, cancel, and another rate. Each may be repeated: what stands as it was asked for stays so.
+/// Pause, resume, cancel and rate change. Each may be repeated: a message that is already as requested stays so.
 extension MessageHandlers {
     func pause(_ call: Call) async throws(Problem) -> Answer { try await change(.pause, call) }
 
@@ -32,7 +32,7 @@ extension MessageHandlers {
         return Answer(.ok, MessageAnswer.body(account))
     }
 
-    /// The wish has come true: its answer is waited for.
+    /// Reads the account without a timeout: the change is made, and its answer must follow.
     private func account(_ id: MessageID, of app: AppID) async throws(StoreFault) -> MessageAccount? {
         try await reads.readWithoutTimeout(of: app) { () async throws(StoreFault) in
             try await intake.account(id, app: app)

@@ -6,7 +6,7 @@ import JSON
 import Model
 import Store
 
-/// Messages in, and where they stand.
+/// Accepts messages, and shows their accounts and progress.
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
     let intake: MessageIntake
@@ -52,7 +52,7 @@ struct MessageHandlers: Sendable {
         }
     }
 
-    /// Who counts as stale is settled when the message is accepted.
+    /// Fixes the cutoffs of a stale audience when the message is accepted.
     private func audience(_ asked: Audience, in app: AppRecord) -> Audience {
         guard case .stale = asked.selection else { return asked }
         var audience = asked
@@ -60,7 +60,7 @@ struct MessageHandlers: Sendable {
         return audience
     }
 
-    /// A message's topics stand in its tokens.
+    /// Points to the tokens if their topics are too many.
     private func refusal(_ fault: StoreFault, isKeyed: Bool) -> Problem {
         let problem = Problem(fault, isKeyed ? .isKeyed : .mayDouble)
         guard problem.code == .tooManyTopics else { return problem }
@@ -93,7 +93,8 @@ struct MessageHandlers: Sendable {
 
     private static let states = MessageState.allCases.map(\.name).joined(separator: ", ")
 
-    /// Newest first. A page may be short, or empty, while more follows: each reads a bounded number of rows.
+    /// Lists messages, newest first. A page may be short, or empty, while more follow: each reads a bounded number of
+    /// rows.
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.messages)
         let before = try call.query["cursor"].map { (text) throws(Problem) in
@@ -115,7 +116,7 @@ struct MessageHandlers: Sendable {
 }
 
 extension Problem {
-    /// The same, of one record in a list of them.
+    /// Points the problem to one record of a list.
     fileprivate func inRecord(_ place: Int?) -> Problem {
         guard let place, let pointer, pointer.tokens.first == "apns" else { return self }
         return Problem(code, detail, at: JSONPointer(tokens: ["apns", String(place)] + pointer.tokens.dropFirst()))

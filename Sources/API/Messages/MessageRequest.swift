@@ -3,30 +3,31 @@ import Content
 import JSON
 import Model
 
-/// How much one message may say, before its provider's own limits.
+/// The limits of one message, in addition to its provider's own limits.
 package enum MessageLimits {
-    /// Of `localizations`: each is compiled, and checked, for every provider.
+    /// The most `localizations`: each is compiled, and checked, for every provider.
     package static let localizationsMax = 64
-    /// Longer could not fit any provider's payload.
+    /// Longer text could not fit any provider's payload.
     static let textBytesMax = 5_120
     static let collapseIDBytesMax = 1_024
-    /// Of `apns`, as a list: each is a message of its own.
+    /// The most elements of `apns` as a list: each is a message of its own.
     package static let recordsMax = 16
 }
 
-/// A message as it was asked for: what to say, and to whom.
+/// A message as a client requested it: its content and its audience.
 package struct MessageRequest: Equatable, Sendable {
-    /// One, or one for each record where `apns` is a list of them: one push each, in order.
+    /// One content, or one for each record if `apns` is a list. Each is sent as one push, in order.
     package let contents: [MessageContent]
-    /// Each content is a record of such a list, be it the only one.
+    /// Whether `apns` is a list of records, even of a single one.
     package let isList: Bool
     package let audience: Audience
-    /// nil: at once.
+    /// The time to send; nil for at once.
     package let sendAt: SendHour?
-    /// Pushes a second; nil: as fast as its providers take them.
+    /// Pushes a second; nil for as fast as the providers take them.
     package let ratePerSecond: Int32?
 
-    /// From the bytes of `POST .../messages`. What a provider would refuse of it is found later, when it is compiled.
+    /// Reads the body of `POST .../messages`. What a provider would refuse is found later, when the message is
+    /// compiled.
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
         let audience = try AudienceRequest.read(&reader)
@@ -54,7 +55,7 @@ package struct MessageRequest: Equatable, Sendable {
             contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
     }
 
-    /// A provider refuses the tokens of other kinds than the push type's, one by one.
+    /// Refuses a kind that the push type can't reach: the provider would refuse its tokens one by one.
     private static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
         let row = APNsPushTypes.row(for: type)
         guard let kind = audience.kind, kind != row.tokenKind, kind != row.startTokenKind else { return }
@@ -141,7 +142,8 @@ package struct MessageRequest: Equatable, Sendable {
         return members
     }
 
-    /// Names that no message may use, whomever it reaches. Those of FCM are FCM's to refuse, where it is asked.
+    /// Names that no message may use, whichever provider it reaches. FCM's compiler refuses the names that FCM
+    /// reserves.
     private static func isReserved(_ name: String) -> Bool { ["aps", "carillon_id"].contains(name) }
 
     private static func readOptions(
@@ -162,7 +164,7 @@ package struct MessageRequest: Equatable, Sendable {
         return (options, sendAt, rate)
     }
 
-    /// A list of records in APNs' form; nil where `apns` is none.
+    /// Reads a list of records in APNs' form; nil if `apns` is no list.
     private static func readRecords(_ reader: inout EnvelopeReader) throws(Problem) -> [JSONText]? {
         guard let values = reader.peek("apns")?.array else { return nil }
         _ = reader.take("apns")
@@ -179,7 +181,7 @@ package struct MessageRequest: Equatable, Sendable {
         return records
     }
 
-    /// Passed through as it is; the provider's room knows what is inside.
+    /// Reads an object that is passed through as it is. The provider's module checks its members.
     private static func readOverrides(
         _ provider: String, _ reader: inout EnvelopeReader
     ) throws(Problem) -> JSONText? {
@@ -190,7 +192,7 @@ package struct MessageRequest: Equatable, Sendable {
 }
 
 extension MessageContent {
-    /// Two opening braces side by side: outside of its texts JSON without white space has none.
+    /// Whether two opening braces stand side by side. Outside of its texts, JSON without white space has none.
     fileprivate var hasBraces: Bool {
         let texts = [notification].compactMap(\.self) + localizations.map(\.text)
         let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
@@ -201,7 +203,7 @@ extension MessageContent {
 }
 
 extension EnvelopeReader {
-    /// What a person reads may be empty; a line of its own may stand in it.
+    /// Takes text that a person reads. It may be empty, and may have several lines.
     fileprivate mutating func shownText(_ name: String) throws(Problem) -> String? {
         guard let value = take(name) else { return nil }
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }

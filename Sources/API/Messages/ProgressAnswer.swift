@@ -3,12 +3,12 @@ import Calendar
 import JSON
 import Model
 
-/// How far a message is from its end, beside its account.
+/// The progress of a message, beside its account.
 enum ProgressAnswer {
-    /// Routes that are told; the largest part of what waits comes first.
+    /// The most routes that are listed. Those with the most waiting pushes come first.
     private static let waitsMax = 100
 
-    /// `waiting`, where somebody has to do something about a credential, and `progress`.
+    /// Writes `waiting`, if someone has to act on a credential, and `progress`.
     static func write(_ progress: MessageProgress, to writer: inout JSONWriter) {
         writeCredentialWaits(progress.waits, to: &writer)
         writer.name("progress")
@@ -71,7 +71,7 @@ enum ProgressAnswer {
         writer.endArray()
     }
 
-    /// Of the whole message.
+    /// Writes a wait of the whole message.
     private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("for", cause)
@@ -84,7 +84,7 @@ enum ProgressAnswer {
         writer.endObject()
     }
 
-    /// What of it waits for somebody to act, in the words that this had first.
+    /// Writes the waits on which someone has to act, with the names that this member had first.
     private static func writeCredentialWaits(_ waits: [PushWait], to writer: inout JSONWriter) {
         let waits = waits.filter { $0.cause == .credential || $0.cause == .credentialRefused }
         guard !waits.isEmpty else { return }
@@ -105,7 +105,7 @@ enum ProgressAnswer {
 }
 
 extension MessageProgress {
-    /// Until when nobody's pushes are made.
+    /// The time before which no push is made; nil if there is none ahead.
     fileprivate var hourAhead: WallInstant? {
         switch account.state {
         case .scheduled: account.sendAt
@@ -114,7 +114,7 @@ extension MessageProgress {
         }
     }
 
-    /// It is paused, and no push of it is there that would say so.
+    /// Whether the message is paused and has no push yet that would show it.
     fileprivate var isHeldWhole: Bool { account.state == .paused && isUnplanned }
 
     private var isUnplanned: Bool {
@@ -123,7 +123,7 @@ extension MessageProgress {
 }
 
 extension PushWait.Cause {
-    /// The word of the API.
+    /// The name of the cause in the API.
     fileprivate var name: String {
         switch self {
         case .onHold: "resume"
@@ -137,7 +137,7 @@ extension PushWait.Cause {
 }
 
 extension JSONWriter {
-    /// To a tenth; null where nothing can be said.
+    /// Writes a rate to a tenth; null if it is unknown.
     fileprivate mutating func rate(_ perSecond: Double?) {
         guard let perSecond, perSecond.isFinite, perSecond < 1e12 else { return null() }
         let tenths = Int64((max(0, perSecond) * 10).rounded())

@@ -1,11 +1,11 @@
 import JSON
 import Model
 
-/// The body of `PATCH /v1/apps/{app}/messages/{message}`, and the option of a message.
+/// The body of `PATCH /v1/apps/{app}/messages/{message}`, and the option `rate_per_second` of a message.
 package enum RateRequest {
     static let perSecond: ClosedRange<Int32> = 1...MessageRate.perSecondMax
 
-    /// nil: as fast as its providers take it.
+    /// Returns the pushes a second; nil for as fast as the providers take them.
     package static func read(_ body: [UInt8]) throws(Problem) -> Int32? {
         var reader = try EnvelopeReader(body: body)
         let input = reader.takeAny("rate_per_second")

@@ -4,7 +4,7 @@ import JSON
 import Model
 
 extension EnvelopeReader {
-    /// `send_at`, and what is said of whose hour it is. nil: at once.
+    /// Reads `send_at`, and the options that say whose clock shows it. nil means at once.
     mutating func sendHour() throws(Problem) -> SendHour? {
         let text = try hourText()
         let isLocal = try bool("device_local_time") ?? false
