@@ -4,11 +4,11 @@ import Model
 import Registry
 import Store
 
-/// Apps, and what everything below an app needs: the app itself.
+/// Handles apps, and finds the app for the handlers of everything below it.
 struct AppHandlers: Sendable {
     let registry: RegistryService
 
-    /// The app that the path names.
+    /// Returns the app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
 
     func app(_ slug: String, for caller: Caller) async throws(Problem) -> AppRecord {
@@ -37,7 +37,7 @@ struct AppHandlers: Sendable {
         return Answer(.ok, AppAnswer.page(apps, next: next))
     }
 
-    /// The same app twice is one app: 200 the second time.
+    /// Creates an app. A repetition with the same slug and name gets the existing app, with 200.
     func create(_ call: Call) async throws(Problem) -> Answer {
         let request = try AppRequest.read(call.body)
         let location = "/v1/apps/\(request.slug)"
@@ -53,7 +53,7 @@ struct AppHandlers: Sendable {
     }
 }
 
-// What an owner does with an app.
+// Changes and deletion of an app, by its owner.
 extension AppHandlers {
     func change(_ call: Call) async throws(Problem) -> Answer {
         let change = try AppChangeRequest.read(call.body)
@@ -71,7 +71,7 @@ extension AppHandlers {
         guard isKnown else { throw .unknownTimeZone(at: .root / "settings" / "time_zone") }
     }
 
-    /// Gone at once; what it leaves is taken away in the background.
+    /// Deletes the app at once. Its rows are removed in the background.
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await app(of: call)
         let isDeleted: Bool

@@ -25,7 +25,7 @@ package struct AppRequest: Equatable, Sendable {
         return AppRequest(slug: slug, name: name)
     }
 
-    /// As the database asks for it.
+    /// Whether the text is a slug. The database checks the same.
     static func isSlug(_ text: String) -> Bool {
         guard let first = text.utf8.first, text.utf8.count <= slugBytesMax, isLetterOrDigit(first) else { return false }
         return text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }

@@ -2,9 +2,9 @@ import JSON
 import Model
 import Store
 
-// What an app sets to spare its people, and what a message says of it.
+// The limits that an app sets for its users, and the options of a message that ignore them.
 extension EnvelopeReader {
-    /// Absent: keep. null: no such limit.
+    /// Reads changes of limits: absence keeps a limit, null removes it.
     mutating func limits() throws(Problem) -> AppLimitChange {
         var change = AppLimitChange()
         if let value = takeAny("quiet_hours") {
@@ -42,7 +42,7 @@ extension EnvelopeReader {
         return minute
     }
 
-    /// Of a message's options.
+    /// Reads the limits that a message's options ignore.
     mutating func ignoredLimits() throws(Problem) -> AppLimits {
         var ignored: AppLimits = []
         if try bool("ignore_quiet_hours") == true { ignored.insert(.quietHours) }

@@ -2,7 +2,7 @@ import Basis
 import JSON
 import Store
 
-/// Credentials as the API shows them: never a secret.
+/// Credentials as the API shows them, without their secrets.
 enum CredentialAnswer {
     static func body(_ credential: CredentialRecord) -> [UInt8] {
         var writer = JSONWriter(capacity: 512)
@@ -34,7 +34,7 @@ enum CredentialAnswer {
         writer.endObject()
     }
 
-    /// Facts were written by us, beside the sealed part, to be shown.
+    /// The gateway wrote the facts, beside the sealed part, to be shown.
     private static func writeFacts(_ facts: [UInt8], to writer: inout JSONWriter) {
         guard let members = (try? JSONReader.read(facts, limits: .trusted))?.object?.members else { return }
         for member in members {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Model
 import Store
 
-/// Credentials in, shown without their secrets, taken into use and out of it.
+/// Takes credentials, shows them without their secrets, activates and retires them.
 struct CredentialHandlers: Sendable {
     let apps: AppHandlers
     let service: CredentialService
@@ -15,7 +15,7 @@ struct CredentialHandlers: Sendable {
         }
     }
 
-    /// One credential for each environment that it was handed in for.
+    /// Stores one credential for each environment that it was submitted for.
     func submit(_ call: Call) async throws(Problem) -> Answer {
         let submission = try CredentialRequest.read(call.body)
         let app = try await apps.app(of: call)

@@ -4,7 +4,7 @@ import Encodings
 import JSON
 import Model
 
-/// From the bytes of `POST .../credentials` to the submission. Whether the key or certificate is one is found later.
+/// Reads the body of `POST .../credentials`. Whether the key or certificate is valid is found out later.
 package enum CredentialRequest {
     static let topicsMax = 100
     static let pemBytesMax = 65_536
@@ -37,7 +37,7 @@ package enum CredentialRequest {
             provider: .apns, form: form, environments: environments, topics: topics, activate: activate)
     }
 
-    /// FCM knows neither environments nor topics of this kind: a project has its tokens, and that is all.
+    /// FCM has neither environments nor topics of this kind: a token belongs to a project.
     private static func readFCM(_ reader: inout EnvelopeReader) throws(Problem) -> CredentialSubmission {
         _ = try reader.choice("environment", ["production"]) { $0 == "production" ? $0 : nil }
         let activate = try reader.bool("activate") ?? false

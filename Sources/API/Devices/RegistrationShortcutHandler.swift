@@ -23,7 +23,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         case waiting
     }
 
-    /// Input that came behind a request that waits for its answer.
+    /// Input that came after a request that waits for its answer.
     private enum Buffered {
         case part(HTTPServerRequestPart)
         case event(Any)

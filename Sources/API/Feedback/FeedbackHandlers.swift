@@ -2,13 +2,13 @@ import HTTPTypes
 import Registry
 import Store
 
-/// What we concluded about tokens, oldest first.
+/// The verdicts on tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
     let reads: ReadAdmission
 
-    /// `next` leads on from here, also where nothing is new yet: it can be asked again and again. A page never follows a
-    /// gap: who comes too late has to know.
+    /// Reads a page. `next` continues from it, even if nothing is new yet, and may be used again and again. No page
+    /// follows a gap: a client that comes too late must learn of it.
     func read(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.feedback)
         let after = try call.query["after"].map { (text) throws(Problem) in
@@ -23,7 +23,7 @@ struct FeedbackHandlers: Sendable {
         return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))
     }
 
-    /// Brings the token back that an entry retired. Twice is as good as once.
+    /// Restores the token that an entry retired. May be repeated.
     func undo(_ call: Call) async throws(Problem) -> Answer {
         guard let id = Int64(call.subject), id > 0 else { throw .unknownFeedback }
         let app = try await apps.app(of: call)

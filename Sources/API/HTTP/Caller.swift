@@ -31,7 +31,7 @@ package struct Caller: Equatable, Sendable {
 
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
 
-    /// The form in which the caller sees tokens. The scope `admin` may grant the scope `tokens`, but does not include it.
+    /// The form in which the caller sees tokens. The scope `admin` may grant `tokens`, but does not include it.
     var tokenView: TokenView { scopes.contains(.tokens) ? .whole : .masked }
 
     /// Throws unless the app found under the slug is the one that the key was made for.

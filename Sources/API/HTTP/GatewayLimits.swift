@@ -31,7 +31,7 @@ package struct GatewayLimits: Sendable {
     /// The most requests of one connection that are parsed and not answered. A client that pipelines more gets all its
     /// answers. The later requests wait as raw bytes, which take a tenth of a parsed request's memory.
     package var unansweredRequestsMax = 8
-    /// The most bytes of a connection behind the request that is answered next. Two heads of the largest size fit.
+    /// The most bytes of a connection after the request that is answered next. Two heads of the largest size fit.
     package var unansweredBytesMax = 64 << 10
     /// The most bytes that one read from a socket brings: a few dozen registrations.
     package var readBytesMax = 16 << 10

@@ -44,7 +44,7 @@ package struct GatewayResponder: HTTPResponder {
     /// Whether the rest of the connection's input may be read.
     private func isWanted(_ incoming: Incoming) -> Bool {
         let request = incoming.request
-        // The parser reads nothing behind a request that switches protocols. Closing tells the client that later
+        // The parser reads nothing after a request that switches protocols. Closing tells the client that later
         // requests go unheard.
         guard !request.headers.contains(.upgrade), request.method != .connect else { return false }
         // A client that was not asked for its body may send it or not: the next bytes could be a body or a request.

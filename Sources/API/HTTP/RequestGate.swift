@@ -110,7 +110,7 @@ extension RequestGate {
     }
 
     /// The next bytes for the parser: the rest of one head, or the received part of the body that has begun. A piece
-    /// ends at most one head, and has no bytes behind its body. nil if there are no bytes, or no room for them.
+    /// ends at most one head, and has no bytes after its body. nil if there are no bytes, or no room for them.
     private func nextPiece() -> ByteBuffer? {
         guard var bytes = received, stallHandler.hasRoom else { return nil }
         received = nil

@@ -43,7 +43,7 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     private var idleCheck: Scheduled<Void>?
     private var requests = 0
     private var answers = 0
-    /// Bytes that the parser was given and that belong to requests behind the one that is answered next, or to no part
+    /// Bytes that the parser was given and that belong to requests after the one that is answered next, or to no part
     /// of a request yet.
     private var unansweredBytes = 0
     /// Whether the answer under way is the connection's last.

@@ -4,13 +4,13 @@ import Signing
 import Store
 import Synchronization
 
-/// The keys that open the API: the operator's, of which only the SHA-256 is held, and those in the database.
+/// The keys that open the API: the operator's, held only as its SHA-256, and those in the database.
 ///
-/// What the database said is remembered for a moment: a key that was revoked is refused within `rememberedFor` on every
-/// process, and at once on the one that revoked it.
+/// Results from the database are cached for a moment. A revoked key is refused within `rememberedFor` on every process,
+/// and at once on the process that revoked it.
 package final class APIKeyAuthenticator: Sendable {
     package static let rememberedFor: Duration = .seconds(5)
-    /// Keys remembered at once, those that nobody has included.
+    /// The most keys in the cache, unknown keys included.
     private static let rememberedMax = 4_096
     private static let scheme = Array("bearer ".utf8)
     private static let keyBytesMax = 256
@@ -22,7 +22,7 @@ package final class APIKeyAuthenticator: Sendable {
 
     private struct Cache {
         var callers: [[UInt8]: CachedKey] = [:]
-        /// Rises when everything is forgotten: what was asked before that is not remembered.
+        /// Rises when the cache is emptied: the result of a query that began before is not cached.
         var changes: UInt64 = 0
     }
 
@@ -38,7 +38,7 @@ package final class APIKeyAuthenticator: Sendable {
         self.clock = clock
     }
 
-    /// `authorization`: the values of the header of that name.
+    /// - Parameter authorization: the values of the header `Authorization`.
     package func caller(authorization: [String]) async throws(Problem) -> Caller {
         let key = try Self.key(in: authorization)
         let sha256 = Hashes.sha256(Array(key.utf8))
@@ -56,7 +56,7 @@ package final class APIKeyAuthenticator: Sendable {
         return caller
     }
 
-    /// Whether the call's key opens all this still: asked while an answer goes on.
+    /// Returns a check whether the call's key still opens the endpoint and the app, for use while an answer goes on.
     func check(of call: Call, _ app: AppRecord) -> @Sendable () async throws(Problem) -> Void {
         let (authorization, match) = (call.request.headers[values: .authorization], call.match)
         return { () async throws(Problem) in
@@ -66,7 +66,7 @@ package final class APIKeyAuthenticator: Sendable {
         }
     }
 
-    /// The same where it takes no question to the database; nil: it does, or the key is refused.
+    /// Returns the caller without a query of the database; nil if a query is needed, or if the key is refused.
     func cachedCaller(authorization: String) -> Caller? {
         guard let key = try? Self.key(in: [authorization]) else { return nil }
         let sha256 = Hashes.sha256(Array(key.utf8))
@@ -75,12 +75,12 @@ package final class APIKeyAuthenticator: Sendable {
         return remembered.flatMap { isFresh($0, at: clock()) ? $0.caller : nil }
     }
 
-    /// A clock that was set back makes what is remembered old, not young for ever.
+    /// After the clock was set back, cached keys count as old: otherwise they would stay fresh too long.
     private func isFresh(_ remembered: CachedKey, at now: WallInstant) -> Bool {
         now < remembered.until && remembered.until <= now + Self.rememberedFor
     }
 
-    /// Keys were made or revoked here.
+    /// Empties the cache after keys were made or revoked on this process.
     package func forget() {
         memory.withLock { memory in
             memory.callers = [:]

@@ -1,10 +1,10 @@
 import Encodings
 import Signing
 
-/// An API key as it is written: `carillon_`, 256 random bits and a checksum, in base64url.
+/// The text of an API key: `carillon_`, then 256 random bits and a checksum, in base64url.
 ///
-/// The prefix lets scanners of source code find a key that leaked. The checksum tells a key that was cut or mistyped
-/// from one that was revoked, and keeps made-up keys from asking the database.
+/// The prefix lets source code scanners find a leaked key. The checksum distinguishes a cut or mistyped key from a
+/// revoked one, and keeps invented keys from costing a query of the database.
 enum APIKeyText {
     static let prefix = "carillon_"
     static let randomBytes = 32

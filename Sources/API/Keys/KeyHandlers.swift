@@ -5,13 +5,13 @@ import Model
 import Signing
 import Store
 
-/// API keys: made, listed, revoked. A key itself is in one answer only, the one to its making.
+/// Makes, lists and revokes API keys. Only the answer to its creation contains a key itself.
 struct KeyHandlers: Sendable {
     let apps: AppHandlers
     let store: KeyStore
     let authenticator: APIKeyAuthenticator
     let clock: @Sendable () -> WallInstant
-    /// So many random bytes.
+    /// Returns the requested number of random bytes.
     let entropy: @Sendable (Int) -> [UInt8]
 
     func list(_ call: Call) async throws(Problem) -> Answer {
@@ -28,7 +28,8 @@ struct KeyHandlers: Sendable {
         return Answer(.ok, KeyAnswer.page(keys, next: keys.count == limit ? keys.last.map { String($0.id) } : nil))
     }
 
-    /// The name is the key's own among its owner's, so that a request whose answer was lost makes no second one.
+    /// Creates a key. Its name is unique among its owner's keys: a request that is repeated for a lost answer makes no
+    /// second.
     func create(_ call: Call) async throws(Problem) -> Answer {
         let request = try KeyRequest.read(call.body, now: clock())
         for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
@@ -48,7 +49,7 @@ struct KeyHandlers: Sendable {
             throw Problem(error, .isIdempotent)
         }
         guard let made else {
-            // What is remembered of keys opens a moment longer; what they make lasts.
+            // A cached key opens the API a moment after its revocation, but must make no key that lasts.
             if let maker = call.caller.key, try await !isAlive(maker) {
                 authenticator.forget()
                 throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
@@ -56,7 +57,7 @@ struct KeyHandlers: Sendable {
             throw Problem(
                 .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
         }
-        // It may have been tried before it was there.
+        // The key may have been tried, and cached as unknown, before it existed.
         authenticator.forget()
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
     }
@@ -65,7 +66,8 @@ struct KeyHandlers: Sendable {
         do { return try await store.lives(key) } catch { throw Problem(error, .reads) }
     }
 
-    /// Only of what the caller could have made: else whoever makes keys for clients could shut the administrator out.
+    /// Revokes only a key that the caller could have made: otherwise a key that makes clients' keys could revoke the
+    /// administrator's.
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await owner(of: call)
         let text = call.match.names.last ?? ""
@@ -76,7 +78,7 @@ struct KeyHandlers: Sendable {
             throw Problem(error, .reads)
         }
         guard let found, found.id == id else { throw unknown }
-        // A key's scopes never change, so that what was read holds when it is revoked.
+        // A key's scopes never change: those read here are still right when it is revoked.
         if let more = found.scopes.first(where: { !call.caller.has($0) }) {
             throw Problem(
                 .forbidden,
@@ -90,7 +92,7 @@ struct KeyHandlers: Sendable {
         return .done
     }
 
-    /// nil: keys of all apps.
+    /// The app whose keys the call is about; nil for keys of all apps.
     private func owner(of call: Call) async throws(Problem) -> AppID? {
         guard call.match.endpoint.isOfApp else { return nil }
         return try await apps.app(of: call).id

@@ -8,7 +8,7 @@ struct KeyRequest: Equatable, Sendable {
     static let nameBytesMax = 64
 
     let name: String
-    /// In the order of the request, each once.
+    /// The scopes in the order of the request, each once.
     let scopes: [APIScope]
     let expiresAt: WallInstant?
 

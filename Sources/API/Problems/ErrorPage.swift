@@ -1,7 +1,7 @@
-/// docs/errors.md: every code with its status, title, cause and remedy, written from the declarations.
+/// docs/errors.md, made from the declarations: every code with its status, title, cause and remedy.
 ///
-/// The gateway serves it at `/errors`, where every problem's type points. After a change `carillon errors >docs/errors.md`
-/// writes the file anew.
+/// The gateway serves it at `/errors`, where every problem's type points. After a change, write the file anew with
+/// `carillon errors >docs/errors.md`.
 package enum ErrorPage {
     package static let text = ([introduction] + ProblemCode.chapters.map(written)).joined(separator: "\n\n") + "\n"
 

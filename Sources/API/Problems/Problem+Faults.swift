@@ -6,7 +6,7 @@ import FCM
 import JSON
 import Store
 
-/// What the rooms below say, in the client's words. One exhaustive switch for each.
+/// Translates the faults of lower modules for the client, with one exhaustive switch for each.
 extension Problem {
     package init(_ error: JSONError) {
         let code: ProblemCode =
@@ -131,15 +131,15 @@ extension Problem {
     }
 }
 
-/// What a client has to know to repeat a request whose fate is unknown.
+/// The effect of a repetition, which a client has to know if the fate of its request is unknown.
 package enum Repetition {
-    /// It changes nothing.
+    /// It only reads.
     case reads
-    /// Twice has the effect of once.
+    /// It has no further effect.
     case isIdempotent
-    /// The same Idempotency-Key finds the first one's effect, if there is one.
+    /// It finds, by its Idempotency-Key, the effect of the first request, if there is one.
     case isKeyed
-    /// Twice may have the effect twice.
+    /// It may have the effect a second time.
     case mayDouble
 }
 
@@ -206,7 +206,7 @@ extension Problem {
                     + "Idempotency-Key: it takes effect once.",
                 retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
         case .mayDouble:
-            // No Retry-After: a client that retries by itself would do it twice.
+            // No Retry-After: a client that retries automatically would cause the effect twice.
             Problem(
                 .outcomeUnknown,
                 "The connection to the database broke before it confirmed: this may have taken effect, or not. Look "
@@ -220,14 +220,14 @@ extension Problem {
         .unknownApp, "No app has this slug. Apps are listed by GET /v1/apps and made by POST /v1/apps.")
 }
 
-/// Seconds after which trying again is wise.
+/// The seconds after which a retry is wise.
 enum RetryHint {
-    /// A restart of PostgreSQL takes about that long.
+    /// A restart of PostgreSQL takes about so long.
     static let databaseUnavailable = 5
     static let databaseBusy = 1
     static let overloaded = 1
-    /// Long enough for some of a thousand messages to finish.
+    /// Some of a thousand messages finish in this time.
     static let backlogFull = 10
-    /// Some message may have finished by then.
+    /// A followed message may finish in this time.
     static let streams = 10
 }

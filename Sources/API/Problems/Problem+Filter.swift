@@ -1,9 +1,9 @@
 import Expressions
 import JSON
 
-// A filter that can't be understood, in words: where, and what is expected there. Its texts are not repeated.
+// Describes an invalid filter: the place, and what is expected there. The filter's own texts are not repeated.
 extension Problem {
-    /// - Parameter pointer: of the filter in the body; nil where it stands in the query.
+    /// - Parameter pointer: the filter's place in the body; nil if it is in the query.
     init(_ fault: FilterFault, at pointer: JSONPointer?) {
         self.init(
             .invalidFilter, "At character \(fault.position) of the filter: \(fault.reason.text).", at: pointer,
@@ -50,7 +50,7 @@ extension FilterFault.Reason {
 }
 
 extension FilterPiece {
-    /// Longer words are not repeated.
+    /// The longest identifier that an error repeats.
     fileprivate static let echoedBytesMax = 64
 
     fileprivate var text: String {

@@ -2,7 +2,7 @@ import Content
 import Expressions
 import JSON
 
-// A template that can't be understood, in words: where, and what is expected there. Its texts are not repeated.
+// Describes an invalid template: the place, and what is expected there. The template's own texts are not repeated.
 extension Problem {
     init(_ fault: TemplateFault, at pointer: JSONPointer) {
         let detail =
@@ -46,7 +46,7 @@ extension TemplateFault.Reason {
         }
     }
 
-    /// Longer words are not repeated.
+    /// The longest name that an error repeats.
     private static let echoedBytesMax = 64
 
     private static func text(ofUnknown name: String) -> String {

@@ -1,7 +1,7 @@
 import NIOHTTP1
 
 extension Problem {
-    /// What the HTTP library could not read, and what came too slowly.
+    /// The problem of a request that the HTTP library could not read, or that came too slowly.
     init(unreadable error: HTTPParserError, _ limits: GatewayLimits) {
         switch error {
         case RequestStallHandler.stalled:

@@ -3,21 +3,21 @@ import Model
 
 /// A refusal as the client sees it: RFC 9457, with a stable code.
 ///
-/// Sentences say what happened, why, and what to do. Nothing of a token, key or payload stands in one.
+/// The detail says what happened, why, and what to do. It never contains a part of a token, key or payload.
 package struct Problem: Error, Equatable, Sendable {
     package let code: ProblemCode
     package let detail: String
-    /// Where in the body.
+    /// The member of the body that the problem is about.
     package let pointer: JSONPointer?
-    /// Of a character in the text there, from 1.
+    /// The position of a character in that member's text, from 1.
     package let position: Int?
-    /// What the caller's key lacks: one of these scopes is asked for.
+    /// The scopes of which the caller's key needs one, and has none.
     package let missingScopes: [APIScope]
-    /// When trying the same again is wise.
+    /// The time after which repeating the same request is wise; nil if it is not.
     package let retryAfterSeconds: Int?
-    /// The methods that are served where another was asked for.
+    /// The methods that the path serves, if another was requested.
     package let allow: String?
-    /// For the operator's log, not for the client. Holds no secret either.
+    /// The cause for the operator's log, not for the client. It holds no secret either.
     package let cause: String?
 
     package init(
@@ -35,7 +35,7 @@ package struct Problem: Error, Equatable, Sendable {
         self.cause = cause
     }
 
-    /// Served by the gateway itself, so that the reference leads somewhere wherever it runs.
+    /// The gateway itself serves this page, so that the reference works wherever the gateway runs.
     private static let typePrefix = "/errors#"
 
     package var body: [UInt8] {
@@ -48,7 +48,7 @@ package struct Problem: Error, Equatable, Sendable {
         return writer.bytes
     }
 
-    /// What a refused line of an import says too.
+    /// Writes the members that a refused line of an import has too.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("status", code.status)
         writer.member("code", code.rawValue)

@@ -1,4 +1,4 @@
-// Refusals that are about the key, the path or the resource.
+// Refusals that concern the key, the path or the resource.
 extension ProblemCode {
     static let access = ProblemChapter(
         "Who asks, and for what",

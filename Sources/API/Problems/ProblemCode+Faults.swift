@@ -1,4 +1,4 @@
-// Answers where it is not the request's fault.
+// Failures for which the request is not at fault.
 extension ProblemCode {
     static let faults = ProblemChapter(
         "Not the request's fault",

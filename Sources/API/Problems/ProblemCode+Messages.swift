@@ -1,4 +1,4 @@
-// Refusals of messages that their provider would refuse.
+// Refusals of messages that their provider would refuse too.
 extension ProblemCode {
     static let messages = ProblemChapter(
         "A message that its provider would refuse",

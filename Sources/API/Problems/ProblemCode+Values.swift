@@ -1,6 +1,6 @@
 import Content
 
-// Refusals of requests that are understood and ask for something impossible.
+// Refusals of well-formed requests that ask for something impossible.
 extension ProblemCode {
     static let values = ProblemChapter(
         "The request asks for something that can't be",

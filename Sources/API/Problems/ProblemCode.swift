@@ -1,16 +1,16 @@
-/// The stable code of a refusal, and all that is said of it: declared once, in its chapter (`ProblemCode+....swift`).
+/// The stable code of a refusal, with its texts, declared once in its chapter (`ProblemCode+....swift`).
 ///
-/// A code is never reused for another thing. docs/errors.md is written from the chapters (`ErrorPage`); a test compares the
-/// codes that docs/openapi.yaml lists.
+/// A code is never reused for another meaning. docs/errors.md is written from the chapters (`ErrorPage`). A test
+/// compares them with the codes that docs/openapi.yaml lists.
 package struct ProblemCode: RawRepresentable, Sendable {
     package let rawValue: String
     /// The status of each answer with this code.
     package let status: Int
-    /// The same for every occurrence; what differs stands in the detail.
+    /// The title, the same for every occurrence. The detail says what differs.
     package let title: String
-    /// What is behind the refusal: Markdown in one paragraph, which continues "Cause:".
+    /// The cause of the refusal: Markdown in one paragraph, which continues "Cause:".
     let cause: String
-    /// What to do: Markdown in one paragraph, which continues "Remedy:".
+    /// The remedy: Markdown in one paragraph, which continues "Remedy:".
     let remedy: String
 
     init(_ rawValue: String, _ status: Int, _ title: String, cause: String, remedy: String) {
@@ -21,7 +21,7 @@ package struct ProblemCode: RawRepresentable, Sendable {
         self.remedy = remedy
     }
 
-    /// nil: there is no such code.
+    /// Returns nil if no such code exists.
     package init?(rawValue: String) {
         guard let code = Self.byName[rawValue] else { return nil }
         self = code
@@ -33,7 +33,7 @@ package struct ProblemCode: RawRepresentable, Sendable {
 }
 
 extension ProblemCode: CaseIterable {
-    /// In the order of docs/errors.md.
+    /// All codes, in the order of docs/errors.md.
     package static let allCases = chapters.flatMap(\.codes)
 }
 
