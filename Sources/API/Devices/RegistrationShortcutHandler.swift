@@ -7,7 +7,7 @@ import NIOHTTP1
 /// that are answered here. Answers keep the order of their requests: a registration is taken only if all requests
 /// before it are answered, and later input waits for its answer. A request that can't be answered here is handed on as
 /// it came.
-/// The connection's event loop owns it.
+/// The handler lives on the connection's event loop.
 package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart

@@ -5,8 +5,7 @@ import NIOCore
 /// The handler stands next to the socket and counts bytes, so that one rule holds for every answer, under TLS too. The
 /// kernel takes bytes in pieces of up to 190 kB (`GatewayLimits.socketBufferBytes`). A client that reads less than
 /// about 3 kB a second therefore counts as reading nothing. Answers that the socket takes at once set no timer.
-/// The connection's event loop owns it.
-/// Lives on the connection's event loop.
+/// The handler lives on the connection's event loop.
 package final class AnswerStallHandler: ChannelOutboundHandler {
     package typealias OutboundIn = IOData
     package typealias OutboundOut = IOData

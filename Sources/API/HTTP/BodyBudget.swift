@@ -20,7 +20,7 @@ package final class BodyBudget: Sendable {
     }
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// All bytes are held, by any accounts.
+        /// All bytes of the budget are held.
         case full
         /// The account would hold more than it leaves to others.
         case shareUsedUp

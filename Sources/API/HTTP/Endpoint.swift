@@ -17,7 +17,7 @@ package final class Endpoint: Sendable {
     package let body: Body
     /// The step that is announced once the socket has taken the answer; nil announces none.
     let step: Step?
-    /// Whether a load balancer polls it. A 503 is then a normal answer, and causes no warning in the log.
+    /// Whether a load balancer polls the operation. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
     /// Whether the path names an app, as its first parameter.
     let isOfApp: Bool

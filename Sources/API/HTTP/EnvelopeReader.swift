@@ -49,7 +49,7 @@ struct EnvelopeReader {
         return value
     }
 
-    /// Throws if a member was not taken: it is unknown.
+    /// Throws if a member was not taken: such a member is unknown.
     func end() throws(Problem) {
         guard let place = isTaken.firstIndex(of: false) else { return }
         let name = members[place].name

@@ -31,18 +31,19 @@ package struct GatewayLimits: Sendable {
     /// The most requests of one connection that are parsed and not answered. A client that pipelines more gets all its
     /// answers. The later requests wait as raw bytes, which take a tenth of a parsed request's memory.
     package var unansweredRequestsMax = 8
-    /// The most bytes of a connection after the request that is answered next. Two heads of the largest size fit.
+    /// The most bytes of requests after the one that is answered next. Two heads of the largest size fit.
     package var unansweredBytesMax = 64 << 10
     /// The most bytes that one read from a socket brings: a few dozen registrations.
     package var readBytesMax = 16 << 10
     /// The most bytes that a connection's first read brings. Few requests are longer, and most connections are idle.
     package var firstReadBytes = 2 << 10
-    /// The most written bytes that the socket has not taken. Above it a connection is written no further answer. Under
-    /// TLS each small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than a megabyte.
+    /// The most written bytes that the socket has not taken. Above this limit a connection is written no further
+    /// answer. Under TLS each small answer lies in a buffer of some kilobytes, so that 64 kB of answers took more than
+    /// a megabyte.
     package var unsentBytesMax = 16 << 10
-    /// The bytes that the kernel buffers for a connection in each direction; Linux doubles it. Without a limit the
-    /// kernel keeps megabytes for a client that sends on and reads nothing. More would help only an import over a slow
-    /// path: this is a megabyte a second at 100 ms.
+    /// The bytes that the kernel buffers for a connection in each direction; Linux doubles the value. Without a limit
+    /// the kernel keeps megabytes for a client that sends on and reads nothing. More would help only an import over a
+    /// slow path: this allows a megabyte a second at 100 ms.
     package var socketBufferBytes = 128 << 10
     /// The longest time that a connection may be idle.
     package var idleTimeout: Duration = .seconds(75)
@@ -55,8 +56,8 @@ package struct GatewayLimits: Sendable {
     /// The longest pause between two pieces of a body, an import's too. Also the longest time in which a client may
     /// read nothing of a written answer. Shorter than the idle timeout, which closes without an answer.
     package var bodyPauseMax: Duration = .seconds(60)
-    /// How long a connection stays open after its last answer while the client still sends. Closing at once would reset
-    /// it, and the client could lose the answer that it is reading.
+    /// The time for which a connection stays open after its last answer while the client still sends. Closing at once
+    /// would reset it, and the client could lose the answer that it is reading.
     package var lingerTime: Duration = .seconds(5)
     /// The most clients that follow messages on this process. Each holds a connection for hours.
     package var streamsMax = 1_024

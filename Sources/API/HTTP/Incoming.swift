@@ -10,7 +10,7 @@ final class Incoming {
     var endpoint: Endpoint?
     /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false
-    /// Whether the body was asked for. A client that expects 100-continue waits for it.
+    /// Whether the body was asked for: a client that sent `Expect: 100-continue` waits for that.
     private(set) var isBodyAskedFor = false
 
     /// The only supported expectation, in lower case.

@@ -133,7 +133,7 @@ package final class ReadAdmission: Sendable {
 }
 
 extension ReadAdmission {
-    /// Reads once the read is admitted; throws if it is refused.
+    /// Runs the read once it is admitted; throws if it is refused.
     func read<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(Problem) -> Value {
@@ -153,7 +153,7 @@ extension ReadAdmission {
         do { return try await reading() } catch { throw Problem(error, .reads) }
     }
 
-    /// Reads once the read is admitted, however long that takes, for reads that have to be made.
+    /// Runs the read once it is admitted, however long that takes: for reads that have to be made.
     func readWithoutTimeout<Value: Sendable>(
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(StoreFault) -> Value {

@@ -8,7 +8,7 @@ import NIOHTTP1
 /// that does not (`GatewayLimits.unansweredRequestsMax`, `unansweredBytesMax`).
 /// The kernel reports the end of a connection only after all its bytes, and these arrive without being asked for. The
 /// socket's buffer bounds them (`GatewayLimits.socketBufferBytes`).
-/// The connection's event loop owns it.
+/// The gate lives on the connection's event loop.
 final class RequestGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -27,7 +27,7 @@ final class RequestGate: ChannelDuplexHandler {
     private var blankLine = BlankLine()
     /// Whether the next handlers asked for more since the last `channelReadComplete`.
     private var isWanted = true
-    /// Whether `endTick` is under way. It hands on the bytes that arrive meanwhile.
+    /// Whether `endTick` is under way, which hands on the bytes that arrive meanwhile.
     private var isInTick = false
     private var isTickScheduled = false
     /// Whether the client sends no more than what was received.

@@ -8,7 +8,7 @@ import NIOHTTP1
 /// after the answers to earlier requests. This handler turns that answer into a problem. A head that does not end, and
 /// a body that pauses, are refused in the same way, as if the parser had refused them. After an answer that ends the
 /// connection nothing more is read or written, so that no request gets two answers.
-/// The connection's event loop owns it.
+/// The handler lives on the connection's event loop.
 package final class RequestStallHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart
