@@ -1,11 +1,11 @@
 import JSON
 
-/// A message's account for people.
+/// A message's account as text.
 package struct AccountText {
     private let message: JSONValue
     private let app: String
 
-    /// - Parameter app: whose message it is.
+    /// - Parameter app: the message's app.
     package init(_ message: JSONValue, app: String) {
         self.message = message
         self.app = app
@@ -33,7 +33,7 @@ package struct AccountText {
         return lines + WaitText.lines(of: message, app: app)
     }
 
-    /// Whether each provider's reasons stand behind it, and are all there are.
+    /// Whether the account lists reasons by provider, and these are all its reasons.
     private var isReportedByProvider: Bool {
         let parts = message.object?["progress"]?.object?["providers"]?.object?.members ?? []
         let count = parts.flatMap { $0.value.object?["reasons"]?.array ?? [] }.map { $0.count("count") }.sum
@@ -59,15 +59,15 @@ package struct AccountText {
 }
 
 extension JSONValue {
-    /// It leaves at an hour of each device's own clock. Also of a message's request.
+    /// Whether the message is sent at an hour of each device's own clock. Also works on a message's request.
     var isAtLocalHour: Bool {
         (object?["options"]?.object?["device_local_time"] ?? object?["device_local_time"])?.bool == true
     }
 
-    /// Nobody waits for its end.
+    /// Whether the message's end is too far off to wait for.
     var isToCome: Bool { isAtLocalHour || shown("state") == "scheduled" }
 
-    /// Of a message that has ended and reached nobody.
+    /// The reason why a message that has ended reached no device.
     package var whyNobody: String {
         let failed = object?["outcomes"]?.object?.members.contains { $0.name != "cancelled" && $0.value.integer != 0 }
         if shown("state") == "cancelled", failed != true { return "it was cancelled before anybody got it" }
@@ -75,7 +75,8 @@ extension JSONValue {
         return "nobody got it: carillon messages failures \(shown("id")) tells why"
     }
 
-    /// How many pushes of a message's account a provider took; or would have been sent, in a dry run.
+    /// The number of pushes in a message's account that a provider accepted. In a dry run, those that would have been
+    /// sent.
     var reached: Int64 {
         let outcomes = object?["outcomes"] ?? .null
         return outcomes.count("accepted") + (object?["dry_run"]?.bool == true ? outcomes.count("suppressed") : 0)
@@ -83,7 +84,7 @@ extension JSONValue {
 }
 
 extension [JSONValue] {
-    /// Of messages that have ended: a script hears of one that reached nobody.
+    /// Throws if one of these messages, which have ended, reached no device: a script needs the exit code.
     func checkReach() throws(CommandFault) {
         guard let nobody = first(where: { $0.reached == 0 }) else { return }
         throw CommandFault(.failed, nobody.whyNobody)

@@ -1,9 +1,9 @@
 import JSON
 
-/// What a command needs of an answer before it believes it: a 200 is said by other programs as well, and by a gateway
-/// that something is wrong with. What an answer has beyond that is no matter here.
+/// The members that a command requires of an answer. A 200 alone proves little: other programs also answer it, and so
+/// does a faulty gateway. Further members are ignored.
 package struct AnswerForm: Sendable {
-    /// What an answer that is not of this form is not: "no device".
+    /// The noun for the fault's sentence: "something that is no device".
     let noun: String
     private let members: [Member]
 
@@ -16,7 +16,7 @@ package struct AnswerForm: Sendable {
         case text
         /// A whole number from 0.
         case count
-        /// The same, or none.
+        /// A whole number from 0, or null.
         case countOrNull
         case counts
         case items(AnswerForm)
@@ -63,7 +63,7 @@ extension AnswerForm {
     package static let device = AnswerForm(
         "device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
     package static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
-    /// With all its tokens.
+    /// A device with all its tokens.
     package static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
     static let erasure = AnswerForm("account of an erasure", ("registrations", .count))
     package static let message = AnswerForm(
@@ -76,6 +76,6 @@ extension AnswerForm {
         "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
     static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
 
-    /// A page of it.
+    /// A page of a list.
     package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("list", ("items", .items(form))) }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import JSON
 
-/// `carillon apps settings`: what an owner chooses for an app.
+/// `carillon apps settings`: an app's settings.
 struct AppSettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Shows an app's settings, and changes those that are named.",
@@ -58,7 +58,7 @@ struct AppSettingsCommand: AsyncParsableCommand {
         return members
     }
 
-    /// The gateway says what is wrong with an hour.
+    /// The gateway validates the hours.
     private static func hours(_ text: String) throws(CommandFault) -> JSONValue {
         if text == "none" { return .null }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)

@@ -72,9 +72,9 @@ package struct AppsCommand: AsyncParsableCommand {
     }
 }
 
-/// Asks a person; without one, `--yes` has to say it.
+/// Asks a person to confirm. Without a terminal, `--yes` is required.
 ///
-/// - Parameter otherwise: what is true after a no.
+/// - Parameter otherwise: the sentence after a no.
 func confirm(
     _ question: String, _ yes: Bool, otherwise: String = "nothing was done"
 ) throws(CommandFault) {

@@ -2,13 +2,13 @@ import APNs
 import JSON
 import Model
 
-/// An audience as people say it, before they are asked for their yes.
+/// An audience in plain language, for the question before a message is sent.
 package struct AudienceDescription: Equatable {
-    /// Whether it is described, so that the sender can't know from the command how many it is.
+    /// Whether a condition describes the audience, so that the command line doesn't show the audience's size.
     package let isDescribed: Bool
-    /// The lists whose devices, together, it is: a device may stand in several. nil where no list tells.
+    /// The device lists whose union is the audience; a device may be in several. nil: no lists give it.
     package let lists: [[Filter]]?
-    /// "all", where the count follows it.
+    /// "all", which stands before the count.
     private let lead: String
     private let remaining: String
     private static let namesShown = 5
@@ -19,7 +19,7 @@ package struct AudienceDescription: Equatable {
         package let value: String
     }
 
-    /// - Parameter message: as the API takes it.
+    /// - Parameter message: the message in the API's form.
     package init(of message: JSONObject) {
         let audience = message["audience"]?.object ?? JSONObject()
         func names(_ member: String) -> [String]? { audience[member]?.array?.map { $0.string ?? "?" } }
@@ -57,7 +57,7 @@ package struct AudienceDescription: Equatable {
         }
     }
 
-    /// - Parameter count: such as "1,000"; nil where nobody counted.
+    /// - Parameter count: such as "1,000"; nil: not counted.
     package func sentence(count: String?) -> String {
         [lead, count ?? "", remaining].filter { !$0.isEmpty }.joined(separator: " ")
     }
@@ -94,13 +94,13 @@ package struct AudienceDescription: Equatable {
 }
 
 extension GatewayClient {
-    /// A person does not wait for more to be counted.
+    /// Counting more would keep a person waiting.
     private static let countedMax = 10_000
-    /// Nor does it for more pages, which may be empty where few devices fit.
+    /// Counting stops after this many pages. Pages may be empty if few devices match.
     private static let pagesCounted = 100
 
-    /// How many devices that is, such as "1,000"; nil where no list tells, or takes too long to, or where the key may not
-    /// list devices.
+    /// The audience's number of devices, such as "1,000". nil: no lists give it, counting takes too long, or the key
+    /// may not list devices.
     func count(_ audience: AudienceDescription, devices path: String) async -> String? {
         guard let lists = audience.lists else { return nil }
         var found: Set<[String]> = []
@@ -120,7 +120,7 @@ extension GatewayClient {
         return Self.grouped(found.count)
     }
 
-    /// 1,000 for 1000.
+    /// Groups digits: 1,000 for 1000.
     static func grouped(_ count: Int) -> String {
         var text = ""
         for (place, digit) in String(count).reversed().enumerated() {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import JSON
 
-/// Whom it is for.
+/// The message's audience.
 struct AudienceOptions: ParsableArguments {
     @Flag(help: "Every device of the app.") var all = false
     @Option(help: ArgumentHelp("This installation; again for each.", valueName: "name")) var installation: [String] = []
@@ -10,7 +10,7 @@ struct AudienceOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Devices of which this is true: docs/filters.md.", valueName: "expression"))
     var filter: String?
 
-    /// nil: the file says it.
+    /// nil: the file gives the audience.
     func member(isGivenIn content: [JSONMember]) throws(CommandFault) -> JSONMember? {
         func strings(_ names: [String]) -> JSONValue { .array(names.map { .string($0) }) }
         var given: [JSONValue] = []

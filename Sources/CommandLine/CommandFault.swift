@@ -1,23 +1,23 @@
 import ArgumentParser
 import JSON
 
-/// Why a command could not do what it was asked, with the exit code that a script can go by (those of sysexits.h).
+/// The reason why a command failed, with an exit code for scripts (those of sysexits.h).
 package struct CommandFault: Error, CustomStringConvertible {
     package enum Kind: Int32, Sendable {
-        /// What was asked for does not hold: a message ended with failures, a check failed.
+        /// The result is negative: a message ended with failures, or a check failed.
         case failed = 1
-        /// A file or value that was given can't be used.
+        /// A given file or value can't be used.
         case usage = 64
-        /// The gateway refused the request, for a reason that only another request changes.
+        /// The gateway refused the request; the same request would be refused again.
         case refused = 65
         /// The gateway can't be reached.
         case unreachable = 69
-        /// Later may be better.
+        /// The same request may succeed later.
         case tryAgain = 75
         /// The key is missing, not valid, or lacks a scope.
         case noPermission = 77
 
-        /// Stable words: published in docs/operations/command-line.md, never reused.
+        /// Stable codes: published in docs/operations/command-line.md, never reused.
         var code: String {
             switch self {
             case .failed: "failed"
@@ -32,7 +32,7 @@ package struct CommandFault: Error, CustomStringConvertible {
 
     package let kind: Kind
     package let description: String
-    /// What the gateway said, where it was the gateway.
+    /// The gateway's problem, if the gateway reported one.
     private let problem: JSONObject?
 
     package init(_ kind: Kind, _ description: String) {
@@ -41,7 +41,7 @@ package struct CommandFault: Error, CustomStringConvertible {
         problem = nil
     }
 
-    /// From a problem of the gateway's.
+    /// Makes a fault of the gateway's problem.
     package init(status: Int, body: [UInt8]) {
         kind =
             switch status {
@@ -62,22 +62,22 @@ package struct CommandFault: Error, CustomStringConvertible {
             self.problem = nil
             return
         }
-        // An empty one is the whole body.
+        // An empty pointer means the whole body.
         let place = problem["pointer"]?.string.map { $0.isEmpty ? "" : " (at \($0))" } ?? ""
         description = "\(detail)\(place) [\(status) \(code)]"
         self.problem = problem
     }
 
-    /// The gateway's word, where it was the gateway.
+    /// The gateway's problem code, if the gateway reported one.
     package var code: String? { problem?["code"]?.string }
 
-    /// For scripts: the gateway's problem as it came, or one of the same form.
+    /// The gateway's problem as received, or one of the same form; for scripts.
     package var json: JSONValue {
         problem.map(JSONValue.object) ?? ["code": .string(kind.code), "detail": .string(description)]
     }
 }
 
-/// Runs a command's body; says what went wrong, and ends with its exit code.
+/// Runs a command's body. Reports a fault and exits with its code.
 package func orComplain(asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
         try await body()
@@ -87,7 +87,7 @@ package func orComplain(asJSON: Bool, _ body: () async throws -> Void) async thr
     }
 }
 
-/// For commands that look at this machine only, whose faults are told in words of their own.
+/// Runs the body of a command that looks at this machine only. Its errors describe themselves.
 package func orComplain(ofThisMachine asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
         try await body()

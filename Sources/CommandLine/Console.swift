@@ -2,56 +2,56 @@ import Foundation
 import JSON
 import Reactor
 
-/// What a person at a terminal reads. The only place that writes to standard output and standard error.
+/// The command's output. No other type writes to standard output and standard error.
 package enum Console {
-    /// A line of the answer that was asked for. What others wrote into it moves no cursor.
+    /// Writes a line of the answer. Control characters in it are made visible, so that they move no cursor.
     package static func write(_ line: String) {
         write(Array((TerminalText.clean(line) + "\n").utf8))
     }
 
-    /// Bytes of the answer, as they are.
+    /// Writes bytes of the answer unchanged.
     package static func write(_ bytes: [UInt8]) {
         FileHandle.standardOutput.write(Data(bytes))
     }
 
-    /// Why the program can't go on, in one line.
+    /// Writes one line that says why the program can't go on.
     package static func complain(_ line: String) {
         let clean = TerminalText.clean(line)
         FileHandle.standardError.write(Data(("carillon: " + clean + "\n").utf8))
     }
 
-    /// What is said beside the answer: progress, and hints.
+    /// Writes a line beside the answer: progress, or a hint.
     package static func remark(_ line: String) {
         FileHandle.standardError.write(Data((TerminalText.clean(line) + "\n").utf8))
     }
 
-    /// The same for scripts, on one line.
+    /// Writes JSON on one line beside the answer, for scripts.
     static func remark(json: JSONValue) {
         FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")]))
     }
 
-    /// Whether remarks are read on a terminal, which can draw over what was drawn.
+    /// Whether standard error is a terminal that can overwrite lines.
     package static var isTerminal: Bool {
         isatty(FileHandle.standardError.fileDescriptor) == 1
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
-    /// Whether answers are read on a terminal, which can draw over what was drawn.
+    /// Whether standard output is a terminal that can overwrite lines.
     static var drawsAnswers: Bool {
         isatty(FileHandle.standardOutput.fileDescriptor) == 1
             && ProcessInfo.processInfo.environment["TERM"].map { $0 != "dumb" } ?? false
     }
 
-    /// Of the terminal that answers are read on; nil where they are not, or it doesn't know.
+    /// The rows of the terminal on standard output; nil: it is no terminal, or reports no size.
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
-    /// Draws a line of progress over the one before; an empty one takes it away.
+    /// Draws a line of progress over the previous one; an empty line removes it.
     fileprivate static func draw(_ line: String) {
         FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8))
     }
 }
 
-/// Where long work stands: a bar where remarks are read on a terminal, a line now and then elsewhere.
+/// The progress of long work: a bar if standard error is a terminal, else a line now and then.
 package struct Progress {
     private let subject: String
     private let isTerminal = Console.isTerminal
@@ -60,7 +60,7 @@ package struct Progress {
 
     package init(_ subject: String) { self.subject = subject }
 
-    /// - Parameter whole: nil where it is not known yet.
+    /// - Parameter whole: nil: not known yet.
     package mutating func show(_ done: Int64, of whole: Int64?, _ text: String) {
         guard let whole, whole > 0 else {
             if isTerminal { Console.draw("\(subject)  " + (done > 0 ? "\(done) " : "") + text) }
@@ -79,7 +79,7 @@ package struct Progress {
         Console.remark("\(subject)  \(done) of \(whole), \(text)")
     }
 
-    /// A line beside the bar, which is drawn again below it.
+    /// Writes a line above the bar, which is drawn again below it.
     package func write(_ line: String) {
         end()
         Console.remark(line)
@@ -90,7 +90,7 @@ package struct Progress {
     }
 }
 
-/// Columns as wide as what stands in them.
+/// A table whose columns are as wide as their contents.
 package struct TextTable {
     private var rows: [[String]]
 
@@ -119,7 +119,7 @@ package struct TextTable {
 }
 
 extension Console {
-    /// Whether a person can answer.
+    /// Whether a person can answer a question.
     static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
 
     static func ask(_ question: String) {
@@ -128,7 +128,7 @@ extension Console {
 }
 
 extension Console {
-    /// Whether answers are read on a terminal, where some may stand out.
+    /// Whether standard output is a terminal that may show colours.
     static var isColoured: Bool {
         let environment = ProcessInfo.processInfo.environment
         return isatty(FileHandle.standardOutput.fileDescriptor) == 1 && environment["NO_COLOR"] == nil

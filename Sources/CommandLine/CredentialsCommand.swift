@@ -3,7 +3,7 @@ import Encodings
 import Foundation
 import JSON
 
-/// `carillon credentials`: what lets an app's pushes in at its providers.
+/// `carillon credentials`: the credentials for an app's providers.
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Hands in, lists, activates and retires credentials.",
@@ -147,21 +147,21 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// One that was handed in.
+    /// One stored credential.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "Its id, as credentials list shows it.") var id: String
 
-        /// Where the gateway says nothing but that it is done.
+        /// Sends a request that the gateway answers without a body.
         ///
-        /// - Parameter state: what scripts get.
+        /// - Parameter state: the state in the output for scripts.
         func order(_ method: String, _ path: String, _ sentence: String, state: String) async throws {
             try await app.gateway.client().order(method, path)
             if app.gateway.json { return writeJSON(["id": .string(id), "state": .string(state)]) }
             Console.write(sentence)
         }
 
-        /// Asks where pushes would have to wait for another one.
+        /// Asks for confirmation if pushes would have to wait for another credential.
         func confirmInUse(_ question: String, _ yes: Bool) async throws {
             guard !yes else { return }
             let all = try await app.gateway.client().get(try app.path("credentials"), as: .list(of: .credential))

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Where a gateway listens, as a command was told it.
+/// The address of a gateway, as it was given to a command.
 package enum GatewayAddress {
-    /// What requests begin with.
+    /// The beginning of every request's URL.
     package static func base(_ text: String) throws(CommandFault) -> String {
-        // Before anything is told of it: what stands there may be a secret.
+        // This check comes first, and its message doesn't repeat the text, which may hold a secret.
         guard !text.contains(where: { "@?#".contains($0) }) else {
             throw CommandFault(
                 .usage,
@@ -17,9 +17,8 @@ package enum GatewayAddress {
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    /// One that can be meant, or none at all: where none is said, the scheme's own is asked, which would be another
-    /// program's. Behind a colon with nothing after it somebody's variable was empty; a number beyond all ports is none to
-    /// who reads URLs.
+    /// Whether the port is valid or absent. A colon without a number comes from an empty variable. URL parsers ignore
+    /// it, and also a number above 65535, and use the scheme's port, which may be another program's.
     private static func hasPort(_ text: String) -> Bool {
         let remaining = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
         let authority = remaining.prefix { $0 != "/" }

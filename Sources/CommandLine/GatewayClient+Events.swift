@@ -2,17 +2,17 @@ import AsyncHTTPClient
 import NIOCore
 
 extension GatewayClient {
-    /// How a stream of events ended.
+    /// The end of a stream of events.
     enum StreamEnd: Equatable {
-        /// Whoever heard them had enough.
+        /// `event` returned false.
         case finished
-        /// It ended, or its connection broke, without the last event.
+        /// The stream ended, or its connection broke, before the last event.
         case cutOff
-        /// No events are served there: an older gateway, or one that has no stream left for us.
+        /// The gateway serves no events: it is older, or has no stream left for us.
         case notServed
     }
 
-    /// Longer than a gateway is ever silent on a stream: its connection leads nowhere any more.
+    /// Longer than a gateway is ever silent on a stream. After this time the connection is taken for dead.
     private static let silenceMax: TimeAmount = .seconds(45)
     private static let streaming: HTTPClient = {
         var configuration = Self.configuration
@@ -23,8 +23,8 @@ extension GatewayClient {
     /// Follows a stream until `event` returns false.
     ///
     /// - Parameters:
-    ///   - lastID: of the event that was heard last; empty: none was.
-    ///   - beat: called now and then while nothing happens.
+    ///   - lastID: the id of the last event received; empty: there was none.
+    ///   - heartbeat: called now and then while nothing happens.
     func events(
         _ path: String, after lastID: String, heartbeat: () -> Void, event: (ServerSentEvent) throws -> Bool
     ) async throws -> StreamEnd {
@@ -36,7 +36,7 @@ extension GatewayClient {
         let status = Int(response.status.code)
         guard status == 200 else {
             let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
-            // 501: an older gateway. 429, 503 overloaded: as many streams as there may be.
+            // 501: an older gateway. 429, or 503 with `overloaded`: the gateway has no stream left.
             if status == 501 || status == 429 { return .notServed }
             let fault = CommandFault(status: status, body: Array(body.readableBytesView))
             if fault.code == "overloaded" { return .notServed }

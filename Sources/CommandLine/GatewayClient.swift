@@ -4,23 +4,23 @@ import JSON
 import NIOCore
 import NIOSSL
 
-/// The gateway's API, for commands: one request after the other.
+/// A client of the gateway's API, for commands. Sends one request after the other.
 package struct GatewayClient: Sendable {
     package let base: String
     private let key: String
     private static let deadline: Int64 = 60
     static let answerBytesMax = 64 << 20
-    /// Who asks a gateway that is not there is told so at once.
+    /// Doesn't retry connecting, so that a missing gateway is reported at once.
     static let configuration: HTTPClient.Configuration = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = .seconds(10)
-        // Credentials go in by this client: they go where they were meant to go, and nowhere else.
+        // Requests carry credentials, which must not follow a redirect to another host.
         configuration.redirectConfiguration = .disallow
         return configuration
     }()
     private static let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    /// nil: the system's authorities are enough.
+    /// nil: only the system's authorities are trusted.
     private let tls: TLSConfiguration?
 
     package init(base: String, key: String, authorities: [NIOSSLCertificate] = []) {
@@ -46,7 +46,7 @@ package struct GatewayClient: Sendable {
         }
     }
 
-    /// A segment of a path, or a value of a query.
+    /// Escapes a segment of a path, or a value of a query.
     package static func escaped(_ text: String) -> String {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
@@ -54,7 +54,7 @@ package struct GatewayClient: Sendable {
     private static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-    /// `query`: those without a value are left out.
+    /// - Parameter query: names without a value are left out.
     package func get(
         _ path: String, _ query: [(name: String, value: String?)] = [], as form: AnswerForm
     ) async throws(CommandFault) -> JSONValue {
@@ -73,7 +73,7 @@ package struct GatewayClient: Sendable {
         try form.check(try await call(method, path, body?.bytes, idempotencyKey: idempotencyKey).json())
     }
 
-    /// What the gateway answers with no more than that it is done.
+    /// Sends a request that the gateway answers with 204.
     func order(_ method: String, _ path: String) async throws(CommandFault) {
         guard try await call(method, path).status == 204 else {
             throw CommandFault(.refused, "the gateway answered with something that does not say that it is done")
@@ -101,9 +101,9 @@ package struct GatewayClient: Sendable {
         return answer
     }
 
-    /// Sends a file as it is read, and hands out the answer's lines as they come.
+    /// Sends a file while it is read, and passes on the answer's lines as they arrive.
     ///
-    /// - Parameter ending: how a sentence goes on that says that the connection broke after the answer had begun.
+    /// - Parameter terminalStatus: completes the sentence that the connection broke after the answer had begun.
     package func stream(
         _ path: String, file: FileHandle, ifBroken terminalStatus: () -> String = { "before the end" },
         _ line: (JSONValue) throws -> Void
@@ -177,7 +177,7 @@ package struct GatewayClient: Sendable {
     }
 }
 
-/// A file in pieces.
+/// A file's contents in chunks.
 private struct FileChunks: AsyncSequence, Sendable {
     let file: FileHandle
     private static let chunkBytes = 65_536
@@ -195,18 +195,18 @@ private struct FileChunks: AsyncSequence, Sendable {
 }
 
 extension JSONValue {
-    /// A member's string as a terminal may be given it, or what is shown where there is none.
+    /// A member's value, safe for a terminal; "-" if there is none.
     package func shown(_ name: String) -> String {
         switch object?[name] {
         case .string(let text)?: TerminalText.clean(text)
-        // As it is written: what is beyond all numbers here is no "inf".
+        // The number as written: one too large for a Double must not show as "inf".
         case .number(let number)?: TerminalText.clean(JSONValue.number(number).sentence)
         case .bool(let claim)?: claim ? "yes" : "no"
         default: "-"
         }
     }
 
-    /// Of one member in a list of all, for a person.
+    /// The value of one member as text, for a list of all members.
     package var sentence: String {
         switch self {
         case .null: "-"

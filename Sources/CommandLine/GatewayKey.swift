@@ -1,8 +1,8 @@
 import Foundation
 
-/// An API key as somebody keeps it.
+/// An API key as a file or a variable holds it.
 enum GatewayKey {
-    /// The file's first line.
+    /// Reads the file's first line.
     static func read(file path: String) throws(CommandFault) -> String {
         guard let contents = FileManager.default.contents(atPath: path) else {
             throw CommandFault(
@@ -12,9 +12,10 @@ enum GatewayKey {
         return try read(String(decoding: contents.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), from: path)
     }
 
-    /// Without what editors and shells put around it. What is no key is not told, and never sent: no header could hold it.
+    /// Removes white space and byte order marks that editors and shells add. Text that is no key is never shown, and
+    /// never sent: no header could hold it.
     ///
-    /// - Parameter place: for people.
+    /// - Parameter place: the source of the text, for messages.
     static func read(_ text: String, from place: String) throws(CommandFault) -> String {
         let blanks = CharacterSet.whitespacesAndNewlines.union(CharacterSet(charactersIn: "\u{FEFF}"))
         let key = text.trimmingCharacters(in: blanks)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import NIOSSL
 
-/// Which gateway is spoken to, and with which key. A key is never an argument: everybody on the machine reads those.
+/// The gateway's address and the API key. A key is never an argument: everyone on the machine can read arguments.
 struct GatewayOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -48,7 +48,7 @@ struct GatewayOptions: ParsableArguments {
     }
 }
 
-/// The same for what belongs to one app.
+/// The gateway's options, and one app.
 struct AppOptions: ParsableArguments {
     @OptionGroup(title: "Gateway")
     var gateway: GatewayOptions
@@ -63,13 +63,13 @@ struct AppOptions: ParsableArguments {
         return slug
     }
 
-    /// The path of something of the app's.
+    /// The path of a resource of the app.
     func path(_ segments: String...) throws(CommandFault) -> String {
         "/v1/apps/" + ([try slug()] + segments).map(GatewayClient.escaped).joined(separator: "/")
     }
 }
 
-/// A file to be read; "-" is standard input.
+/// Opens a file to read; "-" is standard input.
 func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
     guard path != "-" else { return .standardInput }
     guard FileManager.default.fileExists(atPath: path) else {
@@ -84,7 +84,7 @@ func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
     return handle
 }
 
-/// A file's bytes; "-" is standard input.
+/// Reads a file's bytes; "-" is standard input.
 package func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let handle = try handle(ofFile: path)
     do { return Array(try handle.readToEnd() ?? Data()) } catch {
@@ -92,7 +92,7 @@ package func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     }
 }
 
-/// The same of a file in which something has to be.
+/// Reads a file's bytes, and refuses an empty file.
 func filledContents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let bytes = try contents(ofFile: path)
     guard !bytes.isEmpty else { throw CommandFault(.usage, "\(path == "-" ? "standard input" : path) is empty") }

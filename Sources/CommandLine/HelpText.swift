@@ -1,11 +1,12 @@
-/// What a command's help says below its first line.
+/// The discussion in a command's help, below its first line.
 package enum HelpText {
-    /// Where a terminal of the usual width breaks no line: an example that was broken can't be pasted.
+    /// Fits a terminal of the usual width. An example that the terminal breaks can't be pasted.
     static let columnsMax = 78
     private static let indent = "  "
     private static let furtherIndent = "      "
 
-    /// Words, and below them the examples as they can be pasted; long ones go on over several lines, as shells read it.
+    /// Returns the text, and below it the examples, ready to be pasted. Long ones continue on further lines with a
+    /// backslash.
     package static func of(_ text: String = "", examples: [String]) -> String {
         let lines = examples.flatMap { example in
             let pieces = pieces(of: example)
@@ -16,7 +17,7 @@ package enum HelpText {
         return (text.isEmpty ? "" : text + "\n\n") + "EXAMPLES:\n" + lines.joined(separator: "\n")
     }
 
-    /// Each fits its line with what stands around it.
+    /// Splits an example into pieces that fit their lines with indent and backslash.
     private static func pieces(of example: String) -> [String] {
         let room = columnsMax - furtherIndent.count - 2
         var pieces: [String] = []
@@ -31,7 +32,7 @@ package enum HelpText {
         return pieces + [piece]
     }
 
-    /// Words that stay together: an option and its value, what stands in quotes.
+    /// Splits an example into groups that stay on one line: an option and its value, or text in quotes.
     private static func groups(of example: String) -> [String] {
         var groups: [String] = []
         var isQuoted = false

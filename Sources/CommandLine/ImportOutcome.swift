@@ -1,6 +1,6 @@
 import JSON
 
-/// What an import's answer says, line by line.
+/// The result of an import, read from the lines of the answer.
 package struct ImportOutcome {
     private let file: String
     private let app: String
@@ -10,14 +10,14 @@ package struct ImportOutcome {
     private var last: JSONValue = .null
     private static let refusalsShown = 20
 
-    /// - Parameter file: as the command was told it; "-" is standard input.
+    /// - Parameter file: the path as given to the command; "-" is standard input.
     package init(file: String, app: String, isJSON: Bool) {
         self.file = file
         self.app = app
         self.isJSON = isJSON
     }
 
-    /// Where the connection broke: how far the import came, and the command that goes on behind it.
+    /// Completes the sentence about a broken connection: how far the import came, and the command that continues it.
     package func wayOn() -> String {
         progress.end()
         let lines = last.count("resume_after")
@@ -28,7 +28,7 @@ package struct ImportOutcome {
         return "\(came). Go on behind them: \(tail) \(Self.quoted(file)) | carillon devices import - --app \(app)"
     }
 
-    /// As one word for a shell.
+    /// Quotes a path as one word of a shell.
     private static func quoted(_ path: String) -> String {
         let isPlain = path.utf8.allSatisfy { byte in
             switch byte {

@@ -1,9 +1,9 @@
 import JSON
 
-/// What a list command shows: the form that every list of the gateway's has, over as many pages as were asked for.
+/// The items that a list command shows, from as many pages as were asked for, in the form of the gateway's lists.
 package struct ItemList {
     package var items: [JSONValue]
-    /// Where the next one goes on; nil at the end.
+    /// The cursor of the next page; nil at the end.
     package var next: String?
 
     package init(_ items: [JSONValue] = [], next: String? = nil) {
@@ -11,7 +11,7 @@ package struct ItemList {
         self.next = next
     }
 
-    /// For people, under a table that is not the whole list.
+    /// Tells a person, below a table, that there is more.
     func remarkOnOthers() {
         if let next { Console.remark("There is more: --limit shows more at once, --cursor \(next) goes on.") }
     }
@@ -21,10 +21,11 @@ package struct ItemList {
 
 extension GatewayClient {
     private static let itemsAtOnce = 500
-    /// More is no registry's list any more, but a gateway that invents cursors.
+    /// No registry has more pages; a gateway that answers more is faulty.
     private static let pagesMax = 10_000
 
-    /// The items of a paged list: all there are, or so many from the cursor on, or what the first so many pages have.
+    /// Reads the items of a paged list: all of them, up to `limit` from the cursor on, or those on the first
+    /// `pagesAtMost` pages.
     package func list(
         _ path: String, _ query: [(name: String, value: String?)] = [], of form: AnswerForm, from cursor: String? = nil,
         limit: Int = .max, pagesAtMost: Int = .max

@@ -16,7 +16,7 @@ package struct KeysCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// One app's keys, or those of all apps.
+    /// The owner of the keys: one app, or all apps.
     struct Owner: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Flag(help: "Keys of all apps are meant, in place of those of one.") var allApps = false
@@ -28,7 +28,7 @@ package struct KeysCommand: AsyncParsableCommand {
 
         func path() throws(CommandFault) -> String { try slug() == nil ? "/v1/keys" : try app.path("keys") }
 
-        /// An app's own keys and those of all apps are two lists.
+        /// An app's own keys and the keys of all apps are two lists.
         func none() throws(CommandFault) -> String {
             guard let slug = try slug() else {
                 return "No keys of all apps but the operator's own; --app lists those of one app."
@@ -111,13 +111,14 @@ package struct KeysCommand: AsyncParsableCommand {
     }
 }
 
-/// Whose keys a command means. A key of all apps is never made because somebody forgot to name one.
+/// The owner of the keys that a command means. A key of all apps must be asked for: forgetting to name an app never
+/// makes one.
 package enum KeyOwner {
     static func slug(given app: AppOptions, isAllApps: Bool) throws(CommandFault) -> String? {
         try slug(given: app.app, environment: ProcessInfo.processInfo.environment, isAllApps: isAllApps)
     }
 
-    /// nil: all apps. CARILLON_APP is a habit of the shell's, and gives way to what was said.
+    /// nil: all apps. CARILLON_APP is a default of the shell; the options override it.
     package static func slug(
         given app: String?, environment: [String: String], isAllApps: Bool
     ) throws(CommandFault) -> String? {

@@ -1,12 +1,13 @@
 import JSON
 
-/// Follows a message to its end, over as many connections as it takes: by the gateway's events, else by asking.
+/// Follows a message to its end, over as many connections as needed. Uses the gateway's events, or polls if it serves
+/// none.
 struct MessageFollower {
     let client: GatewayClient
-    /// Of the message.
+    /// The message's path.
     let path: String
 
-    /// A gateway that was there may be starting anew.
+    /// Long enough for a gateway to restart.
     private static let timeout: Duration = .seconds(300)
     private static let askingPauses: [Duration] = [
         .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
@@ -16,9 +17,10 @@ struct MessageFollower {
     ]
 
     /// - Parameters:
-    ///   - show: given the account at once, whenever it changed, and now and then while it did not; the last one too.
-    ///   - note: given a sentence where the gateway went away.
-    /// - Returns: the account of a message that has ended.
+    ///   - show: called with the account at once, after each change, and now and then without a change; also with the
+    ///     last one.
+    ///   - note: called with a sentence when the gateway has gone away.
+    /// - Returns: the account of the message after its end.
     func follow(_ show: (_ account: JSONValue, _ isNew: Bool) -> Void, note: (String) -> Void) async throws
         -> JSONValue
     {
@@ -31,7 +33,7 @@ struct MessageFollower {
                 let account = try await state.isAsking ? ask(&state, show) : listen(&state, show)
                 if let account { return account }
             } catch let fault as CommandFault where state.count > 0 && fault.mayPass {
-                // Told below.
+                // Reported below.
             }
             if state.isAsking != wasAsking { continue }
             if state.count > before { (failures, receivedAt) = (0, .now) }
@@ -46,15 +48,15 @@ struct MessageFollower {
         }
     }
 
-    /// What was heard so far.
+    /// The state of following a message.
     private struct FollowState {
         var lastID = ""
         var last: JSONValue?
         var count = 0
-        /// No events are served.
+        /// The gateway serves no events, so the account is polled.
         var isAsking = false
 
-        /// - Returns: whether it is news.
+        /// - Returns: whether the account has changed.
         mutating func take(_ account: JSONValue) -> Bool {
             count += 1
             let core = account.withoutQuery
@@ -63,7 +65,7 @@ struct MessageFollower {
         }
     }
 
-    /// nil: the stream was cut off, or there is none.
+    /// nil: the stream was cut off, or none is served.
     private func listen(
         _ state: inout FollowState, _ show: (_ account: JSONValue, _ isNew: Bool) -> Void
     ) async throws -> JSONValue? {
@@ -76,7 +78,7 @@ struct MessageFollower {
             event: { event in
                 guard let account = try Self.account(in: event) else { return true }
                 current.lastID = event.id
-                // A gateway tells what is new; only what it begins with may be known.
+                // The gateway sends only changes, except for the first account of a stream, which may be known already.
                 let isNew = current.take(account) || latest != nil
                 show(account, isNew)
                 latest = account
@@ -87,7 +89,7 @@ struct MessageFollower {
         return ended
     }
 
-    /// nil: an event of a newer gateway's.
+    /// nil: the event's name is unknown, from a newer gateway.
     private static func account(in event: ServerSentEvent) throws(CommandFault) -> JSONValue? {
         guard ["progress", "finished", "problem"].contains(event.name) else { return nil }
         let value: JSONValue
@@ -114,12 +116,12 @@ struct MessageFollower {
 }
 
 extension CommandFault {
-    /// Whether the gateway may say otherwise in a while.
+    /// Whether the same request may succeed later.
     fileprivate var mayPass: Bool { kind == .unreachable || kind == .tryAgain }
 }
 
 extension JSONValue {
-    /// What of a message's account does not change by looking at it.
+    /// The account without the members that change from query to query.
     fileprivate var withoutQuery: JSONValue {
         guard let account = object, let progress = account["progress"]?.object else { return self }
         let waiting = JSONMember("progress", progress["waiting"] ?? .null)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import JSON
 
-/// What it says.
+/// The message's content.
 struct MessageOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The whole message as JSON; the options below override it.", valueName: "path"),

@@ -9,18 +9,18 @@ import JSON
 import Model
 import Reactor
 
-/// What phones would get of a message, built by the gateway's own rooms, without a gateway.
+/// A preview of what phones would get of a message. The gateway's own code builds it, without a gateway.
 struct MessagePreview {
     private let compiled: [CompiledMessage]
-    /// What each does to the badge.
+    /// The change of the badge by each message.
     private let badges: [BadgeChange]
     private let locales: LocaleTable
     private let app: String
-    /// Where each phone has its own next number: that of one whose badge is 0.
+    /// The next badge of a phone whose badge is 0, shown where each phone has its own next number.
     private static let nextBadge: Int32 = 1
     private static let tokenShown = "<token>"
 
-    /// - Parameter body: of `POST .../messages`.
+    /// - Parameter body: the body of `POST .../messages`.
     init(_ body: [UInt8], app: String) throws(CommandFault) {
         self.app = app
         let request: MessageRequest
@@ -41,7 +41,7 @@ struct MessagePreview {
         badges = request.contents.map(\.badge)
     }
 
-    /// Devices' own values go into it.
+    /// Whether the message has placeholders.
     var isTemplate: Bool { compiled.contains { !$0.placeholders.isEmpty } }
 
     private static func refused(_ problem: Problem) -> CommandFault {
@@ -65,7 +65,7 @@ struct MessagePreview {
         return ["previews": .array(messages)]
     }
 
-    /// For each message what each kind of phone gets.
+    /// The previews of each message for each kind of phone.
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
         let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         return zip(compiled, badges).map { message, change in
@@ -138,10 +138,10 @@ struct MessagePreview {
     }
 }
 
-/// Whose phones are looked at: what they read, and what they say of themselves.
+/// The device whose phones are previewed: its locale, and its own values.
 struct PreviewDevice {
     let locale: String?
-    /// The gateway's answer about the one that is named; nil: of nobody, so that what stands in for values is shown.
+    /// The gateway's answer about the named device; nil: no device, so that placeholders show their defaults.
     let device: JSONValue?
 
     func value(of field: DeviceField) -> [UInt8]? {
@@ -160,22 +160,22 @@ struct PreviewDevice {
     }
 }
 
-/// What a phone of one provider's gets of a message.
+/// The part of a message that one provider's phone gets.
 private struct NotificationPreview {
     let provider: Provider
-    /// nil: nothing.
+    /// nil: the phone gets nothing.
     let push: Push?
 
     struct Push {
-        /// What the provider is sent.
+        /// The body that is sent to the provider.
         let body: [UInt8]
         let payloadBytes: Int
         let payloadBytesMax: Int
-        /// What stands beside the body.
+        /// Headers beside the body: push type and priority.
         let terms: [JSONMember]
     }
 
-    /// - Parameter badge: how it is drawn, where the body's number is only one of many.
+    /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {
         let phone = provider == .apns ? "An iPhone" : "An Android phone"
         guard let push else { return ["\(phone) gets nothing of it."] }

@@ -34,7 +34,7 @@ extension MessagesCommand {
             }
         }
 
-        /// Whoever stops watching stops nothing else, and is told so.
+        /// Tells a person who stops watching with SIGINT that the message goes on.
         private func leavingAlone(_ id: String, _ app: String) async -> Task<Void, Never> {
             let signals = await UnixSignalsSequence(trapping: .sigint)
             return Task {
@@ -47,12 +47,12 @@ extension MessagesCommand {
             }
         }
 
-        /// As shells tell of a command that SIGINT ended.
+        /// The exit code that shells give a command that SIGINT ended.
         private static let interrupted: Int32 = 130
     }
 }
 
-/// A message that is followed, as it is shown.
+/// The display of a message that is followed.
 private struct ProgressView {
     let app: String
     let isJSON: Bool

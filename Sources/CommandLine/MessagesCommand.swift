@@ -1,7 +1,7 @@
 import ArgumentParser
 import JSON
 
-/// `carillon messages`: what became of what was sent.
+/// `carillon messages`: messages and their results.
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "messages", abstract: "Lists, shows, follows, pauses and cancels messages.",
@@ -136,7 +136,7 @@ extension GatewayClient {
         }
     }
 
-    /// The account once the message has ended; shows how far it is until then.
+    /// Follows a message to its end and returns its account. Shows its progress until then.
     func watch(_ path: String, app: String) async throws -> JSONValue {
         var progress = Progress("Sending")
         var shown = WaitMessages()
@@ -153,8 +153,8 @@ extension GatewayClient {
 }
 
 extension JSONValue {
-    /// Of a message's account: nothing of it will change any more. Of a cancelled one what was in flight is answered, and
-    /// the rest counted.
+    /// Whether the message's account is final. The account of a cancelled message is final once the pushes in flight
+    /// are answered and the others are counted.
     package var isOver: Bool {
         switch shown("state") {
         case "finished": true
@@ -164,12 +164,12 @@ extension JSONValue {
     }
 }
 
-/// What whoever watches is told while nothing moves: once for each reason.
+/// The lines for a person who watches a message while nothing moves, each reason once.
 struct WaitMessages {
     private var shown: Set<String> = []
     private var lastEnded: Int64 = -1
     private var since: ContinuousClock.Instant = .now
-    /// A provider that asks for patience asks for a minute at most, as a rule.
+    /// A provider that throttles asks for a minute at most, as a rule.
     private static let timeout: Duration = .seconds(90)
     static let hint = [
         "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
@@ -186,7 +186,7 @@ struct WaitMessages {
         return lines
     }
 
-    /// Those of them that were not told before, with whatever numbers.
+    /// The lines that were not shown before; their numbers are ignored.
     mutating func news(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
         lines(message, app: app, now: now).filter { shown.insert($0.filter { !$0.isNumber }).inserted }
     }

@@ -6,24 +6,25 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Why nobody could be talked to, for people. Libraries' own words hold addresses in memory and paths of their sources.
+/// The reason why a peer can't be reached, for people. The libraries' own descriptions hold memory addresses and source
+/// paths.
 package enum NetworkTrouble: Equatable, Sendable {
     case connectionRefused
     case nameUnknown
     case noWayThere
-    /// No connection in time.
+    /// The connection was not made in time.
     case noConnection
-    /// A connection, and no answer in time.
+    /// The connection was made, but no answer came in time.
     case timedOut
-    /// It closed the connection before it answered.
+    /// The peer closed the connection before it answered.
     case closed
     case lacksTLS
-    /// Its authority is not known here, as far as can be seen.
+    /// The certificate's authority is not trusted here, or no other reason was found.
     case certificateUntrusted
     case certificateExpired(WallInstant)
     case certificateNotYetValid(WallInstant)
     case certificateOfOtherNames
-    /// Another failure of TLS, by OpenSSL's name for it.
+    /// Another TLS failure, by OpenSSL's name for it.
     case noTLS(String)
     case proxyRefuses
     case errorNumber(Int32)
@@ -56,7 +57,7 @@ package enum NetworkTrouble: Equatable, Sendable {
     }
 
     private init(connection error: NIOConnectionError) {
-        // Of several addresses of one name, each with a failure of its own, the first is as good as any.
+        // A name may have several addresses, each with its own failure; the first one is representative.
         if let first = error.connectionErrors.first {
             self.init(first.error)
         } else {
@@ -90,7 +91,7 @@ package enum NetworkTrouble: Equatable, Sendable {
         }
     }
 
-    /// What follows "can't be reached: ".
+    /// The end of the sentence "... can't be reached: ".
     package var sentence: String {
         switch self {
         case .connectionRefused: "nobody listens there (connection refused)"
@@ -114,11 +115,11 @@ package enum NetworkTrouble: Equatable, Sendable {
     private static func day(_ instant: WallInstant) -> String { String(RFC3339.format(instant).prefix(10)) }
 }
 
-/// Looks at the certificate that a peer shows, where it was not believed: the library does not say why.
+/// Inspects the certificate of a peer that was not trusted, because the library doesn't report the reason.
 package enum CertificateInspector {
     private static let timeout: TimeAmount = .seconds(5)
 
-    /// - Returns: `trouble` itself where nothing more can be said.
+    /// - Returns: `trouble` unchanged if no more is known.
     package static func explain(_ trouble: NetworkTrouble, host: String, port: Int) async -> NetworkTrouble {
         guard trouble == .certificateUntrusted, let leaf = await leaf(host: host, port: port) else { return trouble }
         let now = Int64(Date().timeIntervalSince1970)
@@ -127,14 +128,14 @@ package enum CertificateInspector {
         return now < start ? .certificateNotYetValid(WallInstant(secondsSince1970: start)) : trouble
     }
 
-    /// The first certificate that it shows. Nothing is sent, and nobody is believed: the handshake is broken off.
+    /// Fetches the peer's first certificate. Sends no request and trusts no peer: the handshake is aborted.
     private static func leaf(host: String, port: Int) async -> NIOSSLCertificate? {
         guard let context = try? NIOSSLContext(configuration: .makeClientConfiguration()) else { return nil }
         let group = MultiThreadedEventLoopGroup.singleton
         let seen = group.any().makePromise(of: NIOSSLCertificate?.self)
         let bootstrap = ClientBootstrap(group: group).connectTimeout(timeout).channelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
-                // A literal address can't be named in the handshake.
+                // SNI can't carry an IP address.
                 let isName = (try? SocketAddress(ipAddress: host, port: port)) == nil
                 let handler = try NIOSSLClientHandler(context: context, serverHostname: isName ? host : nil) {
                     chain, verdict in

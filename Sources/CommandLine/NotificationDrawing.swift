@@ -1,20 +1,20 @@
 import JSON
 
-/// A notification as a phone would show it, in characters.
+/// A notification drawn in characters as a phone would show it.
 package struct NotificationDrawing {
     package var app: String
     package var title: String?
     package var subtitle: String?
     package var body: String?
-    /// What no screen shows as text.
+    /// Details that no phone shows as text.
     package var remarks: [String] = []
     private static let width = 46
 
     package init(app: String) { self.app = app }
 
-    /// Of a payload as APNs took it.
+    /// Draws a payload that APNs accepted.
     ///
-    /// - Parameter badge: where it stands for each phone's own next number, which the payload can't say.
+    /// - Parameter badge: shown in place of the payload's number if each phone has its own next number.
     package init(apns payload: JSONValue, app: String, badge: String? = nil) {
         self.app = app
         let aps = payload.object?["aps"]?.object
@@ -33,7 +33,9 @@ package struct NotificationDrawing {
         if !others.isEmpty { remarks.append("data " + others.joined(separator: ", ")) }
     }
 
-    /// Of a request's body as FCM took it, to Android. `badge` as above.
+    /// Draws the body of a request to FCM as Android shows it.
+    ///
+    /// - Parameter badge: shown in place of the body's number if each phone has its own next number.
     package init(fcm request: JSONValue, app: String, badge: String? = nil) {
         self.app = app
         let message = request.object?["message"]?.object
@@ -73,7 +75,7 @@ package struct NotificationDrawing {
         var lines: [String] = []
         for paragraph in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             var line = ""
-            // What becomes visible by cleaning takes its columns too.
+            // Characters that cleaning makes visible take columns too.
             for word in TerminalText.clean(String(paragraph)).split(separator: " ") {
                 var word = word
                 if !line.isEmpty, TerminalText.columns(line) + 1 + TerminalText.columns(word) > width {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Model
 
-/// Words that an option takes, for a shell that completes them.
+/// Values that an option takes, for a shell's completion.
 enum OptionValues {
-    /// Those that this version delivers to.
+    /// The providers that this version delivers to.
     static let providers = CompletionKind.list(["apns", "fcm"])
     static let environments = CompletionKind.list(PushEnvironment.allCases.map(\.name))
     static let kinds = CompletionKind.list(TokenKind.allCases.map(\.name))

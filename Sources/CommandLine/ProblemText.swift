@@ -1,8 +1,8 @@
 import API
 import JSON
 
-/// What a command says of a refusal. Where the API's sentence leads on to another request, the command's leads on to
-/// another command: decided by the problem's code and members, never by the sentence's words.
+/// The command's text for a refusal. Where the API's sentence suggests another request, the command suggests another
+/// command. The problem's code and members decide this, never the sentence's text.
 package enum ProblemText {
     /// nil: it is no problem of the gateway's.
     package static func sentence(of problem: JSONObject) -> String? {

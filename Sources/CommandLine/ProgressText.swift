@@ -3,7 +3,7 @@ import Calendar
 import JSON
 import Reactor
 
-/// How far a message is, for people.
+/// A message's progress as text.
 package struct ProgressText {
     private let message: JSONValue
     private static let barWidth = 30
@@ -19,7 +19,7 @@ package struct ProgressText {
 
     private var audience: Int64? { message.object?["audience"]?.integer }
 
-    /// While the audience is being found: about how many it will be; nil where nobody can say.
+    /// The estimated audience while it is being found; nil if there is no estimate.
     private var expected: Int64? {
         guard audience == nil, let expected = progress?["estimate"]?.object?["audience"]?.integer, expected > 0 else {
             return nil
@@ -27,14 +27,15 @@ package struct ProgressText {
         return max(ended, Self.rounded(expected))
     }
 
-    /// To two digits: the others would change with each look.
+    /// Rounds to two digits; further digits would change with each query.
     private static func rounded(_ count: Int64) -> Int64 {
         var step: Int64 = 1
         while count / step >= 100 { step *= 10 }
         return count / step * step
     }
 
-    /// Of the audience, or of about how many it will be, which nobody can have seen the end of; nil where that is unknown.
+    /// The share of the audience, or of its estimate, that has ended; nil if both are unknown. Below 1 while only the
+    /// estimate is known.
     private var share: Double? {
         guard let whole = audience ?? expected else { return nil }
         return whole == 0 ? 1 : min(audience == nil ? 0.99 : 1, max(0, Double(ended) / Double(whole)))
@@ -48,12 +49,13 @@ package struct ProgressText {
         return ended > 0 ? "\(ended) ended, the audience is being found" : "the audience is being found"
     }
 
-    /// Also of one that was paused before it; nil: it has come, or there is none.
+    /// The hour at which the message will be sent, also if it was paused before. nil: the hour has passed, or there is
+    /// none.
     var hourAhead: String? {
         if message.isAtLocalHour, message.shown("state") == "scheduled" {
             return "to be sent when a device's clock shows \(message.shown("send_at"))"
         }
-        // What answers a pause is no progress, and has no time of its own.
+        // The answer to a pause has no progress, and so no time of its own.
         let now = instant(.object(progress ?? JSONObject()), "at") ?? Clocks.wallNow()
         guard audience == nil, ended == 0, let hour = instant(message, "send_at"), hour > now else { return nil }
         return "to be sent at \(message.shown("send_at"))"
@@ -66,7 +68,7 @@ package struct ProgressText {
         return "[\(bar)] \(Int(share * 100)) %  \(count)"
     }
 
-    /// How fast, and until when; nil where nothing can be said, and of a message that is over.
+    /// The rate and the estimated end; nil if neither is known, or the message is over.
     package var estimate: String? {
         guard message.count("pending") > 0 || audience == nil, let estimate = progress?["estimate"] else { return nil }
         var parts: [String] = []
@@ -83,7 +85,7 @@ package struct ProgressText {
         value.object?[name]?.string.flatMap { RFC3339.parse($0) }
     }
 
-    /// As coarse as an estimate is.
+    /// A duration, as coarse as an estimate is.
     package static func span(_ time: Duration) -> String {
         let seconds = time.components.seconds
         switch seconds {
@@ -94,7 +96,7 @@ package struct ProgressText {
         }
     }
 
-    /// Each provider's part, and why its pushes ended.
+    /// Each provider's part, and the reasons why its pushes ended.
     package var providers: [String] {
         let parts = progress?["providers"]?.object ?? message.object?["providers"]?.object
         return (parts?.members ?? []).flatMap { part in
@@ -125,7 +127,7 @@ package struct ProgressText {
         return lines
     }
 
-    /// All of it on one line, for what is read line by line.
+    /// The whole progress on one line, for output that is read line by line.
     package var line: String {
         let waiting = (progress?["waiting"]?.array ?? []).map { $0.count("pushes") }.sum
         return
@@ -134,9 +136,9 @@ package struct ProgressText {
             .joined(separator: "  ")
     }
 
-    /// All of it, for a terminal that is drawn over.
+    /// The whole progress, for a terminal that is redrawn.
     ///
-    /// - Parameter waits: what its pushes wait for.
+    /// - Parameter waits: lines about waiting pushes.
     package func screen(_ waits: [String]) -> [String] {
         var lines = ["message \(message.shown("id"))  \(message.shown("state"))", "  " + bar]
         if let estimate { lines.append("  " + estimate) }
@@ -145,7 +147,7 @@ package struct ProgressText {
 }
 
 extension [Int64] {
-    /// Saturates: a gateway may be anybody.
+    /// Saturates, because the counts come from outside.
     var sum: Int64 {
         reduce(0) { sum, count in
             let (next, isBeyond) = sum.addingReportingOverflow(count)

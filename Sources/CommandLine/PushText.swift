@@ -1,6 +1,6 @@
 import JSON
 
-/// The story of one push for people.
+/// The history of one push as text.
 package struct PushText {
     private let history: JSONValue
 
@@ -35,7 +35,7 @@ package struct PushText {
         }
     }
 
-    /// Where it was sent, or is about to be.
+    /// The provider, environment and topic that it was or will be sent to.
     private static func place(_ push: JSONValue) -> String {
         guard push.object?["provider"] != nil else { return "" }
         let topic = push.shown("topic")

@@ -1,8 +1,8 @@
 import Model
 
-/// What each scope of an API key opens, as help tells it.
+/// The meaning of each scope of an API key, for help texts.
 enum ScopeText {
-    /// A line each.
+    /// One line for each scope.
     static let table = APIScope.allCases.map { scope in
         let name = scope.rawValue
         return "  " + name + String(repeating: " ", count: nameColumns - name.count) + meaning(of: scope)

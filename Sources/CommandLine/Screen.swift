@@ -1,4 +1,4 @@
-/// Lines of the answer that are drawn over what they were before, on a terminal.
+/// Lines of the answer that are redrawn in place on a terminal.
 package struct Screen {
     private var drawn = 0
     private static let noWrap = "\u{1b}[?7l"
@@ -6,12 +6,12 @@ package struct Screen {
 
     package init() {}
 
-    /// The bytes that put these lines in the place of those before. A line that is too long is cut off by the terminal's
-    /// edge, so that each takes one row. Nobody can draw over what has left by its upper edge: what has no room is left out.
+    /// Returns the bytes that replace the previous lines with these. The terminal cuts off long lines, so that each
+    /// takes one row. Rows that have scrolled off the top can't be redrawn, so lines without room are left out.
     ///
-    /// - Parameter rows: of the terminal, by now; nil: nobody knows.
+    /// - Parameter rows: the terminal's present rows; nil: unknown.
     package mutating func draw(_ lines: [String], rows: Int? = nil) -> String {
-        // The cursor rests below the last line.
+        // The cursor stays below the last line.
         let room = rows.map { max(1, $0 - 1) } ?? .max
         drawn = min(drawn, room)
         var lines = lines
@@ -21,13 +21,13 @@ package struct Screen {
         }
         var text = Self.noWrap + (drawn > 0 ? "\u{1b}[\(drawn)A\r" : "")
         for line in lines { text += "\u{1b}[2K" + TerminalText.clean(line) + "\n" }
-        // Whatever stood below them.
+        // Clears the rows below.
         if drawn > lines.count { text += "\u{1b}[J" }
         drawn = lines.count
         return text + Self.wrap
     }
 
-    /// The bytes that take the lines away.
+    /// Returns the bytes that remove the lines.
     package mutating func clear() -> String {
         defer { drawn = 0 }
         return drawn > 0 ? "\u{1b}[\(drawn)A\r\u{1b}[J" : ""

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import JSON
 
-/// `carillon send`: a message, looked at first, tested first, and followed to its end.
+/// `carillon send`: a message that can be previewed and tested before it is sent, and followed to its end.
 package struct SendCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Sends a message.",
@@ -45,7 +45,7 @@ package struct SendCommand: AsyncParsableCommand {
             var sent = SentMessages()
             let outcome: Result<Void, any Error>
             do { outcome = .success(try await send(whole, &sent)) } catch { outcome = .failure(error) }
-            // Also where it ended halfway: what was sent was sent.
+            // Also after a failure: messages may have been sent before it.
             if app.gateway.json, !sent.isEmpty { writeJSON(sent.json) }
             try outcome.get()
         }
@@ -58,7 +58,7 @@ package struct SendCommand: AsyncParsableCommand {
         for line in preview.lines(phone) { Console.write(line) }
     }
 
-    /// In the locale that was given; else the one phone that is named, where the gateway is there to ask.
+    /// The device of the preview: one in the given locale, else the one named installation if the gateway can be asked.
     private func phone(for message: JSONObject, isTemplate: Bool) async -> PreviewDevice {
         let names = message["audience"]?.object?["installations"]?.array ?? []
         let asksLocale = locale == nil && message["notification"]?.object?["localizations"] != nil
@@ -122,7 +122,8 @@ package struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Parameter note: given the account of each message that it becomes; what the gateway answered where nobody waits.
+    /// - Parameter note: called for each message that results: with its account, or with the gateway's answer if it
+    ///   isn't waited for.
     private func deliver(
         _ message: JSONObject, _ client: GatewayClient, key: String, waits: Bool, _ note: (JSONValue) -> Void
     ) async throws {
@@ -162,7 +163,7 @@ extension SendCommand {
 extension JSONObject {
     private static let ofHour = ["send_at", "device_local_time", "local_time_passed"]
 
-    /// The same message without an hour: whoever tests it waits for it.
+    /// The same message without an hour, so that a test arrives at once.
     fileprivate var sentNow: JSONObject {
         JSONObject(
             members.map { member in
@@ -173,9 +174,9 @@ extension JSONObject {
     }
 }
 
-/// What a command sent, for scripts.
+/// The messages that a command sent, for scripts.
 private struct SentMessages {
-    /// What went to the test installations.
+    /// Messages to the test installations.
     var tests: [JSONValue] = []
     var messages: [JSONValue] = []
 

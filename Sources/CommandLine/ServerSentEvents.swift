@@ -1,6 +1,6 @@
-/// One event of a stream of a server.
+/// One event of a server's stream.
 package struct ServerSentEvent: Equatable, Sendable {
-    /// Empty where the server gave it none.
+    /// Empty if the server gave it none.
     package let id: String
     package let name: String
     package let data: [UInt8]
@@ -12,14 +12,14 @@ package struct ServerSentEvent: Equatable, Sendable {
     }
 }
 
-/// Takes a stream of server-sent events apart, however it was cut into pieces.
+/// Parses a stream of server-sent events from chunks of any size.
 ///
 /// Source: WHATWG HTML, section 9.2.6. Lines end with a line feed, a carriage return, or both.
 package struct ServerSentEvents {
-    /// Of one event: a message's account is some kilobytes.
+    /// The limit of one event; a message's account takes some kilobytes.
     package static let bytesMax = 4 << 20
 
-    /// Lines without a meaning: somebody is there.
+    /// The number of comment lines, which show that the server is alive.
     package private(set) var heartbeats = 0
     private var line: [UInt8] = []
     private var isAfterReturn = false
@@ -32,7 +32,7 @@ package struct ServerSentEvents {
 
     package enum Fault: Error, Equatable { case eventTooLarge }
 
-    /// The events that these bytes complete.
+    /// Returns the events that these bytes complete.
     package mutating func take(_ bytes: some Sequence<UInt8>) throws(Fault) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in bytes {
@@ -64,7 +64,7 @@ package struct ServerSentEvents {
         case "id": id = String(decoding: value, as: UTF8.self)
         // A comment begins with the colon.
         case "": heartbeats += 1
-        // Of other versions.
+        // Fields of other versions are ignored.
         default: break
         }
         return nil

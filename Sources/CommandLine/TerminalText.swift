@@ -1,7 +1,7 @@
-/// Text of others (names of devices, a gateway's words, file names) as a terminal may be given it.
+/// Makes text from outside safe for a terminal: names of devices, a gateway's answers, file names.
 package enum TerminalText {
-    /// Control characters, which would move the cursor, clear the screen or forge a line, and characters that turn the
-    /// direction of what follows, become visible.
+    /// Makes hostile characters visible: control characters, which would move the cursor, clear the screen or forge a
+    /// line, and characters that change the direction of the text after them.
     package static func clean(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isHostile) else { return text }
         var clean = String.UnicodeScalarView()
@@ -23,13 +23,13 @@ package enum TerminalText {
         }
     }
 
-    /// How many columns of a terminal it takes.
+    /// The number of terminal columns that a text takes.
     ///
-    /// As wide as terminals draw it by East Asian Width: ideographs, kana, hangul and emoji take two, marks upon letters
+    /// By East Asian Width, as terminals draw it: ideographs, kana, hangul and emoji take two columns, combining marks
     /// none. Source: Unicode Standard Annex 11, version 15.
     package static func columns(_ text: some StringProtocol) -> Int { text.reduce(0) { $0 + columns(of: $1) } }
 
-    /// What stands at the beginning and takes at most so many columns.
+    /// The longest prefix that takes at most so many columns.
     package static func prefix(_ text: Substring, columns columnsMax: Int) -> Substring {
         var columns = 0
         for place in text.indices {

@@ -1,21 +1,21 @@
 import JSON
 
-/// What of a message waits for somebody to act, for people.
+/// The waiting pushes of a message, with remedies, as text.
 package enum WaitText {
     /// - Parameters:
-    ///   - message: its account, as the gateway tells it.
-    ///   - app: whose message it is.
+    ///   - message: the account from the gateway.
+    ///   - app: the message's app.
     package static func lines(of message: JSONValue, app: String) -> [String] {
         if let waits = message.object?["progress"]?.object?["waiting"]?.array {
             return summed(waits).flatMap { lines(of: $0, message.shown("id"), app: app) }
         }
-        // Of an older gateway.
+        // An older gateway's form.
         return (message.object?["waiting"]?.array ?? []).flatMap { wait in
             lines(of: wait, isRefused: wait.shown("for") != "credential", app: app)
         }
     }
 
-    /// What waits for the message itself is told once, in the place of the first, and not route by route.
+    /// Merges the waits that concern the whole message into the first of each cause, instead of one line per route.
     private static func summed(_ waits: [JSONValue]) -> [JSONValue] {
         var places: [String: Int] = [:]  // lookup only
         var merged: [JSONValue] = []
@@ -60,7 +60,7 @@ package enum WaitText {
                 "  -> carillon messages resume \(id) --app \(app) lets \(isWhole ? "it" : "them") go on",
             ]
         case "cancellation": return ["\(pushes) \(pushes == 1 ? "push is" : "pushes are") being counted as cancelled"]
-        // Of the whole message, which says so itself.
+        // The message's own lines show its hour.
         case "hour": return []
         case let name: return ["\(what) for \(name): \(place(wait))\(reason)"]
         }
@@ -76,7 +76,7 @@ package enum WaitText {
         return ["\(what): \(why)", "  -> " + remedy(wait, isRefused: isRefused, app: app)]
     }
 
-    /// What to do, in a line that can be pasted.
+    /// The remedy, as a command that can be pasted.
     package static func remedy(
         app: String, provider: String, environment: String, topic: String, isRefused: Bool
     ) -> String {

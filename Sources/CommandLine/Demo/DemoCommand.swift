@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// `carillon demo`: the whole thing at work on this machine, and its account.
+/// `carillon demo`: a gateway at work on this machine, and its account.
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Shows the whole thing at work on this machine.",

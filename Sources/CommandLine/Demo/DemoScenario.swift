@@ -1,7 +1,7 @@
 import Foundation
 import JSON
 
-/// Tells the story on standard output, or beside the answer that a script reads there.
+/// Writes the demo's story to standard output, or to standard error if a script reads the answer.
 struct Narrator {
     let isBesideTheAnswer: Bool
 
@@ -10,7 +10,7 @@ struct Narrator {
     }
 }
 
-/// What a demo does, and what it shows of it.
+/// The steps of a demo, and what they show.
 struct DemoScenario: Sendable {
     static let app = "garden"
     private static let text = (title: "Carillon", body: "Twelve o'clock in the garden")
@@ -50,7 +50,7 @@ struct DemoScenario: Sendable {
                 + "with FCM")
     }
 
-    /// An earlier run may have had fewer.
+    /// Whether an earlier run registered the device; it may have had fewer.
     private func isRegistered(_ device: DemoDevice) async throws(CommandFault) -> Bool {
         do throws(CommandFault) {
             _ = try await client.get(path("devices", device.installation), as: .wholeDevice)
@@ -91,7 +91,7 @@ struct DemoScenario: Sendable {
         return account
     }
 
-    /// Every device of the audience ended in exactly one place, also by provider.
+    /// Checks that every device of the audience ended in exactly one terminal state, also by provider.
     func checkAccount(_ account: JSONValue) throws {
         func sum(_ outcomes: JSONValue?) -> Int64 {
             outcomes?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
@@ -105,7 +105,7 @@ struct DemoScenario: Sendable {
         narrator.write("It adds up: \(audience) devices, each in exactly one place.")
     }
 
-    /// One of each, that reads French.
+    /// Shows one iPhone and one Android phone whose language is French.
     func showPhones() async throws {
         let iPhone = DemoDevice.first(of: .apns)
         if let payload = try await standIns.received(iPhone.token, at: standIns.production) {
@@ -142,7 +142,7 @@ struct DemoScenario: Sendable {
     }
 }
 
-/// The installation of a number, always the same. Tokens say what the stand-ins make of them (docs/simulator.md).
+/// The installation of a number, always the same. Its token names its fate at the stand-ins (docs/simulator.md).
 struct DemoDevice {
     enum Target: Equatable { case apns, sandbox, fcm }
 
@@ -150,7 +150,7 @@ struct DemoDevice {
 
     init(_ number: Int) { self.number = number }
 
-    /// A living one whose language is not the default.
+    /// The first device whose token is accepted and whose language is not the default.
     static func first(of way: Target) -> DemoDevice {
         var number = 1
         while true {

@@ -2,18 +2,18 @@ import Foundation
 import Synchronization
 import UnixSignals
 
-/// Programs that a command starts: the gateway's executable in its roles. Ended with the command.
+/// Programs that a command starts: the gateway's executable in its roles. They end with the command.
 package final class ChildPrograms: Sendable {
     package let executable: String
     private struct State {
         var children: [Child] = []
-        /// The signal by which somebody asked for the end: nobody is started any more.
+        /// The signal that asked for the end. After it no program is started.
         var asked: Int32?
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter name: of a program that lies beside this one; nil: this one itself.
+    /// - Parameter name: an executable in this program's folder; nil: this program itself.
     private init(_ name: String?) {
         let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
         executable = (name.map { own.deletingLastPathComponent().appending(path: $0) } ?? own).path
@@ -28,14 +28,14 @@ package final class ChildPrograms: Sendable {
         package let output: String
         package let log: String
 
-        /// What it said last, for whoever has to find out why it ended.
+        /// The last lines of its log, to find out why it ended.
         package var lastOutput: String {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             return text.split(separator: "\n").suffix(3).joined(separator: "; ")
         }
     }
 
-    /// A child of Foundation's, which may be asked from any thread.
+    /// A Foundation process that can be queried from any thread.
     package final class ProcessHandle: Sendable {
         private let process: Mutex<Process>
 
@@ -47,7 +47,7 @@ package final class ChildPrograms: Sendable {
         }
 
         package var isRunning: Bool { process.withLock { $0.isRunning } }
-        /// nil: it runs.
+        /// nil: it is running.
         package var exitCode: Int32? { process.withLock { $0.isRunning ? nil : $0.terminationStatus } }
         package func terminate() { process.withLock { if $0.isRunning { $0.terminate() } } }
     }
@@ -80,7 +80,7 @@ package final class ChildPrograms: Sendable {
 
     private static let idsFile = "children"
 
-    /// One that was killed leaves its programs behind, which would deliver to the stand-ins of then.
+    /// Ends the programs that a killed command left behind. They would go on delivering to stand-ins that are gone.
     package static func endLeftovers(in folder: OwnFolder) async {
         let text = (try? String(contentsOfFile: folder.file(idsFile), encoding: .utf8)) ?? ""
         for id in text.split(separator: "\n").compactMap({ Int32($0) }) where isLeftover(id, of: folder) {
@@ -89,16 +89,16 @@ package final class ChildPrograms: Sendable {
         }
     }
 
-    /// A process of that id, which has the folder's output open: ids are used again by others.
+    /// Whether the id belongs to a process that has this folder's output open. Process ids are reused.
     private static func isLeftover(_ id: Int32, of folder: OwnFolder) -> Bool {
         let output = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/fd/1")) ?? ""
         return output.hasPrefix(URL(filePath: folder.path).resolvingSymlinksInPath().path + "/")
     }
 
-    /// Settings of this process's own gateway decide nothing here.
+    /// This process's own gateway settings must not affect the children.
     private static let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CARILLON_") }
 
-    /// What `probe` finds, once it finds something; nil where the child ended first.
+    /// Waits until `probe` returns a value, and returns it; nil if the child ended first.
     package func wait<Found>(for child: Child, _ probe: () -> Found?) async throws -> Found? {
         let clock = ContinuousClock()
         let limit = clock.now + Self.timeout
@@ -110,9 +110,9 @@ package final class ChildPrograms: Sendable {
         throw CommandFault(.failed, "\(child.name) did not get ready in two minutes; its log is \(child.log)")
     }
 
-    /// The programs that the body starts are ended with it, however that ends.
+    /// Runs the body, and ends the programs that it started, also if it throws.
     ///
-    /// - Parameter name: of the executable, which lies beside this program's; nil: this program's own.
+    /// - Parameter name: the executable in this program's folder; nil: this program itself.
     package static func running(
         executable name: String? = nil, _ body: (ChildPrograms) async throws -> Void
     ) async throws {
@@ -120,35 +120,35 @@ package final class ChildPrograms: Sendable {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
         await children.stop()
-        // Who heard that the end is asked for ends this program; that what it was doing failed then is no news.
+        // The signal's task ends this program. The body's failure is then expected and not reported.
         while children.state.withLock({ $0.asked }) != nil { try? await Task.sleep(for: Self.timeout) }
         try outcome.get()
     }
 
-    /// The last started first: the gateway before the stand-ins that it sends to.
+    /// Stops the last started first: the gateway before the stand-ins that it sends to.
     private func stop() async {
-        // Whoever was started meanwhile comes in the next round.
+        // The next round finds a program that was started meanwhile.
         while let child = state.withLock({ $0.children.last(where: \.process.isRunning) }) {
             child.process.terminate()
             while child.process.isRunning { try? await Task.sleep(for: Self.pause) }
         }
     }
 
-    /// Ends them, and this program with them, when somebody asks for it: for commands that tidy up nothing else.
+    /// On SIGINT or SIGTERM, ends the children and this program. For commands that have nothing else to clean up.
     package func endWhenAsked() async {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-        // To the end of this program.
+        // Runs until this program ends.
         Task {
             for await signal in signals {
                 state.withLock { $0.asked = signal.rawValue }
                 await stop()
-                // As shells tell of a command that a signal ended.
+                // The exit code that shells give a command that a signal ended.
                 exit(128 + signal.rawValue)
             }
         }
     }
 
-    /// Until somebody asks for the end, or a child ends by itself.
+    /// Waits until a signal asks for the end, or a child ends by itself.
     package func stayUp() async throws {
         let (asked, end) = AsyncStream.makeStream(of: Void.self)
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)

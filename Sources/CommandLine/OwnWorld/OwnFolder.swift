@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a command keeps what it makes; one at a time lives there.
+/// The folder in which a command keeps its files. Only one command at a time may use it.
 package struct OwnFolder: Sendable {
     package let path: String
 

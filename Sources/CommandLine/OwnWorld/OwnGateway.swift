@@ -1,6 +1,6 @@
 import Foundation
 
-/// A gateway that the command started, with a PostgreSQL of its own; it sends to stand-ins.
+/// A gateway that the command started, with a PostgreSQL of its own. It sends to stand-ins.
 package struct OwnGateway: Sendable {
     package let client: GatewayClient
     package let keyFile: String
@@ -8,8 +8,8 @@ package struct OwnGateway: Sendable {
     private let dataFolder: String
 
     /// - Parameters:
-    ///   - data: its folder's name; what an earlier run left there is used again.
-    ///   - settings: more of them, by their variables.
+    ///   - data: the name of its data folder; the data of an earlier run is used again.
+    ///   - settings: further settings, by their variables.
     package init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway",
         settings: [String: String] = [:]
@@ -17,7 +17,7 @@ package struct OwnGateway: Sendable {
         try await self.init(folder, standIns, port: port, children, data: data, key: nil, settings)
     }
 
-    /// A second process on the same database; it ends with the first.
+    /// Starts a second process on the same database; it ends with the first.
     package init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms)
         async throws
     {
@@ -26,7 +26,7 @@ package struct OwnGateway: Sendable {
             try first.settings(ofDatabase: "carillon"))
     }
 
-    /// What another program of ours is told that works on a database of this one's PostgreSQL.
+    /// The settings of another program of ours that works on a database of this gateway's PostgreSQL.
     package func settings(ofDatabase name: String) throws(CommandFault) -> [String: String] {
         guard let socket = databaseSocketFolder else {
             throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
@@ -39,7 +39,7 @@ package struct OwnGateway: Sendable {
         ]
     }
 
-    /// - Parameter key: the file of the admin's; nil: the gateway makes it.
+    /// - Parameter key: the file of the admin key; nil: the gateway makes it.
     private init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String,
         key: String?, _ more: [String: String]
@@ -74,10 +74,10 @@ package struct OwnGateway: Sendable {
         throw CommandFault(.failed, "the gateway ended: \(lastOutput)")
     }
 
-    /// Of its private PostgreSQL, whose first line names it.
+    /// The process id of its private PostgreSQL: the first line of `postmaster.pid`.
     package var databaseProcess: Int32? { databaseLine(1).flatMap { Int32($0) } }
 
-    /// Of the same, where its socket is: the fifth line.
+    /// The folder of that server's socket: the fifth line.
     package var databaseSocketFolder: String? { databaseLine(5) }
 
     private func databaseLine(_ number: Int) -> String? {

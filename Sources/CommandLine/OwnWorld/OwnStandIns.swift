@@ -4,9 +4,9 @@ import JSON
 import NIOCore
 import NIOSSL
 
-/// Stand-ins that the command started, and what they keep.
+/// Stand-ins that the command started, and what they received.
 package struct OwnStandIns: Sendable {
-    /// What the provider token of `credentials()` is for.
+    /// The topic of the provider token in `credentials()`.
     package static let topic = "com.example.garden"
     private static let answerBytesMax = 16 << 20
 
@@ -17,10 +17,10 @@ package struct OwnStandIns: Sendable {
     package let process: Int32
     private let ready: JSONObject
 
-    /// - Parameter options: more for `carillon simulate`.
+    /// - Parameter options: more options for `carillon simulate`.
     package init(_ folder: OwnFolder, _ children: ChildPrograms, _ options: [String] = []) async throws {
         let identities = folder.file("stand-in")
-        // One that was killed has left its own.
+        // A killed run may have left its own behind.
         try? FileManager.default.removeItem(atPath: identities + "/ready.json")
         let child = try children.start(
             "stand-ins", ["simulate", "--identity-dir", identities, "--sandbox-port", "0"] + options, [:],
@@ -41,7 +41,7 @@ package struct OwnStandIns: Sendable {
         authorityFile = authority
     }
 
-    /// What the gateway is given to be believed.
+    /// The credentials that the stand-ins accept, as the gateway takes them.
     package func credentials() throws(CommandFault) -> [JSONValue] {
         func contents(_ member: String) throws(CommandFault) -> String {
             try text(ofFile: ready[member]?.string ?? "")
@@ -59,17 +59,17 @@ package struct OwnStandIns: Sendable {
         ]
     }
 
-    /// The last push that a token received, as it came.
+    /// The payload of the last push that a token received.
     package func received(_ token: String, at url: String) async throws -> JSONValue? {
         try await pushes(to: token, at: url).last?.object?["payload"]
     }
 
-    /// What a token received, in the order of arrival.
+    /// The pushes that a token received, in the order of arrival.
     package func pushes(to token: String, at url: String) async throws -> [JSONValue] {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }
 
-    /// Pushes that came to any of them.
+    /// The number of pushes that all stand-ins received.
     package func requests() async throws -> Int64 {
         var count: Int64 = 0
         for url in [production, sandbox, fcm] {
@@ -78,7 +78,7 @@ package struct OwnStandIns: Sendable {
         return count
     }
 
-    /// From now on every answer of APNs comes so late.
+    /// Delays every answer of the APNs stand-ins from now on.
     package func answerLate(by milliseconds: Int) async throws {
         let script: JSONValue = ["latency_ms": .number(.whole(Int64(milliseconds)))]
         for url in [production, sandbox] { _ = try await ask(url + "/simulator/script", posting: script.bytes) }
