@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon-bench`: what this machine does with the gateway. Built from source, and not installed.
+/// `carillon-bench`: measures the gateway on this machine. Built from source, and not installed.
 package struct BenchCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "carillon-bench", abstract: "Measures the gateway on this machine, against stand-ins.",

@@ -3,12 +3,12 @@ import Postgres
 import Reactor
 
 extension BenchWorld {
-    /// Sessions of a measurement's own with the gateway's PostgreSQL, over its Unix socket, beside the gateway's.
+    /// A measurement's own sessions with the gateway's PostgreSQL, over its Unix socket.
     ///
     /// - Parameters:
-    ///   - name: of the database; the gateway's where nothing is said.
-    ///   - connectionsMax: as many as the gateway has for its requests where nothing is said.
-    ///   - statementTime: what a statement may take; nil: what one of the gateway's may.
+    ///   - name: the database; by default the gateway's.
+    ///   - connectionsMax: by default as many as the gateway has for its requests.
+    ///   - statementTime: the longest time of a statement; nil: the gateway's own limit.
     func withDatabase<Answer>(
         _ name: String = "carillon", connectionsMax: Int? = nil, statementTime: Duration? = nil,
         _ body: (PostgresPool) async throws -> Answer
@@ -40,14 +40,14 @@ extension BenchWorld {
     private static let diskFull = SQLState("53100")
 }
 
-/// A database on the server of the gateway's, for what a measurement is held against: gone with it, so that nothing of it is
-/// in the gateway's.
+/// A separate database on the gateway's PostgreSQL server for reference measurements. It is dropped after the
+/// measurement, so that the gateway's own database holds none of it.
 enum ReferenceDatabase {
     static let name = "bench_reference"
-    /// What is made or dropped may wait for a checkpoint, and for gigabytes to be removed.
+    /// CREATE and DROP may wait for a checkpoint, and for gigabytes to be removed.
     private static let timeout: Duration = .seconds(3_600)
 
-    /// Empty at the body's start, and dropped at its end, however that ends.
+    /// Creates an empty database for the body. Drops it at the end, also if the body throws.
     static func within<Answer>(_ world: BenchWorld, _ body: () async throws -> Answer) async throws -> Answer {
         try await world.withDatabase(statementTime: timeout) { pool in
             try await pool.script("CREATE DATABASE \(name)", deadline: timeout)
@@ -55,16 +55,16 @@ enum ReferenceDatabase {
         let outcome: Result<Answer, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
         do { try await drop(of: world) } catch {
-            // What was measured, or what went wrong first, is worth more.
+            // The body's result, or its error, is worth more than this one.
             Console.remark("The database \(name) stays until the next bench in \(world.folder.path): \(error)")
         }
         return try outcome.get()
     }
 
-    /// Also one that a killed measurement left behind. Nothing happens where there is none.
+    /// Drops the database, also one that a killed measurement left behind. Does nothing if there is none.
     static func drop(of world: BenchWorld) async throws {
         try await world.withDatabase(statementTime: timeout) { pool in
-            // By force: the server may not have noticed yet that those who worked in it are gone.
+            // FORCE, because the server may not have noticed yet that the sessions' clients are gone.
             try await pool.script("DROP DATABASE IF EXISTS \(name) WITH (FORCE)", deadline: timeout)
         }
     }

@@ -1,7 +1,7 @@
 import CommandLine
 
-/// Phones as a mobile backend would bring them: one user each, of a few languages and clocks, with tags that all, a tenth
-/// and a hundredth of them have, and attributes. The same number is always the same phone.
+/// A phone as a mobile backend would register it: one user, one of a few locales and time zones, and attributes. Its
+/// tags are ones that all, a tenth and a hundredth of the phones have. The same number is always the same phone.
 struct BenchDevice {
     private static let locales = ["en-GB", "de-DE", "fr-FR", "pt-BR", "ja-JP"]
     private static let timeZones = [
@@ -9,7 +9,7 @@ struct BenchDevice {
         "Australia/Sydney",
     ]
 
-    /// From 1 on.
+    /// The phone's number, from 1.
     let number: Int
 
     var installation: String { "phone-\(number)" }
@@ -20,12 +20,12 @@ struct BenchDevice {
     var tags: [String] {
         ["news"] + (number.isMultiple(of: 10) ? ["sport"] : []) + (number.isMultiple(of: 100) ? ["chess"] : [])
     }
-    /// An object of JSON.
+    /// A JSON object.
     var attributes: String {
         #"{"first_name":"Reader \#(number)","plan":"\#(number.isMultiple(of: 20) ? "pro" : "free")"}"#
     }
 
-    /// Distinct, and as long as APNs'.
+    /// A distinct token, as long as an APNs token.
     var token: String {
         let digits = String(number, radix: 16)
         return "a11e" + String(repeating: "0", count: 60 - digits.count) + digits
@@ -40,7 +40,7 @@ struct BenchDevice {
 }
 
 extension BenchWorld {
-    /// Where the rows of so many of these devices lie: whoever measures with as many finds them there.
+    /// The data folder for this number of devices. The next measurement with the same number finds the rows there.
     static func data(of devices: Int) -> String { "devices-\(devices)" }
 
     func has(devices: Int) async -> Bool {

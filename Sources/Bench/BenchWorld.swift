@@ -1,9 +1,10 @@
 import ArgumentParser
 import CommandLine
 
-/// What every measurement starts for itself, beside itself, and ends with itself.
+/// The programs that a measurement starts for itself: stand-ins, and a gateway with its PostgreSQL. They end with the
+/// measurement.
 struct BenchWorld: Sendable {
-    /// Of whatever is measured: one app of everybody's.
+    /// The path of the one app that all measurements use.
     static let app = "/v1/apps/bench"
 
     let folder: OwnFolder
@@ -12,9 +13,9 @@ struct BenchWorld: Sendable {
     private let children: ChildPrograms
 
     /// - Parameters:
-    ///   - options: more for `carillon simulate`.
-    ///   - data: where the gateway's rows lie, so that the next run finds them.
-    ///   - settings: of the gateway, by their variables.
+    ///   - options: more options for `carillon simulate`.
+    ///   - data: the folder of the gateway's rows, so that the next run finds them.
+    ///   - settings: settings of the gateway, by their variables.
     fileprivate init(
         _ folder: OwnFolder, _ children: ChildPrograms, options: [String], data: String, settings: [String: String]
     ) async throws {
@@ -26,7 +27,7 @@ struct BenchWorld: Sendable {
 
     var client: GatewayClient { gateway.client }
 
-    /// A second gateway on the same database, as long as the first.
+    /// Starts a second gateway on the same database; it ends with the first.
     func addGateway() async throws -> OwnGateway {
         try await OwnGateway(beside: gateway, folder, standIns, children)
     }
@@ -40,7 +41,7 @@ struct BenchWorld: Sendable {
         }
     }
 
-    /// Processor time since their starts, a second gateway's with the first one's.
+    /// Processor time since the programs' starts; the second gateway's is added to the first one's.
     func used(beside second: OwnGateway) throws(CommandFault) -> BenchUsage {
         guard let own = ProcessUsage(of: second.process) else {
             throw CommandFault(.failed, "the second gateway has ended")
@@ -48,7 +49,7 @@ struct BenchWorld: Sendable {
         return try used() + BenchUsage(gateway: own.processor, database: .zero, sink: .zero)
     }
 
-    /// Processor time since their starts.
+    /// Processor time since the programs' starts.
     func used() throws(CommandFault) -> BenchUsage {
         guard let server = gateway.databaseProcess, let database = ProcessUsage(ofServer: server),
             let own = ProcessUsage(of: gateway.process), let sink = ProcessUsage(of: standIns.process)
@@ -56,10 +57,10 @@ struct BenchWorld: Sendable {
         return BenchUsage(gateway: own.processor, database: database.processor, sink: sink.processor)
     }
 
-    /// The most that the gateway ever held.
+    /// The gateway's peak memory.
     var memoryBytesMax: Int64 { ProcessUsage(of: gateway.process)?.memoryBytesMax ?? 0 }
 
-    /// The app, and what the stand-ins believe; that of an earlier run is used again.
+    /// Makes the app and its credentials; those of an earlier run are used again.
     func fill() async throws {
         try await client.send("POST", "/v1/apps", ["slug": "bench", "name": "Bench"], as: .app)
         for credential in try standIns.credentials() {
@@ -74,7 +75,8 @@ struct BenchUsage: Sendable {
     let database: Duration
     let sink: Duration
 
-    /// What Carillon needs: the stand-ins are somebody else's machines.
+    /// The processor time that Carillon needs. The stand-ins don't count: in production they are the providers'
+    /// machines.
     var program: Duration { gateway + database }
 
     static func + (one: Self, other: Self) -> Self {
@@ -88,7 +90,7 @@ struct BenchUsage: Sendable {
     }
 }
 
-/// What a part of a measurement took.
+/// The time and processor time that a part of a measurement took.
 struct BenchRun: Sendable {
     let time: Duration
     let used: BenchUsage
@@ -98,27 +100,27 @@ struct BenchRun: Sendable {
     }
 }
 
-/// What every measurement is told.
+/// Options of every measurement.
 struct BenchOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
     var folder = "data/bench"
     @Flag(help: "Prints the figures as JSON, for scripts.") var json = false
 
-    /// Stand-ins, and a gateway that sends to them with a PostgreSQL of its own, for as long as the body runs.
+    /// Runs the body with stand-ins, and with a gateway that sends to them and has a PostgreSQL of its own.
     func run(
         standIns options: [String] = [], data: String = "gateway", settings: [String: String] = [:],
         _ body: (BenchWorld) async throws -> Void
     ) async throws {
         try await within { folder, children in
             let world = try await BenchWorld(folder, children, options: options, data: data, settings: settings)
-            // Of one that was killed.
+            // A killed run may have left one behind.
             try await ReferenceDatabase.drop(of: world)
             try await body(world)
         }
     }
 
-    /// Without a gateway.
+    /// Runs the body with stand-ins and without a gateway.
     func runBesideStandIns(
         _ options: [String], _ body: (OwnFolder, OwnStandIns) async throws -> Void
     ) async throws {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon-bench broadcast`: one message to many devices, beside what the wire alone can do.
+/// `carillon-bench broadcast`: one message to many devices, compared with h2load on the same sink.
 struct BroadcastBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "broadcast", abstract: "One message to many devices, beside nghttp2's load generator.",
@@ -59,7 +59,8 @@ struct BroadcastBench: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Sends instead at an hour of each clock, so far ahead in Berlin.", valueName: "seconds"))
     var localHour: Int?
 
-    /// Whole seconds of a broadcast that are counted, with those of its start and its end that are not.
+    /// The least number of whole seconds that a rate is measured over, including the start and the end, which are not
+    /// counted.
     private static let secondsOfRate = 5
     private static let roundsDefault = 5
 
@@ -75,7 +76,7 @@ struct BroadcastBench: AsyncParsableCommand {
         try validateTogether()
     }
 
-    /// What is asked for is measured, or refused: nothing is left out silently.
+    /// Refuses combinations of options of which one would have no effect.
     private func validateTogether() throws {
         let given = [
             (rate != nil && pauseSeconds == nil && !cancel, "--rate"), (pauseSeconds != nil, "--pause-seconds"),
@@ -150,7 +151,7 @@ struct BroadcastBench: AsyncParsableCommand {
         try complain(of: figures.faults)
     }
 
-    /// nil where it is not asked for.
+    /// The broadcast with late answers; nil: it was not asked for.
     private func lateBroadcast(_ fixture: BroadcastFixture) async throws -> BroadcastFixture.Broadcast? {
         guard let answerMs else { return nil }
         try await fixture.world.standIns.answerLate(by: answerMs)

@@ -2,17 +2,17 @@ import CommandLine
 import Foundation
 import JSON
 
-/// A broadcast that is limited, paused or cancelled while it runs, with two gateway processes, each push of which is
-/// counted by the sink.
+/// A broadcast that is limited, paused or cancelled while it runs, with two gateway processes. The sink counts each
+/// push.
 struct BroadcastControlBench {
     let fixture: BroadcastFixture
-    /// Pushes a second; nil: as fast as it goes.
+    /// Pushes a second; nil: without a limit.
     let rate: Int?
     let control: BroadcastControl
     private static let pollEvery: Duration = .milliseconds(100)
-    /// A share of a rate is leased for longer than this.
+    /// A quantum of a rate is leased for longer than this.
     private static let findSenders: Duration = .milliseconds(5)
-    /// A pause of an hour included.
+    /// Includes a pause of an hour.
     private static let timeout: Duration = .seconds(7_200)
     private static let gateways = 2
     private static let clock = ContinuousClock()
@@ -42,7 +42,7 @@ struct BroadcastControlBench {
         let id = try await world.client.send(
             "POST", BenchWorld.app + "/messages", fixture.message(options: options), as: .message
         ).shown("id")
-        // No push came before it was asked for.
+        // No push came before the request.
         var samples = [BroadcastControlFigures.Sample(at: start, pushes: 0)]
         var senders: Set<String> = []
         var hasAsked = false
@@ -67,7 +67,8 @@ struct BroadcastControlBench {
         throw CommandFault(.failed, "the broadcast has not finished in two hours")
     }
 
-    /// Until the next look at the sink, and meanwhile at whose pushes are out, as long as one was not seen with any.
+    /// Waits until the next query of the sink. Meanwhile it looks for gateways that have pushes out, until all of them
+    /// were seen.
     private func remaining(findingIn senders: inout Set<String>, _ database: RegistryDatabase) async throws {
         let end = Self.clock.now + Self.pollEvery
         while senders.count < Self.gateways, Self.clock.now < end {
@@ -77,7 +78,7 @@ struct BroadcastControlBench {
         try await Task.sleep(until: end, clock: Self.clock)
     }
 
-    /// How many pushes came while it was paused, from a second after that was said; nil: it never was.
+    /// The pushes that came during the pause, counted from one second after it was requested; nil: there was no pause.
     private func carryOut(_ id: String) async throws -> Int64? {
         let path = BenchWorld.app + "/messages/" + id
         switch control {
@@ -96,7 +97,7 @@ struct BroadcastControlBench {
         }
     }
 
-    /// False: the message was over by then.
+    /// - Returns: false if the message was over by then.
     private func ask(_ control: String, of path: String) async throws -> Bool {
         do {
             try await world.client.send("POST", path + "/" + control, nil, as: .message)
@@ -108,17 +109,17 @@ struct BroadcastControlBench {
     }
 }
 
-/// What is asked of a broadcast that two gateways send.
+/// The request for a broadcast that two gateways send.
 package enum BroadcastControl: Equatable, Sendable {
-    /// To hold so many pushes a second.
+    /// The broadcast keeps this many pushes a second.
     case rate(Int)
-    /// To stand still from its middle on, for so long.
+    /// The broadcast is paused in its middle for this long.
     case pause(Duration)
-    /// To end in its middle.
+    /// The broadcast is cancelled in its middle.
     case cancel
 }
 
-/// What became of one, and what it took.
+/// The results of a controlled broadcast, and what it cost.
 struct BroadcastControlReport {
     let control: BroadcastControlFigures
     let cost: BroadcastCost

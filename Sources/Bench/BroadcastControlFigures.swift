@@ -2,9 +2,9 @@ import CommandLine
 import Foundation
 import JSON
 
-/// What became of a broadcast that was limited, paused or cancelled.
+/// The results of a broadcast that was limited, paused or cancelled.
 package struct BroadcastControlFigures {
-    /// What the sink had counted when.
+    /// The sink's count at one moment.
     package struct Sample {
         package let at: ContinuousClock.Instant
         package let pushes: Int64
@@ -19,16 +19,16 @@ package struct BroadcastControlFigures {
     let devices: Int
     let accepted: Int64
     let cancelled: Int64
-    /// By the sink's count.
+    /// The sink's count.
     let received: Int64
-    /// Pushes that came from a second after it was paused; nil: it never was.
+    /// Pushes that came from one second after the pause was requested; nil: there was no pause.
     let whilePaused: Int64?
     let gateways: Int
-    /// Those that were seen to have pushes of it out.
+    /// The gateways that were seen to have pushes of the broadcast out.
     let gatewaysSending: Int
     /// In the order of time.
     let samples: [Sample]
-    /// More is no rate that is kept.
+    /// A rate that is further off counts as missed.
     private static let rateErrorMax = 0.05
 
     package init(
@@ -73,10 +73,12 @@ package struct BroadcastControlFigures {
     }
 
     private var missing: Int64 { Int64(devices) - accepted - cancelled }
-    /// What was sent less what was accepted: more than nought was sent twice, less was lost.
+    /// The pushes that were sent less those that were accepted. Above 0, pushes were sent twice; below 0, some were
+    /// lost.
     private var excess: Int64 { received - accepted }
 
-    /// Pushes in each whole second from the third, until nine tenths are out; between two samples they are spread evenly.
+    /// Pushes in each whole second from the third until nine tenths are out. Between two samples they are spread
+    /// evenly.
     private var seconds: [Double] {
         let busy = samples.filter { $0.pushes > 0 && $0.pushes < Int64(devices) * 9 / 10 }
         guard let first = busy.first, let last = busy.last else { return [] }
@@ -97,7 +99,7 @@ package struct BroadcastControlFigures {
         return found
     }
 
-    /// From the request to the last push: whatever the mean hides, never is more sent at once than a second's worth.
+    /// The largest excess over the rate at any moment, a second's worth allowed. The mean could hide such a burst.
     private func exceedsRate(beyond rate: Double) -> Int64 {
         guard let start = samples.first?.at else { return 0 }
         return samples.map { sample in

@@ -2,17 +2,17 @@ import CommandLine
 import Foundation
 import JSON
 
-/// What a broadcast took of the machine, beside h2load's requests to the same sink in the same minutes.
+/// The machine's time and memory for a broadcast, beside h2load's requests to the same sink in the same minutes.
 struct BroadcastCost {
-    /// That the sink received.
+    /// Pushes that the sink received.
     let pushes: Int64
-    /// From its request until it was over, pauses included: processor time of that is in `used`.
+    /// The run from the broadcast's request to its end, pauses included, also in the processor time.
     let took: BenchRun
     let reference: ReferenceSender.Figures
-    /// Of the larger one where there are several gateways.
+    /// Peak memory of one gateway; of the larger one if there are several.
     let memoryBytesMax: Int64
 
-    /// Seconds for a million, that is microseconds a push; nil where there was none.
+    /// Seconds for a million, that is microseconds a push; nil: there was none.
     private func perMillion(_ time: Duration) -> Double? {
         pushes > 0 ? time / .seconds(1) * 1_000_000 / Double(pushes) : nil
     }

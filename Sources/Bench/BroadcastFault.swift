@@ -1,32 +1,33 @@
 import Foundation
 
-/// What a broadcast that was measured did not keep of what it had to.
+/// A way in which a measured broadcast failed its check.
 package enum BroadcastFault: Equatable, Sendable {
-    /// How many pushes the account leaves out; below nought, how many it has too many.
+    /// The account leaves out so many pushes; below 0, it has so many too many.
     case unaccounted(Int64)
-    /// What the sink received less what was accepted: more than nought was sent twice, less was lost.
+    /// The sink received so many pushes more than were accepted. Above 0, pushes were sent twice; below 0, some were
+    /// lost.
     case sinkDisagrees(excess: Int64)
-    /// How many came while it was paused, from the second after that was said.
+    /// So many pushes came during the pause, from the second after it was requested.
     case sentWhilePaused(Int64)
-    /// The mean of whole seconds, as a share of what was asked for.
+    /// The mean of whole seconds missed the rate. The share is the mean divided by the rate that was asked for.
     case rateMissed(share: Double)
-    /// How many pushes were more than the rate allows until then, a second's worth let by, when that was most.
+    /// At the worst moment, so many pushes were beyond what the rate allows until then, a second's worth let by.
     case rateExceeded(Int64)
-    /// So many of the gateways had pushes out, and there were more.
+    /// So many gateways had pushes out; the rest had none.
     case gatewayIdle(sending: Int)
-    /// It was over before it could be paused or cancelled.
+    /// The broadcast was over before it could be paused or cancelled.
     case tooSoon
-    /// Of the gateway that had most.
+    /// A gateway's peak memory exceeded the limit. With several gateways, the largest counts.
     case muchMemory(bytes: Int64)
-    /// The first push of a round came so late.
+    /// The first push of a round came this late.
     case lateStart(Duration)
-    /// Somebody was left out, or reached who was not meant.
+    /// A device was left out, or one was reached that was not meant.
     case wrongDevices(accepted: Int64, meant: Int64)
 
     package static let memoryBytesMax: Int64 = 150_000_000
     package static let startMax: Duration = .seconds(1)
 
-    /// Of a broadcast that was measured by rounds.
+    /// The faults of a broadcast that was measured in rounds.
     package static func found(memoryBytesMax: Int64, first: Duration) -> [BroadcastFault] {
         var found: [BroadcastFault] = []
         if memoryBytesMax > Self.memoryBytesMax { found.append(.muchMemory(bytes: memoryBytesMax)) }
@@ -34,7 +35,7 @@ package enum BroadcastFault: Equatable, Sendable {
         return found
     }
 
-    /// A word that stays, for scripts.
+    /// A stable code, for scripts.
     package var code: String {
         switch self {
         case .unaccounted: "unaccounted"

@@ -2,7 +2,7 @@ import CommandLine
 import Foundation
 import JSON
 
-/// What several rounds gave; medians are shown.
+/// The results of several rounds; medians are shown.
 struct BroadcastFigures {
     private struct Round {
         let ours: BroadcastFixture.Broadcast
@@ -36,7 +36,7 @@ struct BroadcastFigures {
     private var rateRatio: Double {
         median { Double(devices) / ($0.ours.time / .seconds(1)) / $0.reference.perSecond }
     }
-    /// Of those with late answers; 0 where there are none.
+    /// Pushes a second in the rounds with late answers; 0 if there are none.
     private var lateRate: Double {
         median { round in round.late.map { Double(devices) / ($0.time / .seconds(1)) } ?? 0 }
     }
@@ -44,7 +44,7 @@ struct BroadcastFigures {
     private var lateProcessor: Double { perMillion { $0.late?.used.program ?? .zero } }
     private var hasLate: Bool { rounds.contains { $0.late != nil } }
     private var processorRatio: Double { median { $0.ours.used.program / $0.reference.processor } }
-    /// The slowest of all rounds.
+    /// The slowest start of all rounds.
     private var first: Duration { rounds.map(\.ours.first).max() ?? .zero }
     private var firstMs: Double { first / .milliseconds(1) }
 

@@ -2,26 +2,26 @@ import CommandLine
 import Foundation
 import JSON
 
-/// An app of APNs devices, all of which a sink accepts.
+/// An app with APNs devices, all of whose pushes the sink accepts.
 struct BroadcastFixture {
-    /// From the answer to its request until the last push was settled.
+    /// The figures of one broadcast, from the answer to its request until the last push was settled.
     struct Broadcast {
         let time: Duration
-        /// Until the sink had its first push, or a little longer.
+        /// The time until the sink had its first push, or a little longer.
         let first: Duration
         let used: BenchUsage
     }
 
     let world: BenchWorld
     let devices: Int
-    /// Whether each push says something of its device.
+    /// Whether each push holds values of its device.
     var hasValues = false
     private static let pollEvery: Duration = .milliseconds(10)
-    /// Each look is work of the gateway and of PostgreSQL that no push is to blame for.
+    /// Each query is work of the gateway and of PostgreSQL that no push causes.
     private static let queryAccount: Duration = .milliseconds(100)
     private static let timeout: Duration = .seconds(600)
 
-    /// Those of an earlier run are used again.
+    /// Imports the devices, unless an earlier run left them there.
     func fill() async throws {
         try await world.fill()
         if await world.has(devices: devices) { return }
@@ -29,8 +29,8 @@ struct BroadcastFixture {
     }
 
     /// - Parameters:
-    ///   - audience: as the API takes it; everybody where nothing is said.
-    ///   - options: its own.
+    ///   - audience: the audience in the API's form; by default all devices.
+    ///   - options: the message's options.
     func message(to audience: JSONValue = ["all": true], options: [JSONMember] = []) -> JSONValue {
         let title =
             hasValues ? "{{installation}}, {{attributes.first_name | default: 'dear reader'}}" : "Carillon"
@@ -44,7 +44,7 @@ struct BroadcastFixture {
         ]
     }
 
-    /// One push, which opens connections and prepares statements.
+    /// Sends one push, which opens connections and prepares statements.
     func warmUp() async throws {
         _ = try await broadcast(
             message(to: ["installations": .array([.string(BenchDevice(number: 1).installation)])]), reaching: 1)

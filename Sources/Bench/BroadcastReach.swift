@@ -2,12 +2,12 @@ import CommandLine
 import Foundation
 import JSON
 
-/// A broadcast to those whom a filter, a tag or a clock finds among all devices, each push of which is counted by the sink.
+/// A broadcast to those of all devices that match a filter, a tag or a local hour. The sink counts each push.
 struct BroadcastReach {
     let fixture: BroadcastFixture
     let audience: BroadcastAudience
     private static let place = "Europe/Berlin"
-    /// After which what still waits for other clocks is cancelled, whoever has got it by then.
+    /// After this time, pushes that still wait for their device's hour are cancelled.
     private static let timeoutAfterHour: Duration = .seconds(600)
     private static let pollEvery: Duration = .milliseconds(20)
     private static let timeout: Duration = .seconds(3_600)
@@ -28,7 +28,7 @@ struct BroadcastReach {
         return BroadcastReachReport(reach: reach, cost: cost)
     }
 
-    /// How many devices are to get it; nil: the filter alone knows.
+    /// The number of devices that the broadcast is meant for; nil: only the filter decides.
     private var meant: Int64? {
         let numbers = 1..<fixture.devices + 1
         return switch audience {
@@ -65,7 +65,7 @@ struct BroadcastReach {
             .shown("id")
         let path = BenchWorld.app + "/messages/" + id
         var first: Duration?
-        // nil: nothing of it is to be cancelled any more.
+        // nil: there is nothing to cancel, or it was cancelled already.
         var cancelAt: ContinuousClock.Instant? = lead.map { start + $0 + Self.timeoutAfterHour }
         while Self.clock.now - start < Self.timeout {
             if first == nil, try await world.standIns.requests() > before { first = Self.clock.now - start }
@@ -87,29 +87,29 @@ struct BroadcastReach {
         throw CommandFault(.failed, "the broadcast has not finished in an hour")
     }
 
-    /// How far ahead its hour is in the place; nil: it goes at once.
+    /// The time until the broadcast's hour in `place`; nil: it is sent at once.
     private var lead: Duration? {
         if case .localHour(let lead) = audience { lead } else { nil }
     }
 
-    /// A whole second, so that it is up to one earlier.
+    /// The hour in whole seconds, rounded down, so that it may be up to a second early.
     private var hour: Date {
         let seconds = lead.map { $0 / .seconds(1) } ?? 0
         return Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + seconds).rounded(.down))
     }
 }
 
-/// Whom a broadcast of a measurement is for.
+/// The audience of a measured broadcast.
 enum BroadcastAudience {
-    /// Those of whom this is true.
+    /// Devices that match this filter.
     case filter(String)
-    /// Those with this tag.
+    /// Devices with this tag.
     case tag(String)
-    /// Everybody, at an hour of each device's own clock that is so far ahead in one place.
+    /// All devices, at an hour of each device's own clock. The hour is this far ahead in one place.
     case localHour(Duration)
 }
 
-/// What became of one, and what it took.
+/// The results of one broadcast, and what it cost.
 struct BroadcastReachReport {
     let reach: BroadcastReachFigures
     let cost: BroadcastCost
@@ -122,23 +122,23 @@ struct BroadcastReachReport {
     var json: JSONValue { .object(JSONObject(reach.members + cost.members)) }
 }
 
-/// Whom a broadcast reached, and how soon.
+/// The number of devices that a broadcast reached, and the time it took.
 package struct BroadcastReachFigures {
-    /// As many as were found.
+    /// The devices that were found.
     let audience: Int64
     let accepted: Int64
-    /// Whose clock had passed the hour.
+    /// Devices whose clock had passed the hour.
     let suppressed: Int64
     let cancelled: Int64
-    /// By the sink's count.
+    /// The sink's count.
     let received: Int64
-    /// How many had to get it; nil: nobody knows but the gateway.
+    /// The number that must be reached; nil: only the gateway knows.
     let meant: Int64?
-    /// From the request to the first push at the sink, or a little longer; nil: there was none.
+    /// The time from the request to the first push at the sink, or a little longer; nil: there was none.
     let first: Duration?
-    /// From the request to the hour, at most; nil: it went at once.
+    /// The longest time from the request to the hour; nil: the broadcast was sent at once.
     let lead: Duration?
-    /// To the last settled push.
+    /// The time until the last push was settled.
     let time: Duration
 
     package init(

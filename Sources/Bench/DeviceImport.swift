@@ -2,17 +2,17 @@ import CommandLine
 import Foundation
 import JSON
 
-/// Many devices through `devices/import`, from a file that is made for it.
+/// An import of many devices through `devices/import`, from a file that is made for it.
 struct DeviceImport {
     let world: BenchWorld
-    /// How many there are to be in the end.
+    /// The number of devices at the end.
     let devices: Int
     private static let linesAtOnce = 10_000
 
-    /// - Returns: from the first byte to the last answer.
+    /// - Returns: the run from the first byte to the last answer.
     func run() async throws -> BenchRun { try await run(1..<devices + 1) }
 
-    /// Those of some numbers, in one import.
+    /// Imports the devices with these numbers in one request.
     func run(_ numbers: Range<Int>) async throws -> BenchRun {
         let path = world.folder.file("devices.ndjson")
         try write(numbers, to: path)

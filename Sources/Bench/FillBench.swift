@@ -3,7 +3,7 @@ import CommandLine
 import Foundation
 import JSON
 
-/// `carillon-bench fill`: a registry of many devices, what it takes to load it, and how large it is then.
+/// `carillon-bench fill`: the time to load a registry of many devices, and its size afterwards.
 struct FillBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fill", abstract: "Loads many registrations, beside PostgreSQL's own COPY.",
@@ -66,7 +66,7 @@ struct FillBench: AsyncParsableCommand {
     }
 }
 
-/// What `carillon-bench fill` found.
+/// The results of `carillon-bench fill`.
 struct FillFigures: Sendable {
     struct Sample: Sendable {
         let devices: Int
@@ -81,13 +81,13 @@ struct FillFigures: Sendable {
     let place: String
 
     private var devices: Int { samples.map(\.devices).reduce(0, +) }
-    /// Of all turns.
+    /// The sum of all samples.
     private var ours: BenchRun { samples.dropFirst().reduce(samples[0].ours) { $0 + $1.ours } }
     private var reference: BenchRun { samples.dropFirst().reduce(samples[0].reference) { $0 + $1.reference } }
     private func perSecond(_ run: BenchRun) -> Double { Double(devices) / (run.time / .seconds(1)) }
     /// Seconds for a million registrations, that is microseconds a registration.
     private func perMillion(_ time: Duration) -> Double { time / .seconds(1) * 1_000_000 / Double(devices) }
-    /// Rising.
+    /// In rising order.
     private var timeRatios: [Double] { samples.map { $0.ours.time / $0.reference.time }.sorted() }
     private var timeRatio: Double { timeRatios[timeRatios.count / 2] }
     private var bytes: Int64 { sizes.map(\.bytes).reduce(0, +) }

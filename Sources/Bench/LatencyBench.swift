@@ -46,7 +46,7 @@ struct LatencyBench: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Of --singles, how many are handed in at once (default: 64).", valueName: "count"))
     var connections: Int?
 
-    /// A stand-in shows at least so many pushes of a token.
+    /// A stand-in shows at least this many pushes of a token.
     private static let pushesMax = 900
     private static let pushesBesideMax = 100_000
     private static let pushesDefault = 300
@@ -71,7 +71,7 @@ struct LatencyBench: AsyncParsableCommand {
         try validateTogether()
     }
 
-    /// What is asked for is measured, or refused: nothing is left out silently.
+    /// Refuses combinations of options of which one would have no effect.
     private func validateTogether() throws {
         guard singles == nil || besideDevices == nil else {
             throw ValidationError("Only one of --singles and --beside-devices.")
@@ -87,7 +87,7 @@ struct LatencyBench: AsyncParsableCommand {
         let pushes = pushes ?? Self.pushesDefault
         if let singles {
             let connections = connections ?? Self.connectionsDefault
-            // All of them may wait at once.
+            // All messages may wait at once.
             let settings = ["CARILLON_BACKLOG_MESSAGES": "1000000"]
             return try await options.run(
                 standIns: ["--sink", "--open-streams"], data: "singles", settings: settings
@@ -134,11 +134,11 @@ private struct LatencyFixture {
 
     let world: BenchWorld
     let commits: ReferenceCommits
-    /// Acceptance, plan and lease: each is there before the next begins.
+    /// Acceptance, plan and lease: each is committed before the next begins.
     private static let commitsOfAPush = 3
-    /// Connections are open then, statements prepared and caches warm.
+    /// After these, connections are open, statements are prepared and caches are warm.
     private static let warmUpCount = 30
-    /// Long enough for everything that follows a settle to have gone quiet.
+    /// Long enough for the work after a settle to end.
     private static let pause: Duration = .milliseconds(25)
     private static let pollEvery: Duration = .milliseconds(5)
     private static let timeout: Duration = .seconds(60)
@@ -198,7 +198,7 @@ private struct LatencyFixture {
             used: used, pushes: Self.warmUpCount + pushes)
     }
 
-    /// What a push can't do without on this machine.
+    /// The least that a push needs on this machine: three commits and an empty HTTP request.
     private func reference(_ number: Int) async throws -> Duration {
         let clock = ContinuousClock()
         let start = clock.now
@@ -235,7 +235,7 @@ private struct LatencyFixture {
         throw CommandFault(.failed, "message \(message) has not finished within a minute")
     }
 
-    /// When the stand-in received each push, by its number.
+    /// The times at which the stand-in received the pushes, by their number.
     private func arrivals(_ provider: Provider) async throws -> [Int64: WallInstant] {
         let url = provider == .apns ? world.standIns.production : world.standIns.fcm
         var arrivals: [Int64: WallInstant] = [:]
@@ -251,18 +251,18 @@ private struct LatencyFixture {
     }
 }
 
-/// What was measured of one provider.
+/// The measurements of one provider.
 private struct LatencyFigures {
     let accepted: Percentiles
     let received: Percentiles
     /// Three commits and an empty request.
     let reference: Percentiles
-    /// In all, the reference's commits in PostgreSQL's.
+    /// The processor time of the whole measurement. PostgreSQL's includes the reference's commits.
     let used: BenchUsage
-    /// Those to warm up included.
+    /// Includes the pushes of the warm-up.
     let pushes: Int
 
-    /// Seconds for a million.
+    /// Seconds for a million, that is microseconds a push.
     private func perMillion(_ time: Duration) -> Double { time / .seconds(1) * 1_000_000 / Double(pushes) }
 
     private var ratio: Double { received.value(at: 0.5) / reference.value(at: 0.5) }

@@ -4,10 +4,10 @@ import CommandLine
 import Foundation
 import JSON
 
-/// Single pushes on an idle system, beside a broadcast at half of its full rate, and beside one at full speed: of the
-/// same app, on the same route, to a sink.
+/// Single pushes on an idle system, beside a broadcast at half of its full rate, and beside one at full speed. All go
+/// to the same app, route and sink.
 struct LatencyUnderLoad {
-    /// What the single pushes were beside.
+    /// The load beside which the single pushes are sent.
     enum Load: String, CaseIterable {
         case nobody = "idle"
         case half = "beside half a broadcast"
@@ -25,9 +25,9 @@ struct LatencyUnderLoad {
     let world: BenchWorld
     let devices: Int
     let pushes: Int
-    /// In turn, so that what else the machine does meets all three alike.
+    /// The three loads alternate in rounds, so that other work of the machine affects all three equally.
     let rounds: Int
-    /// Of each turn, not counted.
+    /// Single pushes at the start of each round, which are not counted.
     private static let warmUpCount = 5
     private static let pause: Duration = .milliseconds(25)
     private static let pollEvery: Duration = .milliseconds(5)
@@ -37,7 +37,7 @@ struct LatencyUnderLoad {
     func measure() async throws -> LatencyUnderLoadFigures {
         let fixture = BroadcastFixture(world: world, devices: devices)
         try await fixture.fill()
-        // The first opens connections and prepares statements.
+        // The first one opens connections and prepares statements.
         _ = try await fixture.broadcast()
         let rate = Double(devices) / (try await fixture.broadcast().time / .seconds(1))
         var figures = LatencyUnderLoadFigures(devices: devices, broadcastRate: rate)
@@ -51,7 +51,7 @@ struct LatencyUnderLoad {
         return figures
     }
 
-    /// To the end of the broadcasts that it begins.
+    /// Sends single pushes beside a load. Returns after the broadcasts that it started have ended.
     private func singles(
         _ count: Int, beside load: Load, rate: Double, round: Int
     ) async throws -> LatencyUnderLoadFigures.Round {
@@ -71,7 +71,8 @@ struct LatencyUnderLoad {
             let start = Self.now
             let one = try await single(number, from: start)
             number += 1
-            // Also one that outlived the broadcast beside which it began: it may have been the slowest.
+            // A push that began beside a broadcast counts even if it outlived the broadcast: it may have been the
+            // slowest.
             var wasAlone = false
             if let broadcast { wasAlone = try await hasEnded(broadcast, before: start) }
             if number > Self.warmUpCount, !wasAlone { taken.append(one) }
@@ -84,7 +85,7 @@ struct LatencyUnderLoad {
             taken: taken, used: try world.used() - before, pushes: number + broadcasts * devices)
     }
 
-    /// - Parameter rate: pushes a second; nil: as fast as it goes.
+    /// - Parameter rate: pushes a second; nil: without a limit.
     private func start(_ rate: Double?) async throws -> String {
         var message: [JSONMember] = [
             JSONMember("audience", ["all": true]), JSONMember("badge", "increment"),
@@ -98,7 +99,7 @@ struct LatencyUnderLoad {
         ).shown("id")
     }
 
-    /// From the request until PostgreSQL had its settled answer.
+    /// The time from the request until the answer was settled in PostgreSQL.
     private func single(_ number: Int, from start: WallInstant) async throws -> Duration {
         let message = try await world.client.send(
             "POST", BenchWorld.app + "/messages",
@@ -139,12 +140,12 @@ struct LatencyUnderLoad {
     }
 }
 
-/// What was measured, in each company.
+/// The measurements for each load.
 struct LatencyUnderLoadFigures {
     struct Round {
         let taken: [Duration]
         let used: BenchUsage
-        /// All that were sent meanwhile, those of the broadcasts included.
+        /// All pushes sent meanwhile, those of the broadcasts included.
         let pushes: Int
 
         static func + (one: Self, other: Self) -> Self {
@@ -169,14 +170,14 @@ struct LatencyUnderLoadFigures {
         rounds[load] = rounds[load].map { $0 + round } ?? round
     }
 
-    /// In the order of the companies.
+    /// In the order of the loads.
     private var taken: [(load: LatencyUnderLoad.Load, round: Round, figures: Percentiles)] {
         LatencyUnderLoad.Load.allCases.compactMap { load in
             rounds[load].map { (load, $0, Percentiles($0.taken)) }
         }
     }
 
-    /// Its p99 beside that of the idle system.
+    /// The p99 relative to the idle system's.
     private func ratio(_ figures: Percentiles) -> Double {
         rounds[.nobody].map { figures.value(at: 0.99) / Percentiles($0.taken).value(at: 0.99) } ?? 0
     }

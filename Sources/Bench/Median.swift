@@ -1,5 +1,5 @@
 extension [Double] {
-    /// Of an even number, half way between the two in the middle. 0 of nothing.
+    /// The median; with an even count, the mean of the two middle values. 0 if empty.
     package var median: Double {
         guard !isEmpty else { return 0 }
         let sorted = sorted()

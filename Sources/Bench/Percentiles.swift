@@ -1,4 +1,4 @@
-/// The nearest ranks of a sample.
+/// Percentiles of a sample, by nearest rank.
 package struct Percentiles {
     private let sorted: [Duration]
 

@@ -1,11 +1,11 @@
 import CommandLine
 import Foundation
 
-/// What a program has used of the machine since its start, as Linux counts it.
+/// The processor time and memory that a program has used since its start, as Linux counts them.
 struct ProcessUsage {
     /// User and system time.
     let processor: Duration
-    /// The most memory that it ever held; nil for several programs together.
+    /// Peak memory; nil for several programs together.
     let memoryBytesMax: Int64?
 
     /// nil: there is no such process any more.
@@ -17,7 +17,8 @@ struct ProcessUsage {
         memoryBytesMax = kibibytes.map { $0 << 10 }
     }
 
-    /// A server that starts a process for each session, with these: those at work, and those that it saw end.
+    /// The usage of a server that starts a process for each session. Includes its running child processes, and those
+    /// that it has seen end.
     init?(ofServer server: Int32) {
         guard let line = Self.contents("/proc/\(server)/stat"), let counters = Self.counters(line) else { return nil }
         var ticks = counters.own + counters.ended
@@ -32,17 +33,17 @@ struct ProcessUsage {
         memoryBytesMax = nil
     }
 
-    /// Of this program itself.
+    /// This program's own processor time.
     static var own: Duration {
         duration(ticks: contents("/proc/self/stat").flatMap(counters)?.own ?? 0)
     }
 
-    /// Of the programs that this one started and has seen end.
+    /// The processor time of child programs that have ended and were waited for.
     static var endedChildren: Duration {
         duration(ticks: contents("/proc/self/stat").flatMap(counters)?.ended ?? 0)
     }
 
-    /// Clock ticks. The name, in brackets, may hold anything; what follows are numbers (proc_pid_stat(5)).
+    /// Clock ticks. The name, in brackets, may hold anything; numbers follow it (proc_pid_stat(5)).
     private static func counters(_ line: String) -> (parent: Int32, own: Int64, ended: Int64)? {
         guard let end = line.lastIndex(of: ")") else { return nil }
         let fields = line[line.index(after: end)...].split(separator: " ")

@@ -1,10 +1,10 @@
 import Postgres
 
-/// Rows that are inserted one by one, each with a commit of its own that waits for the disk as the gateway's do: what nobody
-/// can do without who promises something durable. In a database beside the gateway's, on the same server.
+/// A reference: rows inserted one by one, each with its own commit that waits for the disk, as the gateway's do. No
+/// durable service can do with less. The rows lie in a database beside the gateway's, on the same server.
 struct ReferenceCommits: Sendable {
     private let pool: PostgresPool
-    /// Each has a connection of its own.
+    /// The number of senders; each has its own connection.
     let senders: Int
 
     static func within<Answer>(
@@ -22,9 +22,9 @@ struct ReferenceCommits: Sendable {
         _ = try await pool.run(Query(Self.insert) { $0.int64(Int64(number)) })
     }
 
-    /// So many, from all senders at once.
+    /// Inserts so many rows from all senders at once.
     ///
-    /// - Returns: from the first to the last answer.
+    /// - Returns: the time from the start to the last answer.
     func run(_ count: Int) async throws -> Duration {
         let clock = ContinuousClock()
         let start = clock.now

@@ -3,13 +3,14 @@ import CommandLine
 import Model
 import Postgres
 
-/// What nobody who writes registrations can do without: COPY, then one statement that merges them with what is there, and a
-/// commit. Into tables of this program's own making, in a database beside the gateway's, which grow as the gateway's do.
+/// The least work of writing registrations: COPY, one statement that merges the rows into the tables, and a commit. The
+/// tables are this program's own, in a database beside the gateway's, and grow as the gateway's do.
 struct ReferenceRegistry {
     private let world: BenchWorld
     private let pool: PostgresPool
     private static let statementTime: Duration = .seconds(3_600)
-    /// Made before the clock runs, so that only PostgreSQL is measured; more would be much memory.
+    /// Rows are made before the clock starts, so that only PostgreSQL is measured. More rows at once would need much
+    /// memory.
     private static let rowsAtOnce = 100_000
 
     static func within<Answer>(
@@ -26,7 +27,7 @@ struct ReferenceRegistry {
         }
     }
 
-    /// The devices of these numbers, as the import brings them.
+    /// Copies the devices of these numbers, as the import registers them.
     func copy(_ numbers: Range<Int>) async throws -> BenchRun {
         var sum: BenchRun?
         for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.rowsAtOnce) {
@@ -80,12 +81,12 @@ struct ReferenceRegistry {
         return rows.rowCount > 0 ? pieces + [rows] : pieces
     }
 
-    /// As long as APNs'.
+    /// A token as long as an APNs token.
     private static func token(_ number: Int) -> [UInt8] {
         [UInt8](repeating: 0xc0, count: 24) + (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
     }
 
-    /// The database's one app, and its one route, which gets a twin of the other environment by a trigger.
+    /// The database's one app and its one route. A trigger adds the sibling route of the other environment.
     private static let furniture = """
         INSERT INTO apps (slug, name) VALUES ('bench', 'Bench');
         INSERT INTO routes (app_id, provider, environment, topic)
@@ -97,7 +98,7 @@ struct ReferenceRegistry {
             app_version text, tags text, attributes text) ON COMMIT DROP
         """
 
-    /// Tags are written by a trigger, as the gateway's are.
+    /// A trigger writes the tags, as in the gateway's tables.
     private static let merge = """
         WITH merged AS (
             INSERT INTO registrations (app_id, route_id, provider, kind, installation, token, user_id, locale, time_zone,

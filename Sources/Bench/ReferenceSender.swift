@@ -1,9 +1,10 @@
 import CommandLine
 import Foundation
 
-/// nghttp2's load generator, which sends as many requests of a push's shape to the same sink: what this machine's wire can do.
+/// nghttp2's load generator, which sends as many requests of a push's shape to the same sink: the limit of this
+/// machine's wire.
 package struct ReferenceSender {
-    /// Of so many requests, without the start of the program.
+    /// Figures of `requests` requests, without the program's start.
     package struct Figures {
         let requests: Int
         let time: Duration
@@ -20,10 +21,10 @@ package struct ReferenceSender {
 
         var perSecond: Double { Double(requests) / (time / .seconds(1)) }
 
-        /// Not what is left when noise is taken from noise: N requests take a good part of what N and the program's start
-        /// took, and nobody used more than all of the machine meanwhile.
+        /// Whether the figures are more than a difference of noise. N requests must take a good part of what N requests
+        /// and the program's start took, and the processor time must fit the number of processors.
         ///
-        /// - Parameter once: what the first N took, with the start.
+        /// - Parameter once: the time of the first N requests, with the start.
         package func isBelievable(beside once: Duration) -> Bool {
             time * 4 > once && processor > .zero && sink >= .zero
                 && (processor + sink) * 10 <= time * (11 * ProcessInfo.processInfo.activeProcessorCount)
@@ -37,10 +38,10 @@ package struct ReferenceSender {
     private static let enough = 1_000_000
     private static let streams = 1_000
     private static let connections = 1
-    /// h2load keeps the whole header of each address, and begins anew behind the last.
+    /// h2load keeps the whole header of each address, and starts over after the last.
     private static let addressesMax = 200_000
 
-    /// - Parameter requests: how many different tokens there are in `folder` for it afterwards, up to a bound.
+    /// - Parameter requests: the number of different tokens in the address file in `folder`, up to `addressesMax`.
     init(_ folder: OwnFolder, sink standIns: OwnStandIns, requests: Int) throws(CommandFault) {
         sink = standIns.process
         let places = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
@@ -68,9 +69,9 @@ package struct ReferenceSender {
         ]
     }
 
-    /// As long as one of APNs.
+    /// Has the length of an APNs authorization header.
     static let authorization = "bearer " + String(repeating: "e", count: 242)
-    /// Together as long as that of the broadcast.
+    /// The parts together are as long as the broadcast's payload.
     private static let payload = payloadBeforeBadge + "12" + payloadBehindBadge
     static let payloadBeforeBadge =
         #"{"aps":{"alert":{"title":"Carillon","body":"Twelve o'clock in the garden, and the roses are in bloom"},"#
@@ -78,12 +79,13 @@ package struct ReferenceSender {
     static let payloadBehindBadge =
         #","sound":"default"},"article":"42","section":"weather and tides","number":"4711"}"#
 
-    /// As many as a broadcast has devices, or a million: they say as much as ten.
+    /// Runs as many requests as a broadcast has devices, but at most a million: more would say no more.
     func run(beside devices: Int) throws(CommandFault) -> Figures { try run(min(devices, Self.enough)) }
 
-    /// (2N - N) / N: what the program needs to start and to read its addresses is in both, and so in neither.
+    /// Measures N and 2N requests and returns the difference. The program's start and the reading of its addresses are
+    /// in both, and so cancel out.
     func run(_ requests: Int) throws(CommandFault) -> Figures {
-        // Somebody else may have had the machine for one of them.
+        // Another program may have used the machine during one of the runs.
         for _ in 1...Self.triesMax {
             let one = try runOnce(requests)
             let two = try runOnce(2 * requests)

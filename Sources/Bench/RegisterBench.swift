@@ -40,7 +40,7 @@ struct RegisterBench: AsyncParsableCommand {
         }
         let key = try text(ofFile: world.gateway.keyFile).filter { !$0.isNewline }
         try await world.fill()
-        // Devices that no earlier run knows.
+        // Devices that no earlier run registered.
         let run = UUID().uuidString.lowercased().filter { $0 != "-" }
         var figures = RegisterFigures(devices: devices, connections: connections)
         var progress = Progress("registrations")
@@ -56,12 +56,12 @@ struct RegisterBench: AsyncParsableCommand {
         if options.json { writeJSON(figures.json) } else { figures.write() }
     }
 
-    /// In short turns: what else the machine does in these seconds meets all three alike.
+    /// Measures in short batches, so that other work of the machine affects all three parts equally.
     private func measure(
         _ world: BenchWorld, _ load: RequestLoad, _ template: RegistrationTemplate
     ) async throws -> [RegisterFigures.Part: RegisterFigures.Run] {
         var parts: [RegisterFigures.Part: RegisterFigures.Run] = [:]
-        // Long enough that the last requests of a turn, with which connections fall idle, are few of it.
+        // Large enough that the last requests of a batch, when connections fall idle, are a small part of it.
         let batch = max(5_000, 40 * connections)
         for start in stride(from: 0, to: devices, by: batch) {
             let numbers = start..<min(start + batch, devices)
@@ -82,8 +82,8 @@ struct RegisterBench: AsyncParsableCommand {
     private static let empty = ByteBuffer(string: "GET /healthz HTTP/1.1\r\nhost: bench\r\n\r\n")
 }
 
-/// The bytes of a registration, but for the device's number in it, which is written where it belongs: what a load generator
-/// computes while it is measured is taken from the gateway.
+/// The bytes of a registration, with places for the device's number. Little is computed per request, because a load
+/// generator's processor time is taken from the gateway.
 private struct RegistrationTemplate: Sendable {
     private static let digits = 16
     private let bytes: [UInt8]
@@ -92,7 +92,7 @@ private struct RegistrationTemplate: Sendable {
     /// - Parameter run: hexadecimal digits that no earlier registration has.
     init(run: String, key: String) {
         let placeholder = String(repeating: "0", count: Self.digits)
-        // As long as Apple's tokens are: 32 bytes, as hexadecimal digits.
+        // Has the length of Apple's tokens: 32 bytes, as hexadecimal digits.
         let token = (run + String(repeating: "0", count: 64)).prefix(64 - Self.digits) + placeholder
         let start =
             #"{"provider":"apns","topic":"\#(OwnStandIns.topic)","locale":"en-GB","tags":["news"],"token":"\#(token)"#

@@ -2,9 +2,9 @@ import CommandLine
 import Foundation
 import JSON
 
-/// What several rounds of `carillon-bench register` gave; medians are shown.
+/// The results of several rounds of `carillon-bench register`; medians are shown.
 struct RegisterFigures {
-    /// Of each round, in this order.
+    /// The parts of each round, in this order.
     enum Part: String, CaseIterable {
         case empty, created, again
 

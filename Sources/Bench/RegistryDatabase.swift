@@ -1,6 +1,6 @@
 import Postgres
 
-/// The gateway's database, looked at from beside the gateway.
+/// Sessions with the gateway's database, beside the gateway's own.
 struct RegistryDatabase: Sendable {
     struct Size: Sendable {
         let name: String
@@ -16,7 +16,7 @@ struct RegistryDatabase: Sendable {
         try await world.withDatabase(statementTime: deadline) { pool in try await body(RegistryDatabase(pool: pool)) }
     }
 
-    /// Of each table with what it keeps elsewhere, and of each index; the largest first.
+    /// The sizes of each table, with its TOAST and maps, and of each index; the largest first.
     func sizes() async throws -> [Size] {
         let rows = try await pool.read(Query(Self.sizes), deadline: Self.deadline)
         return try (0..<rows.rowCount).map { Size(name: try rows.text($0, 0), bytes: try rows.int64($0, 1)) }
@@ -36,7 +36,8 @@ struct RegistryDatabase: Sendable {
             SELECT name, bytes FROM parts ORDER BY bytes DESC, name
             """)
 
-    /// Transactions since its start. What a session has counted is seen a second later, so this waits for longer.
+    /// The database's transactions since its start. A session reports its count up to a second late, so this waits
+    /// longer.
     func transactions() async throws -> Int64 {
         try await Task.sleep(for: .seconds(2))
         return try await pool.read(Query(Self.commits)).int64(0, 0)
@@ -45,12 +46,12 @@ struct RegistryDatabase: Sendable {
     private static let commits = Statement(
         unprepared: "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
 
-    /// Messages that have pushes to send or to settle.
+    /// Whether messages have pushes to send or to settle.
     func hasOpenMessages() async throws -> Bool { try await pool.read(Query(Self.open)).bool(0, 0) }
 
     private static let open = Statement(unprepared: "SELECT EXISTS (SELECT FROM messages WHERE state < 6)")
 
-    /// Gateways that have pushes out at this moment, whatever of.
+    /// The gateways that have pushes of any message out at this moment.
     func senders() async throws -> [String] {
         let rows = try await pool.read(Query(Self.owners))
         return try (0..<rows.rowCount).map { try rows.text($0, 0) }
@@ -59,7 +60,7 @@ struct RegistryDatabase: Sendable {
     private static let owners = Statement(
         "bench_senders", "SELECT DISTINCT owner::text FROM parcels WHERE state = 2")
 
-    /// How many rows the tables have that registering writes.
+    /// The numbers of rows in the tables that a registration writes.
     struct Rows: Equatable, Sendable, CustomStringConvertible {
         let registrations: Int64
         let activities: Int64
@@ -70,7 +71,7 @@ struct RegistryDatabase: Sendable {
 
     func rows() async throws -> Rows { try await Self.rows(in: pool) }
 
-    /// In any database that has the gateway's tables.
+    /// Counts in any database that has the gateway's tables.
     static func rows(in pool: PostgresPool) async throws -> Rows {
         let counts = try await pool.read(Query(Self.counts), deadline: Self.deadline)
         return Rows(

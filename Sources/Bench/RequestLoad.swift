@@ -3,15 +3,15 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Many requests over a few connections that stay open, each connection with one request at a time, as a mobile backend's
-/// pool of clients does.
+/// Many requests over a few connections that stay open, as a mobile backend's pool of clients makes them. Each
+/// connection has one request at a time.
 struct RequestLoad {
     private let channels: [any Channel]
 
     struct Figures {
         let requests: Int
         let time: Duration
-        /// How often each status was answered.
+        /// The number of answers of each status.
         let statuses: [Int: Int]
 
         var perSecond: Double { Double(requests) / (time / .seconds(1)) }
@@ -23,7 +23,7 @@ struct RequestLoad {
         }
     }
 
-    /// Connects first, and hangs up at the end: what is measured are requests, not handshakes.
+    /// Connects before the body and disconnects after it, so that requests are measured and not handshakes.
     static func over<Answer>(
         _ connections: Int, to host: String, port: Int, _ body: (RequestLoad) async throws -> Answer
     ) async throws -> Answer {
@@ -40,7 +40,7 @@ struct RequestLoad {
         return try await body(RequestLoad(channels: channels))
     }
 
-    /// - Parameter request: the bytes of the request of a number.
+    /// - Parameter request: returns the bytes of the request with a number.
     func run(_ numbers: Range<Int>, _ request: @escaping @Sendable (Int) -> ByteBuffer) async throws -> Figures {
         guard channels.allSatisfy(\.isActive) else { throw Self.closed }
         let done = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: [Int: Int].self)
@@ -56,12 +56,12 @@ struct RequestLoad {
         .failed, "the gateway closed connections before it had answered every request")
 }
 
-/// What the connections take their requests from, and where they tell what was answered.
+/// The queue from which the connections take their requests, and to which they report the statuses of the answers.
 private final class LoadQueue: Sendable {
     private let numbers: Range<Int>
     private let request: @Sendable (Int) -> ByteBuffer
     private let taken = Atomic<Int>(0)
-    /// nil: it is over.
+    /// nil: the run is over.
     private let answered = Mutex<[Int: Int]?>([:])
     private let done: EventLoopPromise<[Int: Int]>
 
@@ -98,7 +98,7 @@ private final class LoadQueue: Sendable {
     }
 }
 
-/// One connection: sends, reads the answer to its end, sends the next. Lives on its channel's loop.
+/// One connection, which sends a request, reads the whole answer, and sends the next. Lives on its channel's loop.
 private final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -137,8 +137,8 @@ private final class LoadConnection: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(request), promise: nil)
     }
 
-    /// The status of a whole answer, which is taken away; nil as long as something of it is missing. Reads what our own
-    /// gateway writes: a length, no chunks.
+    /// Takes a whole answer out of the buffer and returns its status; nil as long as the answer is incomplete. Reads
+    /// only what our own gateway writes: a length, no chunks.
     private func takeAnswer() -> Int? {
         let bytes = buffered.readableBytesView
         guard let end = bytes.firstRange(of: Self.headEnd) else { return nil }

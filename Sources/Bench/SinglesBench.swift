@@ -4,7 +4,8 @@ import JSON
 import NIOCore
 import Postgres
 
-/// Many messages to one device each, handed in over some connections at once, to a sink: in turns with as many commits.
+/// Many messages to one device each, requested over several connections at once and sent to a sink. Each round is
+/// followed by as many reference commits.
 struct SinglesBench {
     let world: BenchWorld
     let messages: Int
@@ -19,7 +20,7 @@ struct SinglesBench {
         let garden = BroadcastFixture(world: world, devices: Self.devices)
         try await garden.fill()
         return try await RegistryDatabase.within(world) { database in
-            // As many as the gateway has connections for its requests.
+            // One sender for each of the gateway's connections for requests.
             try await ReferenceCommits.within(world, senders: PoolSettings().connectionsMax) { commits in
                 try await measure(database, commits)
             }
@@ -44,7 +45,7 @@ struct SinglesBench {
             let load = try await send(numbers)
             polls += try await finish(database)
             let took = BenchRun(time: clock.now - start, used: try world.used() - used)
-            // The gateway rests by now.
+            // The gateway is idle by now.
             rounds.append(
                 SinglesFigures.Round(
                     messages: numbers.count, accepted: load.time, settled: took,
@@ -52,7 +53,7 @@ struct SinglesBench {
             progress.show(Int64(numbers.upperBound - 1), of: Int64(messages), "each turn beside as many commits")
         }
         progress.end()
-        // Commits are not among them: they are of another database.
+        // The reference commits are not counted here: they go to another database.
         return SinglesFigures(
             rounds: rounds, connections: connections, senders: commits.senders,
             transactions: try await database.transactions() - before - polls, memoryBytesMax: world.memoryBytesMax)
@@ -82,9 +83,9 @@ struct SinglesBench {
                 + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n" + body)
     }
 
-    /// Until PostgreSQL has a settled answer of each.
+    /// Waits until PostgreSQL has a settled answer of each message.
     ///
-    /// - Returns: how often it was asked.
+    /// - Returns: the number of queries that this took.
     private func finish(_ database: RegistryDatabase) async throws -> Int64 {
         var polls: Int64 = 1
         let clock = ContinuousClock()
@@ -98,15 +99,15 @@ struct SinglesBench {
     }
 }
 
-/// What was measured of single messages.
+/// The measurements of single messages.
 struct SinglesFigures {
     struct Round {
         let messages: Int
-        /// From the first request to the last 202.
+        /// The time from the first request to the last 202.
         let accepted: Duration
-        /// From the first request to the last settled answer.
+        /// The time from the first request to the last settled answer.
         let settled: BenchRun
-        /// Of as many rows.
+        /// The time of as many reference commits.
         let commits: Duration
     }
 
@@ -119,11 +120,11 @@ struct SinglesFigures {
 
     private var messages: Int { rounds.map(\.messages).reduce(0, +) }
     private var used: BenchUsage { rounds.dropFirst().reduce(rounds[0].settled) { $0 + $1.settled }.used }
-    /// Of all turns.
+    /// Messages a second over all rounds.
     private func rate(_ time: (Round) -> Duration) -> Double {
         Double(messages) / (rounds.map(time).reduce(.zero, +) / .seconds(1))
     }
-    /// Of the turns' ratios the median.
+    /// The median of the rounds' ratios.
     private var acceptedRatio: Double { rounds.map { $0.commits / $0.accepted }.sorted()[rounds.count / 2] }
     private func each(_ value: Double) -> Double { value / Double(messages) }
     private func microseconds(_ time: Duration) -> Double { each(time / .microseconds(1)) }

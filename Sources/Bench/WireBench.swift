@@ -3,8 +3,7 @@ import CommandLine
 import Foundation
 import JSON
 
-/// `carillon-bench wire`: pushes that are ready, through a lane alone, beside what nghttp2's load generator needs for as
-/// many requests.
+/// `carillon-bench wire`: prepared pushes through a lane alone, beside as many requests of nghttp2's load generator.
 struct WireBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wire", abstract: "A lane alone, beside nghttp2's load generator.",
@@ -31,7 +30,7 @@ struct WireBench: AsyncParsableCommand {
         try await options.runBesideStandIns(["--sink", "--open-streams"]) { folder, standIns in
             let reference = try ReferenceSender(folder, sink: standIns, requests: pushes)
             let figures = try await WireSender.within(standIns) { sender in
-                // Opens the connection, and makes what a lane keeps as large as it gets.
+                // Opens the connection, and lets the lane's buffers grow to their full size.
                 _ = try await sender.run(pushes)
                 var figures = WireFigures(pushes: pushes)
                 var progress = Progress("wire")
@@ -47,7 +46,7 @@ struct WireBench: AsyncParsableCommand {
     }
 }
 
-/// What several rounds gave; medians are shown.
+/// The results of several rounds; medians are shown.
 struct WireFigures {
     let pushes: Int
     var rounds: [(ours: WireSender.Run, reference: ReferenceSender.Figures)] = []
@@ -70,7 +69,7 @@ struct WireFigures {
         SinkLoad(
             ours: median { $0.ours.sink / $0.ours.time }, reference: median { $0.reference.sink / $0.reference.time })
     }
-    /// Of this program, with all that it was handed.
+    /// This program's peak memory, including the prepared pushes.
     private var memoryBytesMax: Int64 {
         ProcessUsage(of: ProcessInfo.processInfo.processIdentifier)?.memoryBytesMax ?? 0
     }
@@ -100,14 +99,15 @@ struct WireFigures {
     }
 }
 
-/// How much of one core the sink used while either sent to it, over its one connection.
+/// The share of one core that the sink used while each sender sent to it over its one connection.
 struct SinkLoad {
     let ours: Double
     let reference: Double
 
-    /// Near one it is the sink whose rate is shown; a thread that has all of a core uses some of it for nothing.
+    /// From this share on, the sink limits the rate. It is below 1, because a thread that has a whole core wastes some
+    /// of it.
     private static let wall = 0.95
-    /// Whoever is slower than the sink is measured, else only the sink.
+    /// Whether the sink was the bottleneck. If so, the measured rate is the sink's and not the lane's.
     var isWall: Bool { ours >= Self.wall }
 
     func write() {

@@ -7,11 +7,11 @@ import Reactor
 import Synchronization
 import TLS
 
-/// A lane of its own towards a sink, and pushes that are made beforehand.
+/// A lane towards a sink, and pushes that are made beforehand.
 struct WireSender: Sendable {
     struct Run: Sendable {
         let time: Duration
-        /// Of this program, whose lane is all that works meanwhile.
+        /// This program's processor time. Only its lane works meanwhile.
         let processor: Duration
         let sink: Duration
     }
@@ -19,9 +19,9 @@ struct WireSender: Sendable {
     private let lane: Lane
     private let standIns: OwnStandIns
     private let batch: PushBatch
-    /// As large as a parcel.
+    /// The size of a parcel.
     private static let batchPushes = 5_000
-    /// Handed over at once: the lane never waits for the next one.
+    /// Batches that the lane holds at once, so that it never waits for the next one.
     private static let batchesInFlight = 4
     private static let batchTime: Duration = .seconds(3_600)
 
@@ -108,19 +108,19 @@ struct WireSender: Sendable {
     }
 }
 
-/// Takes a certain credential for granted.
+/// A fixed authorization. The sink doesn't check it.
 private struct Bearer: AuthorizationSource {
     let current: Authorization? = Authorization(
         value: Array(ReferenceSender.authorization.utf8), generation: 1)
 }
 
-/// A lane's notes, which nobody reads here: what goes wrong shows in the answers.
+/// Ignores the lane's events: failures show in the answers.
 private final class Silence: LaneObserver {
     func laneChanged(canSend: Bool, because: LaneEvent) {}
     func laneNoted(_ event: LaneEvent) {}
 }
 
-/// Batches of the same size, one after the other, and how many of their pushes were accepted.
+/// Submits batches of the same size one after the other, and counts the accepted pushes.
 private final class WireCount: AnswerSink {
     private struct State {
         var submitted = 0
@@ -133,7 +133,7 @@ private final class WireCount: AnswerSink {
     private let pushesOfBatch: Int
     private let submit: @Sendable (BatchTicket, WireCount) -> Void
     private let state = Mutex(State())
-    /// Those of all runs differ.
+    /// Unique over all runs.
     private static let tickets = Atomic<UInt64>(0)
 
     init(batches: Int, of pushes: Int, _ submit: @escaping @Sendable (BatchTicket, WireCount) -> Void) {
@@ -142,7 +142,7 @@ private final class WireCount: AnswerSink {
         self.submit = submit
     }
 
-    /// How many were accepted, once all have their answers.
+    /// - Returns: the number of accepted pushes, once all have their answers.
     func run(inFlight: Int) async -> Int {
         await withCheckedContinuation { continuation in
             state.withLock { $0.waiter = continuation }
