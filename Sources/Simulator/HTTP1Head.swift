@@ -1,6 +1,6 @@
-/// A request line and its fields, understood or refused as a whole.
+/// A request line and its fields, parsed or refused as a whole.
 ///
-/// Source: RFC 9112, sections 2 to 6; RFC 9110, section 5.6.2 for what a token is made of.
+/// Source: RFC 9112, sections 2 to 6; RFC 9110, section 5.6.2 for the bytes of a token.
 struct HTTP1Head {
     enum Framing: Equatable {
         case none
@@ -14,17 +14,17 @@ struct HTTP1Head {
     private(set) var fields: [HeaderLine] = []
     private(set) var framing = Framing.none
 
-    /// Of nobody: what is said before a head was understood.
+    /// An empty head, for answers before a head was parsed.
     init() {}
 
-    /// - Parameter bytes: up to and with the empty line.
+    /// - Parameter bytes: all lines, including the empty one at the end.
     init(_ bytes: ArraySlice<UInt8>) throws(HTTP1Session.Fault) {
         var lines = try HTTP1Head.lines(bytes)
         guard !lines.isEmpty else { throw .malformed }
         try read(requestLine: lines.removeFirst())
         guard lines.count <= HTTP1Session.fieldsMax else { throw .headTooLarge }
         for line in lines { fields.append(try HTTP1Head.field(line)) }
-        // One that names no host, or two, could be meant for anybody. Source: RFC 9112, section 3.2.
+        // The host must be named exactly once. Source: RFC 9112, section 3.2.
         guard fields.count(where: { $0.name == "host" }) == 1 else { throw .malformed }
         framing = try readFraming()
     }
@@ -77,7 +77,7 @@ struct HTTP1Head {
         let lengths = fields.filter { $0.name == "content-length" }
         let encodings = fields.filter { $0.name == "transfer-encoding" }
         if let encoding = encodings.first {
-            // Both together is how requests get smuggled.
+            // Both together allow request smuggling.
             guard lengths.isEmpty, encodings.count == 1 else { throw .malformed }
             guard encoding.value.lowercased() == "chunked" else { throw .encodingUnknown }
             return .chunked

@@ -1,19 +1,19 @@
 /// The server's side of one HTTP/1.1 connection: bytes in, whole requests out, one at a time. No socket, no clock.
 ///
-/// Small and strict: a body is framed by `content-length` or by `chunked`, never by both; no folded lines, no bare line
-/// feeds. What breaks a rule is answered once, and the connection ends. A request that follows before its forerunner
-/// is answered waits in the buffer.
+/// Small and strict. A body is framed by `content-length` or by `chunked`, never by both. Folded lines and bare line
+/// feeds are refused. A broken rule is answered once, and the connection ends. A pipelined request waits in the buffer
+/// until the one before it is answered.
 /// Source: RFC 9112.
 final class HTTP1Session {
     /// Request line and header fields together.
     static let headBytesMax = 16_384
     static let fieldsMax = 100
-    /// Of one line of chunked framing; extensions are read past.
+    /// The limit of one line of chunked framing; extensions are ignored.
     private static let chunkLineBytesMax = 256
-    /// What may wait while a request is being answered.
+    /// The limit of pipelined bytes while a request is being answered.
     static let pipelinedBytesMax = 65_536
 
-    /// Why the client is not understood: the status that it is told.
+    /// The reason why a request is refused; the raw value is the status of the answer.
     enum Fault: Int, Error, Equatable, Sendable {
         case malformed = 400
         case bodyTooLarge = 413
@@ -27,20 +27,20 @@ final class HTTP1Session {
         case head
         /// So many bytes are missing. → whole
         case body(Int)
-        /// → chunk, trailer
+        /// The line with the next chunk's size. → chunk, trailer
         case chunkSize
-        /// So many bytes are missing, and the line end behind them. → chunkSize
+        /// So many bytes are missing, and the line end after them. → chunkSize
         case chunk(Int)
-        /// Fields behind the last chunk, which nobody reads. → whole
+        /// Fields after the last chunk, which are ignored. → whole
         case trailer
-        /// Handed out as soon as somebody asks. → head (answered)
+        /// The request is complete, and `nextRequest` returns it. → head (answered)
         case whole
     }
 
     private let bodyBytesMax: Int
     private var reading = Reading.head
     private var input: [UInt8] = []
-    /// How much of `input` is read already.
+    /// The bytes of `input` that are read already.
     private var start = 0
     private var head = HTTP1Head()
     private var body: [UInt8] = []
@@ -48,19 +48,19 @@ final class HTTP1Session {
     private var isAwaitingAnswer = false
     private var output: [UInt8] = []
 
-    /// Of the request that was handed out last: 1, 3, 5, ... as HTTP/2 would number it.
+    /// The last returned request's number: 1, 3, 5, ... as HTTP/2 would number it.
     private(set) var streamID: Int32 = -1
     private(set) var fault: Fault?
-    /// No further request is read: the client or a fault ended the conversation.
+    /// No further request is read: the client or a fault ended the connection.
     private(set) var isLast = false
 
     init(bodyBytesMax: Int) { self.bodyBytesMax = bodyBytesMax }
 
-    /// A request has begun, and is not here as a whole.
+    /// A request has begun, and is not complete.
     var isMidway: Bool { !isAwaitingAnswer && fault == nil && (reading != .head || start < input.count) }
     var wantsWrite: Bool { !output.isEmpty }
     var openStreams: Int { isAwaitingAnswer ? 1 : 0 }
-    /// Everything is said: close.
+    /// All answers are written: close.
     var isFinished: Bool { isLast && !isAwaitingAnswer && output.isEmpty }
 
     func receive(_ bytes: Span<UInt8>) {
@@ -76,7 +76,7 @@ final class HTTP1Session {
         advance()
     }
 
-    /// nil: none is whole, or one is still being answered.
+    /// nil: no request is complete, or one is still being answered.
     func nextRequest() -> PushRequest? {
         guard !isAwaitingAnswer, fault == nil, reading == .whole else { return nil }
         isAwaitingAnswer = true
@@ -88,10 +88,10 @@ final class HTTP1Session {
         return request
     }
 
-    /// Whether an answer to this request is still wanted.
+    /// Whether this request still awaits an answer.
     func awaits(_ streamID: Int32) -> Bool { isAwaitingAnswer && streamID == self.streamID }
 
-    /// Answers the request that was handed out; the next may follow.
+    /// Answers the last returned request; the next may follow.
     func respond(status: Int, _ headers: [HeaderLine], body: [UInt8]) {
         guard isAwaitingAnswer else { return }
         isAwaitingAnswer = false
@@ -101,7 +101,7 @@ final class HTTP1Session {
         if !isLast { advance() }
     }
 
-    /// The present answer, or none, is the last.
+    /// Makes the present answer, if any, the last one.
     func end() { isLast = true }
 
     func takeOutput(into bytes: inout [UInt8]) {
@@ -144,13 +144,13 @@ final class HTTP1Session {
     }
 }
 
-// How a request is read.
+// Reading requests.
 extension HTTP1Session {
     private func advance() {
         while !isAwaitingAnswer && fault == nil && step() {}
     }
 
-    /// Whether something was read.
+    /// - Returns: whether something was read.
     private func step() -> Bool {
         switch reading {
         case .whole: return false
@@ -200,7 +200,7 @@ extension HTTP1Session {
         }
     }
 
-    /// Behind the empty line.
+    /// The index after the empty line; nil: not here yet.
     private func endOfHead() -> Int? {
         var index = start
         while index + 3 < input.count && index - start <= HTTP1Session.headBytesMax {
@@ -251,7 +251,7 @@ extension HTTP1Session {
         return true
     }
 
-    /// Without its end. nil: not here yet, or refused.
+    /// Takes a line without its end. nil: not here yet, or refused.
     private func takeLine(bytesMax: Int) -> ArraySlice<UInt8>? {
         guard let end = input[start...].firstIndex(of: 0x0a) else {
             if input.count - start > bytesMax + 1 { refuse(.malformed) }

@@ -2,11 +2,13 @@ import Encodings
 import JSON
 import Model
 
-/// What a stand-in tells about itself, and is told, on its own port. docs/simulator.md is its contract.
+/// The stand-in's own endpoints, which report its state and take scripts on its own port. docs/simulator.md is the
+/// contract.
 enum Inspection {
     static let path = "/simulator/"
     private static let receivedPath = "/simulator/received/"
-    /// Of one answer of `GET /simulator/requests`; it ends earlier where its requests are larger than this.
+    /// The most requests in one answer of `GET /simulator/requests`. The answer ends earlier if they exceed
+    /// `listedBytesMax`.
     private static let listedMax = 1_000
     private static let listedDefault = 100
     private static let listedBytesMax = 8 << 20

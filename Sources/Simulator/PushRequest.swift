@@ -1,22 +1,22 @@
 import HTTP2
 import JSON
 
-/// One request, as the stand-in's judges read it.
+/// One request, as the stand-in's validators read it.
 struct PushRequest {
     let method: String
     let path: String
     let version: HTTPVersion
-    /// Whom the client believes to call: `:authority`, or `host` where there is none.
+    /// The host that the client calls: `:authority`, or `host` without one.
     let authority: String
-    /// "" where the request brings none, until the stand-in makes one.
+    /// "" if the request has none, until the stand-in makes one.
     var apnsID: String
-    /// All fields but the pseudo ones, in order.
+    /// All fields except pseudo-header fields, in order.
     let headers: [HeaderLine]
     let body: [UInt8]
-    /// Of the body as sent, however much of it was kept.
+    /// The bytes of the body as sent, even if less of it was kept.
     let bodyBytes: Int
 
-    /// - Parameter unkeptMethod: of a session that keeps no method of requests as they should be.
+    /// - Parameter unkeptMethod: the method of requests for which the session keeps none.
     init(_ request: HTTP2Request, of session: HTTP2ServerSession, unkeptMethod: String = "") {
         var method = unkeptMethod
         var path = ""
@@ -56,7 +56,7 @@ struct PushRequest {
 
     func value(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 
-    /// Of a field that may be repeated, as `cookie` may.
+    /// Whether a header field is repeated that may not be, as `cookie` may.
     var repeatsAHeader: Bool {
         for (place, line) in headers.enumerated() where line.name != "cookie" {
             if headers[..<place].contains(where: { $0.name == line.name }) { return true }
@@ -66,7 +66,7 @@ struct PushRequest {
 
     static let devicePath = "/3/device"
 
-    /// What follows `/3/device/`. nil: another path.
+    /// The path after `/3/device/`. nil: another path.
     var tokenText: Substring? {
         guard path.hasPrefix(PushRequest.devicePath) else { return nil }
         let remaining = path.dropFirst(PushRequest.devicePath.count)
@@ -75,7 +75,7 @@ struct PushRequest {
     }
 
     var isObject: Bool {
-        // Apple's limits, which are those of size: no text of ours, which may hold no NUL.
+        // Apple limits only the size, so our stricter limits for text, such as no NUL, don't apply.
         guard let value = try? JSONReader.read(body, limits: .trusted) else { return false }
         return value.object != nil
     }

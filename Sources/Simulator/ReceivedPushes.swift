@@ -1,9 +1,9 @@
 import Basis
 import Model
 
-/// One push as it arrived, and what was answered.
+/// One push as it arrived, and its answer.
 package struct ReceivedPush: Equatable, Sendable {
-    /// At Google's: the name that the message was given.
+    /// The push's `apns-id`; at Google's, the name given to the message.
     package let apnsID: String
     package let path: String
     /// All but `apns-id` and `authorization`.
@@ -15,25 +15,25 @@ package struct ReceivedPush: Equatable, Sendable {
     package let reason: String?
     /// The number of the connection, from 1.
     package let connection: Int
-    /// Only checked (`validate_only`), as asked.
+    /// Only validated, as the request asked (`validate_only`).
     package var isDryRun = false
-    /// Tells provider tokens apart, and gives none away. nil: none was shown, or at Google's.
+    /// A short name of the provider token, which does not reveal it. nil: none was shown, or at Google's.
     package var providerToken: String?
     /// The SHA-256 of the certificate that its connection showed, in hexadecimal; nil: none.
     package var certificate: String?
 
-    /// A topic call has no id, and a dry run no id of its own.
+    /// Whether the push was processed. A topic call has no id, and a dry run no id of its own.
     var isProcessed: Bool { reason == nil && !isDryRun && !apnsID.isEmpty }
 
     package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
 extension DeviceToken {
-    /// Of a request that named no token, or none that can be read.
+    /// The key of requests that name no token, or an unreadable one.
     static let nobody = DeviceToken(bytes: [])
 }
 
-/// What each token received, within a bound of memory: the oldest are forgotten first, the counts stay.
+/// The pushes that each token received, within a memory limit: the oldest are forgotten first, the counts stay.
 struct ReceivedPushes {
     private struct StoredPush {
         let token: Int
@@ -43,33 +43,33 @@ struct ReceivedPushes {
 
     private struct Entry {
         let token: DeviceToken
-        /// Ordinals of its kept pushes, rising; forgotten ones are dropped when it is next touched.
+        /// Ordinals of the token's kept pushes, rising. Forgotten ones are removed as they are forgotten.
         var pushes: [Int] = []
     }
 
     private let bytesMax: Int
     private var recent: [StoredPush] = []
-    /// How many at the start of `recent` are forgotten already.
+    /// The number of forgotten pushes at the start of `recent`.
     private var head = 0
     /// The ordinal of `recent[0]`.
     private var firstOrdinal = 0
     private var keptBytes = 0
     private var entries: [Entry] = []
     private var places: [DeviceToken: Int] = [:]
-    /// Pushes of one batch share their headers: one array serves them all.
+    /// Pushes of one batch have the same headers and share one array.
     private var lastHeaders: [HeaderLine] = []
 
-    /// Accepted twice under one `apns-id`, among those kept.
+    /// Pushes accepted a second time under one `apns-id`, among those kept.
     private(set) var repeatCount = 0
     private(set) var forgottenCount = 0
 
-    /// Tokens beyond are counted, not kept.
+    /// Pushes to further tokens are counted, not kept.
     static let tokensMax = 4_000_000
-    /// Of one token, at least so many of its last pushes are shown, and at most twice as many.
+    /// At least so many of a token's last pushes are kept, and at most twice as many.
     private static let pushesPerTokenMax = 1_000
-    /// A repeat is sought among the token's last pushes: retries come soon.
+    /// A repeat is searched among so many last pushes of the token: retries come soon.
     private static let repeatsSoughtMax = 64
-    /// What a push takes beside its bytes, about.
+    /// The approximate memory of a push beside its bytes.
     private static let overheadBytes = 200
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
@@ -109,7 +109,7 @@ struct ReceivedPushes {
         let push: ReceivedPush
     }
 
-    /// Those of a token, or all, that came after the one of this number.
+    /// Lists the pushes to a token, or all pushes, whose number is above `after`.
     func list(to token: DeviceToken?, after: Int, limit: Int) -> [Listed] {
         if let token {
             guard let place = places[token] else { return [] }
@@ -157,7 +157,7 @@ struct ReceivedPushes {
             head += 1
             forgottenCount += 1
         }
-        // Half of the array is dead: move the living to its start.
+        // Half of the array is dead: move the kept pushes to its start.
         guard head > 1_024, head > recent.count / 2 else { return }
         recent.removeFirst(head)
         firstOrdinal += head

@@ -3,7 +3,7 @@ import Encodings
 import JSON
 
 extension ReceivedPush {
-    /// As the inspection and the record show it: the payload as JSON where it is JSON, else in base64.
+    /// Writes the push as the inspection and the record show it: the payload as JSON if it is JSON, else in base64.
     func append(to writer: inout JSONWriter, token: String?) {
         writer.beginObject()
         writer.member("at", RFC3339.format(arrivedAt))
@@ -24,7 +24,8 @@ extension ReceivedPush {
         writer.endObject()
     }
 
-    /// As `GET /simulator/requests` shows it: the body byte for byte, as text where it is UTF-8, else in base64.
+    /// Writes the push as `GET /simulator/requests` shows it: the body byte for byte, as text if it is UTF-8, else in
+    /// base64.
     func appendWhole(to writer: inout JSONWriter, number: Int, token: String) {
         writer.beginObject()
         writer.member("number", number)

@@ -1,16 +1,16 @@
 import HTTP2
 import JSON
 
-/// A script as `POST /simulator/script` brings it.
+/// A script from the body of `POST /simulator/script`.
 ///
-/// Strict: an unknown member is a mistake that would otherwise show as a test that passes for the wrong reason.
+/// Strict: an ignored unknown member could let a test pass for the wrong reason.
 struct ScriptReader {
-    /// nil: the one that runs stays.
+    /// nil: the running script stays.
     private(set) var script: SimulatorScript?
     private(set) var actions: [ScriptedAction] = []
 
     struct Fault: Error, Equatable {
-        /// `faults[0].kind`
+        /// A path such as `faults[0].kind`.
         let place: String
         let detail: String
     }
@@ -62,7 +62,7 @@ struct ScriptReader {
         let first = try members.integer("at", 0...1_000_000_000).map { Int($0) }
         let every = try members.count("every")
         let times = try members.count("times")
-        // Nothing said: the next one, and no other.
+        // Without any of these, the fault hits the next request only.
         guard first != nil || every != nil || times != nil else {
             return ScriptedFault(kind, endpoint: endpoint, at: 1, every: 1, times: 1)
         }
@@ -166,7 +166,7 @@ struct ScriptReader {
     }
 }
 
-/// The members of one object; those that nobody asked for are mistakes.
+/// The members of one object. Members that were not read count as mistakes.
 private struct Members {
     private let place: String
     private var members: [JSONMember]
@@ -209,7 +209,7 @@ private struct Members {
         return number
     }
 
-    /// From 1.
+    /// A count from 1.
     mutating func count(_ name: String) throws(ScriptReader.Fault) -> Int? {
         try integer(name, 1...1_000_000_000).map { Int($0) }
     }

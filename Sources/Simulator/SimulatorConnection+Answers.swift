@@ -2,12 +2,12 @@ import Basis
 import HTTP2
 import Reactor
 
-/// Saying answers, now or later.
+/// Sending answers, at once or after a delay.
 extension SimulatorConnection {
     func answer(_ headers: HeaderList, body: [UInt8], streamID: Int32, after delay: Duration = .zero) {
         guard delay > .zero else { return respond(headers, body: body, streamID: streamID) }
         let due = world.loop.now + delay
-        // Requests of one turn share their delay, their due instant, and a timer.
+        // Requests of one reactor tick share their delay, their due instant, and a timer.
         if delayedDue?.instant != due {
             timerTag += 1
             delayedDue = (due, timerTag)
@@ -28,7 +28,7 @@ extension SimulatorConnection {
                 respond(late.headers, body: late.body, streamID: late.streamID)
             }
         }
-        // What waited behind an answer over HTTP/1.1 has its turn.
+        // A request over HTTP/1.1 may have waited for this answer.
         drainEvents()
         flush()
     }
@@ -40,7 +40,7 @@ extension SimulatorConnection {
             let status = lines.first { $0.name == ":status" }.flatMap { Int($0.value) } ?? 500
             return http1.respond(status: status, lines.filter { !$0.name.hasPrefix(":") }, body: body)
         }
-        // A stream that the client has reset meanwhile wants no answer.
+        // Fails if the client has reset the stream meanwhile, and so wants no answer.
         try? session?.submitResponse(streamID, headers, body: body.span)
     }
 }
@@ -61,7 +61,7 @@ extension HeaderList {
     }
 }
 
-/// Header lists of answers. The one of a success is reused.
+/// Header lists of answers. The list of a success is reused.
 struct AnswerHeaders {
     private(set) var accepted = HeaderList()
     private let apnsIDPlace: Int
@@ -91,7 +91,7 @@ struct AnswerHeaders {
         return list
     }
 
-    /// No success: whoever is told 200 may take the push for processed.
+    /// The status is no success, because a client may take any 200 for a processed push.
     static let hugeHeader: HeaderList = {
         var list = HeaderList()
         list.append(":status", "500")
@@ -101,7 +101,7 @@ struct AnswerHeaders {
 }
 
 extension APNsRefusal {
-    /// In one piece: aioapns reads each DATA frame by itself.
+    /// The body in one piece: aioapns parses each DATA frame by itself.
     func body(now: WallInstant) -> [UInt8] {
         let milliseconds: Int64? =
             switch time {

@@ -2,9 +2,9 @@ import Basis
 import HTTP2
 import Reactor
 
-/// How long a client may keep a connection without using it. One timer serves both deadlines, one after the other.
+/// Deadlines for the handshake and for idle clients. One timer serves both, one after the other.
 extension SimulatorConnection {
-    /// No answer's tag: those are counted from 1.
+    /// Never the tag of an answer: those are counted from 1.
     static var silenceTag: UInt64 { .max - 1 }
 
     func awaitHandshake() {
@@ -12,7 +12,7 @@ extension SimulatorConnection {
             at: world.loop.now + world.listenerSettings.handshakeTimeout, tag: Self.silenceTag, self)
     }
 
-    /// What shows that the client understands us ends the handshake.
+    /// Events that show that the client speaks HTTP/2 end the handshake.
     func note(_ event: HTTP2ServerEvent) {
         lastReceived = world.loop.now
         switch event {
@@ -27,7 +27,7 @@ extension SimulatorConnection {
         awaitSilence(until: lastReceived + world.listenerSettings.idleTimeout)
     }
 
-    /// A request over HTTP/1.1 that has begun has so long to end; one that is whole gives the client its peace again.
+    /// Starts the request deadline when a request over HTTP/1.1 has begun, and the idle deadline when it is complete.
     func boundRequest(_ http1: HTTP1Session) {
         guard isAgreed else { return }
         if http1.isMidway {
@@ -54,14 +54,14 @@ extension SimulatorConnection {
         if isMidway { return close() }
         let deadline = lastReceived + world.listenerSettings.idleTimeout
         if world.loop.now < deadline { return awaitSilence(until: deadline) }
-        // It is we who are late.
+        // The client waits for our answer.
         if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.listenerSettings.idleTimeout) }
         if let session, !willStall {
             let goAway = ScriptedGoAway(reason: APNsRefusal.idleTimeout.reason, closing: .atOnce)
             sayGoAway(goAway, lastStreamID: session.highestStreamID)
             flush()
         }
-        // One that took the goodbye is waited for; one that doesn't even read is not.
+        // A client that took the GOAWAY has time to close; one that doesn't read is closed.
         if !isLingering { close() }
     }
 }

@@ -4,7 +4,7 @@ import Reactor
 
 /// The script's misbehaviours.
 extension SimulatorConnection {
-    /// What the script has for the request that has come.
+    /// The script's fault for the request that has come.
     func nextFault(at endpoint: ScriptedEndpoint) -> ScriptedFault.Kind? {
         if scriptNumber != world.scriptNumber {
             scriptNumber = world.scriptNumber
@@ -22,7 +22,7 @@ extension SimulatorConnection {
         case .refuse, .answer, .slow, .silence: break
         case .stall: willStall = true
         case .close:
-            // What was answered before is still said.
+            // Answers to earlier requests are still sent.
             lastStreamID = max(0, streamID - 2)
             closing = .atOnce
         case .drop: close(isAbrupt: true)
@@ -36,7 +36,7 @@ extension SimulatorConnection {
         }
     }
 
-    /// Outside any request.
+    /// Applies a fault outside any request.
     func misbehaveNow(_ fault: ScriptedFault.Kind) {
         guard isOpen, providerSession != nil, !isLingering else { return }
         world.summary.faults += 1
@@ -56,16 +56,16 @@ extension SimulatorConnection {
 
     private static let halfAnswer = Array("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"na".utf8)
 
-    /// Over HTTP/1.1 nothing less than the connection can be reset.
+    /// Resets a stream; over HTTP/1.1, the whole connection.
     func resetStream(_ streamID: Int32, _ code: HTTP2ErrorCode) {
         world.summary.reset += 1
         if http1 != nil { return close(isAbrupt: true) }
-        // A stream that the client reset first needs no reset from us.
+        // Fails if the client reset the stream first, which needs no reset from us.
         try? session?.reset(streamID, code)
     }
 
     func change(limit: UInt32) {
-        // Refused only where the session is broken, and then the connection closes.
+        // Fails only if the session is broken, and then the connection closes.
         try? session?.submitSettings([.streamsMax(limit)])
     }
 
@@ -73,7 +73,7 @@ extension SimulatorConnection {
         guard self.lastStreamID == .max, session != nil || http1 != nil else { return }
         world.summary.goAways += 1
         guard let session else {
-            // There is no goodbye in HTTP/1.1 but the end.
+            // HTTP/1.1 has no GOAWAY, only the end of the connection.
             if goAway.noticeBefore == nil { close() } else { http1?.end() }
             return
         }
@@ -86,7 +86,7 @@ extension SimulatorConnection {
         finishGoAway(goAway, lastStreamID: lastStreamID)
     }
 
-    /// No answer's tag: those are counted from 1.
+    /// Never the tag of an answer: those are counted from 1.
     static var goAwayTag: UInt64 { 0 }
     static var lingerTag: UInt64 { .max }
 

@@ -1,6 +1,6 @@
 import Reactor
 
-/// Who answers which request: the stand-in itself, or the provider that it stands for.
+/// Passing each request to the stand-in's own endpoints or to the provider's session.
 extension SimulatorConnection {
     func answerRequests() {
         drainEvents()

@@ -12,38 +12,39 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private let tls: TLSSession
     private let whenClosed: (SimulatorConnection) -> Void
     private(set) var isOpen = true
-    /// Our goodbye is said and the write side shut: what still arrives is thrown away until the client closes.
+    /// Our last bytes are sent and the write side is shut down. Bytes that still arrive are ignored until the client
+    /// closes.
     private(set) var isLingering = false
-    /// One of the two, once it is clear which the client speaks.
+    /// The session of the client's protocol, once it is known: this one or `http1`.
     private(set) var session: HTTP2ServerSession?
     private(set) var http1: HTTP1Session?
-    /// What came of a client without ALPN, as long as it might be either.
+    /// The first bytes of a client without ALPN, until they show its protocol.
     private var firstBytes: [UInt8] = []
     private(set) var providerSession: (any ProviderSession)?
 
     /// Requests since the script was given, by endpoint.
     var requestCounts = Array(repeating: 0, count: ScriptedEndpoint.allCases.count)
     var scriptNumber = 0
-    /// A GOAWAY was said: streams above are not processed.
+    /// After a GOAWAY, the highest stream that is processed.
     var lastStreamID = Int32.max
     var closing = ScriptedGoAway.Closing.never
     var pendingGoAway: ScriptedGoAway?
-    /// Neither reads nor answers any more, once what was answered before is out.
+    /// The client is neither read from nor answered any more, once earlier answers are sent.
     var willStall = false
     private(set) var isStalled = false
     var delayed: [UInt64: [DelayedAnswer]] = [:]
     var delayedDue: (instant: MonotonicInstant, tag: UInt64)?
     var timerTag: UInt64 = 0
 
-    /// TLS and HTTP/2 are agreed: the client acknowledged our SETTINGS, or asked for something.
+    /// TLS and HTTP/2 are agreed: the client acknowledged our SETTINGS, or sent a request.
     var isAgreed = false
-    /// The last frame that meant something to us.
+    /// The time of the last frame that counts as activity.
     var lastReceived: MonotonicInstant
     var silenceTimer: TimerID?
     /// A request over HTTP/1.1 has begun, and its deadline runs.
     var isMidway = false
 
-    /// Plaintext that goes out past the session: bytes that no session would say.
+    /// Plaintext sent past the session: bytes that no session would send.
     var oddBytes: [UInt8] = []
     /// Ciphertext that the socket has not taken yet.
     private var outgoing: [UInt8] = []
@@ -54,7 +55,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private static let gatherBytes = 131_072
     /// A client that doesn't read is not read from either.
     private static let outgoingBytesMax = 1 << 20
-    /// Other connections get their turn then.
+    /// After so many reads, other connections are served.
     private static let readsPerTickMax = 4
 
     init(
@@ -104,7 +105,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             }
             if tls.state == .ended { close() }
         } catch {
-            // Not TLS, no HTTP/2, or a client that refuses us: the alert or GOAWAY that waits is still said.
+            // Not TLS, no HTTP/2, or a client that refuses us: a waiting alert or GOAWAY is still sent.
             if session == nil && http1 == nil { world.summary.handshakesFailed += 1 }
             flush()
             close()
@@ -117,7 +118,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         switch tls.alpn {
         case "h2": try serveHTTP2(providerSession)
         case .some: serveHTTP1()
-        // Prior knowledge of either: the first bytes tell.
+        // Prior knowledge of either protocol: the first bytes decide.
         case nil: break
         }
     }
@@ -139,7 +140,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private func receive(_ plaintext: Span<UInt8>) throws(HTTP2Fault) {
         if session == nil, http1 == nil, let providerSession {
             for index in plaintext.indices { firstBytes.append(plaintext[index]) }
-            // "PRI * HTTP/2.0" begins like no method of HTTP/1.1's that anybody uses.
+            // "PRI * HTTP/2.0" begins like no common method of HTTP/1.1.
             guard firstBytes.count >= 3 else { return }
             if firstBytes.starts(with: "PRI".utf8) { try serveHTTP2(providerSession) } else { serveHTTP1() }
             let bytes = firstBytes
@@ -155,12 +156,12 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
             boundRequest(http1)
         }
         try session?.receive(plaintext)
-        // Half a frame, or one that asks for nothing, is no sign of life: a PING is, since we answer it.
+        // Half a frame, or one that needs no answer, is no activity. A PING is, since we answer it.
         if session?.wantsWrite == true { lastReceived = world.loop.now }
         answerRequests()
     }
 
-    /// Everything that waits goes as far as the socket takes it.
+    /// Writes waiting bytes until the socket takes no more.
     func flush() {
         guard isOpen, !isLingering else { return }
         do {
@@ -221,14 +222,14 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     private var hasSentGoAway: Bool {
         if let http1, http1.isFinished { return true }
         return switch closing {
-        // Ours, because the client broke the protocol: the script said nothing.
+        // Our own GOAWAY after a protocol error, not one of the script.
         case .never: lastStreamID == .max && session?.goAwaySent.map { $0 != .noError } ?? false
         case .whenAnswered: (session?.openStreams ?? http1?.openStreams) == 0 && !wantsWrite
         case .atOnce: !wantsWrite
         }
     }
 
-    /// Closing a socket with unread bytes sends a reset, which would take our last answers from the client.
+    /// Closing a socket with unread bytes sends a reset, which would discard our last answers at the client.
     private func linger() {
         isLingering = true
         delayed.removeAll()
@@ -237,14 +238,14 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         _ = world.loop.schedule(at: world.loop.now + SimulatorConnection.lingerMax, tag: Self.lingerTag, self)
     }
 
-    /// A client that doesn't close in this time is cut off.
+    /// A client that doesn't close in this time is closed.
     private static let lingerMax: Duration = .seconds(2)
 
     private func sendCloseNotify() {
         guard outgoing.isEmpty, tls.state == .open else { return }
         tls.close()
         tls.takeCiphertext(into: &outgoing)
-        // Best effort: a socket that takes no goodbye is closed without.
+        // Best effort: if the socket takes no close_notify, it is closed without.
         try? writeOut()
     }
 

@@ -1,7 +1,7 @@
 import Reactor
 import TLS
 
-/// The stand-in's door: takes connections and knows those that are open. On the loop's thread only.
+/// The stand-in's listener: accepts connections and owns the open ones. On the loop's thread only.
 final class SimulatorListener {
     private let world: SimulatorWorld
     private let tls: TLSContext
@@ -10,7 +10,7 @@ final class SimulatorListener {
     private var port: UInt16 = 0
     private var lastNumber = 0
 
-    /// More are closed at once.
+    /// Further connections are closed at once.
     private static let connectionsMax = 4_096
 
     init(_ world: SimulatorWorld) throws(TLSError) {
@@ -21,7 +21,9 @@ final class SimulatorListener {
         world.listener = self
     }
 
-    /// On which port. A second call says it again.
+    /// Starts listening.
+    ///
+    /// - Returns: the port; a second call returns the same one.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
         let reach = world.listenerSettings.reach
@@ -66,7 +68,7 @@ final class SimulatorListener {
             world.summary.connectionsOpened += 1
             world.summary.connectionsOpen += 1
         } catch {
-            // Out of memory or descriptors: the client tries again.
+            // Out of memory or descriptors: the client can try again.
             socket.close()
         }
     }

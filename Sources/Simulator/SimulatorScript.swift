@@ -1,9 +1,9 @@
 import HTTP2
 import JSON
 
-/// How a stand-in misbehaves, and when. Replaced as a whole, at any moment, also for connections that are open.
+/// A script of misbehaviours. Replaced as a whole, at any moment, also for connections that are open.
 package struct SimulatorScript: Sendable {
-    /// Every answer comes so late.
+    /// The delay of every answer.
     package var answerDelay: Duration = .zero
     /// Added to the stand-in's clock: to let provider tokens and access tokens age.
     package var clockOffset: Duration = .zero
@@ -20,7 +20,7 @@ package struct SimulatorScript: Sendable {
 
 package typealias APNsScript = SimulatorScript
 
-/// Which of a stand-in's doors a fault stands at. Requests are counted for each by itself.
+/// The stand-in's endpoint that a fault hits. Requests are counted separately for each.
 package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
     /// `/3/device/...`, `messages:send`.
     case push
@@ -33,8 +33,8 @@ package enum ScriptedEndpoint: Int, CaseIterable, Sendable {
 /// One misbehaviour, at certain requests of each connection.
 ///
 /// Requests are counted per connection and endpoint, from 1, since the script was given. The faulty request itself is
-/// not processed, except where its kind says otherwise. Over HTTP/1.1, which has no frames, a GOAWAY and a reset stream
-/// are a closed connection, and a stream limit is nothing.
+/// not processed, unless its kind says otherwise. HTTP/1.1 has no frames: there a GOAWAY and a reset stream close the
+/// connection, and a stream limit has no effect.
 package struct ScriptedFault: Sendable {
     package enum Kind: Sendable {
         case goAway(ScriptedGoAway)
@@ -46,19 +46,19 @@ package struct ScriptedFault: Sendable {
         case refuse(APNsRefusal)
         /// This answer instead of a judgement.
         case answer(ScriptedAnswer)
-        /// Processed, and answered so late.
+        /// Processed, and answered after this delay.
         case slow(Duration)
         /// Processed and kept, but never answered.
         case silence
         /// Neither reads nor answers from now on; the connection stays open.
         case stall
-        /// Closes without a word.
+        /// Closes without GOAWAY.
         case close
         /// A TCP reset.
         case drop
         /// Bytes that are no frames.
         case garbage
-        /// The beginning of a DATA frame whose rest never comes; stalls.
+        /// The beginning of a DATA frame that is never completed; then the connection stalls.
         case halfFrame
         /// An answer with 60,000 bytes of header.
         case hugeHeader
@@ -69,9 +69,9 @@ package struct ScriptedFault: Sendable {
     /// The first request that it hits. 0: the connection's opening, before any request (goAway, streamLimit, stall,
     /// close, drop, garbage).
     package var first: Int
-    /// Then every so many requests of the same connection; nil: once a connection.
+    /// The interval, in requests of the same connection, of further hits; nil: one hit per connection.
     package var every: Int?
-    /// Over all connections; nil: no end.
+    /// The most hits over all connections; nil: no limit.
     package var times: Int?
 
     package init(
@@ -91,13 +91,13 @@ package struct ScriptedFault: Sendable {
     }
 }
 
-/// An answer that a script puts in the place of a judgement.
+/// A script's answer in place of a judgement.
 package struct ScriptedAnswer: Equatable, Sendable {
     package var status: Int
-    /// For the summary; and what the body says, where there is none of its own.
+    /// The reason in the summary, and in the body if the script gives none.
     package var reason: String
     package var headers: [HeaderLine]
-    /// nil: as the provider would write it.
+    /// nil: the provider's own form.
     package var body: [UInt8]?
 
     package init(status: Int, reason: String = "", headers: [HeaderLine] = [], body: [UInt8]? = nil) {
@@ -108,26 +108,26 @@ package struct ScriptedAnswer: Equatable, Sendable {
     }
 }
 
-/// What a script does at once, and once: to every open connection but the one that asks.
+/// A script's immediate action, once, on every open connection except the one that asks.
 package enum ScriptedAction: Sendable {
     case fault(ScriptedFault.Kind)
-    /// Access tokens that were issued are worth nothing from now on.
+    /// Revokes all issued access tokens.
     case revokeAccessTokens
 }
 
 package struct ScriptedGoAway: Sendable {
     package enum Closing: Sendable {
-        /// The socket stays open: the client's to close.
+        /// The socket stays open until the client closes it.
         case never
         case whenAnswered
-        /// What was not answered yet never is.
+        /// Requests without an answer never get one.
         case atOnce
     }
 
     /// Becomes `{"reason":"..."}`.
     package var reason: String?
     package var code: HTTP2ErrorCode
-    /// Says first that a goodbye comes, and processes what arrives until then.
+    /// The time between a shutdown notice and the GOAWAY; requests that arrive until then are processed.
     package var noticeBefore: Duration?
     package var closing: Closing
 

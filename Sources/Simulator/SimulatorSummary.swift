@@ -1,6 +1,6 @@
 import JSON
 
-/// What a stand-in has seen and said since its start or its last reset.
+/// A stand-in's counts since its start or its last reset.
 package struct SimulatorSummary: Equatable, Sendable {
     package struct Refusals: Equatable, Sendable {
         package let status: Int
@@ -12,7 +12,7 @@ package struct SimulatorSummary: Equatable, Sendable {
     package var connectionsOpen = 0
     /// Handshakes that failed.
     package var handshakesFailed = 0
-    /// Pushes that arrived whole, whatever became of them.
+    /// Pushes that arrived whole, whatever their result.
     package var requests = 0
     /// Processed, and answered 200 (unless the script or the token loses the answer).
     package var accepted = 0
@@ -20,12 +20,12 @@ package struct SimulatorSummary: Equatable, Sendable {
     package var refused: [Refusals] = []
     /// Streams reset instead of an answer.
     package var reset = 0
-    /// Left without any answer.
+    /// Pushes without any answer.
     package var unanswered = 0
     package var goAways = 0
-    /// Misbehaviours of the script, each time that one hit.
+    /// Hits of the script's faults.
     package var faults = 0
-    /// Of FCM: only checked (`validate_only`), and found good.
+    /// FCM messages that were only validated (`validate_only`) and found valid.
     package var dryRuns = 0
     /// Requests for access tokens: a sender needs one an hour.
     package var accessTokensAsked = 0

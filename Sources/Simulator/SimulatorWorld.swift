@@ -3,7 +3,7 @@ import JSON
 import Model
 import Reactor
 
-/// What all connections of one stand-in share. On the loop's thread only.
+/// The state that all connections of one stand-in share. On the loop's thread only.
 final class SimulatorWorld {
     let listenerSettings: SimulatorListenerSettings
     let loop: ReactorLoop
@@ -12,15 +12,15 @@ final class SimulatorWorld {
     var received: ReceivedPushes
     let scratch = ScratchBuffers()
     private(set) var script = SimulatorScript()
-    /// Rises with each script, so that connections count their requests anew.
+    /// Rises with each script, so that connections restart their counts of requests.
     private(set) var scriptNumber = 0
     private var faultHits: [Int] = []
     weak var listener: SimulatorListener?
-    /// How often a token of the grammar met its fate.
+    /// The number of times that each token of the grammar met its fate.
     private var fateCounts: [DeviceToken: Int] = [:]
     private var lines: [UInt8] = []
 
-    /// Lines are handed to the record in pieces of about this size.
+    /// Lines are handed to the record in chunks of about this size.
     private static let recordBytes = 65_536
     private static let fateCountsMax = 1_000_000
 
@@ -39,7 +39,7 @@ final class SimulatorWorld {
         faultHits = Array(repeating: 0, count: script.faults.count)
     }
 
-    /// What was told over HTTP: at once, and from now on.
+    /// Follows a script that came over HTTP: performs its actions now and applies its faults from now on.
     func follow(_ reader: ScriptReader, reportedBy asker: SimulatorConnection) {
         if let script = reader.script { follow(script) }
         for action in reader.actions {
@@ -51,7 +51,7 @@ final class SimulatorWorld {
         }
     }
 
-    /// What runs, and how often each fault has hit.
+    /// The running script, and the hits of each fault, as JSON.
     var scriptState: [UInt8] {
         let delay = script.answerDelay.components
         var writer = JSONWriter()
@@ -79,7 +79,7 @@ final class SimulatorWorld {
         return nil
     }
 
-    /// Whether a token of the grammar still meets its fate: it does so many times; 0: always.
+    /// Whether a token of the grammar still meets its fate. It does so `count` times; 0: always.
     func meetsFate(_ token: DeviceToken, count: Int) -> Bool {
         if count == 0 { return true }
         let met = fateCounts[token, default: 0]
@@ -105,7 +105,7 @@ final class SimulatorWorld {
         lines.removeAll(keepingCapacity: true)
     }
 
-    /// Forgets what was received and counted, and which provider tokens it knows; connections and the script stay.
+    /// Forgets received pushes, counts and provider tokens; connections and the script stay.
     func reset() {
         flushRecord()
         let open = summary.connectionsOpen

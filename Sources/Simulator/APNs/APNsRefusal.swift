@@ -1,4 +1,4 @@
-/// A documented "no": status and reason, and the time in a 410.
+/// A documented refusal: status and reason, and the time in a 410.
 ///
 /// Source: Apple, "Handling notification responses from APNs".
 package struct APNsRefusal: Equatable, Sendable {
@@ -7,7 +7,7 @@ package struct APNsRefusal: Equatable, Sendable {
     package var time: Time?
     package var retryAfterSeconds: Int?
 
-    /// Since when the token is invalid.
+    /// The time from which the token is invalid.
     package enum Time: Equatable, Sendable {
         case now
         case milliseconds(Int64)
@@ -30,13 +30,13 @@ package struct APNsRefusal: Equatable, Sendable {
     package static let badTopic = APNsRefusal(400, "BadTopic")
     package static let deviceTokenNotForTopic = APNsRefusal(400, "DeviceTokenNotForTopic")
     package static let duplicateHeaders = APNsRefusal(400, "DuplicateHeaders")
-    /// Said with a GOAWAY.
+    /// Sent in a GOAWAY.
     package static let idleTimeout = APNsRefusal(400, "IdleTimeout")
     package static let invalidPushType = APNsRefusal(400, "InvalidPushType")
     package static let missingDeviceToken = APNsRefusal(400, "MissingDeviceToken")
     package static let missingTopic = APNsRefusal(400, "MissingTopic")
     package static let payloadEmpty = APNsRefusal(400, "PayloadEmpty")
-    /// Documented for broadcast only; ours for a body that is no JSON object.
+    /// Documented for broadcast only. We also use it for a body that is no JSON object.
     package static let badRequestPayload = APNsRefusal(400, "BadRequestPayload")
     package static let topicDisallowed = APNsRefusal(400, "TopicDisallowed")
     package static let expiredProviderToken = APNsRefusal(403, "ExpiredProviderToken")

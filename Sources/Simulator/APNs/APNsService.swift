@@ -4,7 +4,7 @@ import Model
 import Signing
 import TLS
 
-/// Apple's part of a stand-in: the judge, and how its answers and tokens look.
+/// Apple's part of a stand-in: its validator, and the form of its answers and tokens.
 final class APNsService: ProviderService {
     let settings: APNsSimulatorSettings
     var judge: PushValidator
@@ -36,6 +36,6 @@ final class APNsService: ProviderService {
 
     func reset() { judge.forgetProviderTokens() }
 
-    /// What ends access tokens is nothing to Apple.
+    /// Apple has no access tokens to revoke.
     func act(_ action: ScriptedAction) {}
 }

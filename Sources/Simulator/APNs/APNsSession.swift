@@ -6,7 +6,7 @@ import Reactor
 import Signing
 import TLS
 
-/// What Apple makes of one connection's requests: the script first, then the judge, then the token's own fate.
+/// Handles one connection's requests as Apple does: the script first, then the validator, then the token's own fate.
 final class APNsSession: ProviderSession {
     private unowned let connection: SimulatorConnection
     private let service: APNsService
@@ -15,16 +15,16 @@ final class APNsSession: ProviderSession {
     private var refusalsInARow = 0
     private var badDeviceTokens = 0
     private var limitIsDropped: Bool
-    /// The provider token of the last push, and what it is called.
+    /// The authorization of the last push, and its short name.
     private var shown: (authorization: String, name: String)?
-    /// Of the request at hand, beside the script's.
+    /// The delay of the request at hand, in addition to the script's.
     private var extraDelay: Duration = .zero
 
     private var settings: APNsSimulatorSettings { service.settings }
     private var world: SimulatorWorld { connection.world }
     private var answerDelay: Duration { world.script.answerDelay + extraDelay }
 
-    /// A payload of any size allowed, or a script.
+    /// Holds a payload of any allowed size, or a script.
     static let keptBodyBytes = 65_536
     private static let sinkWindowBytes: Int32 = 16 << 20
 
@@ -48,7 +48,8 @@ final class APNsSession: ProviderSession {
         return http2
     }
 
-    /// Apple lets the handshake succeed and refuses the certificate by GOAWAY.
+    /// The reason why the certificate is refused. Apple lets the handshake succeed and refuses the certificate by
+    /// GOAWAY.
     var refusal: String? {
         guard let certificate = credentials.certificate else { return nil }
         let now = world.now
@@ -66,9 +67,9 @@ final class APNsSession: ProviderSession {
         return isUsable ? nil : "BadCertificateEnvironment"
     }
 
-    /// A sink says 200, and nothing else, as fast as possible.
+    /// Answers as a sink: 200 to every push, as fast as possible.
     func answerAtOnce(_ request: HTTP2Request, of session: HTTP2ServerSession) -> Bool {
-        // The path is kept only where it is no push's.
+        // A sink's session keeps the path only of requests that are no pushes.
         guard settings.mode == .sink, session.value(of: ":path", in: request) == nil else { return false }
         world.summary.requests += 1
         world.summary.accepted += 1
@@ -92,7 +93,7 @@ final class APNsSession: ProviderSession {
         if settings.mode == .sink {
             return connection.answer(AnswerHeaders.refusal(.badPath, []), body: body(.badPath), streamID: streamID)
         }
-        // Apple speaks HTTP/2 only; HTTP/1.1 is for those who talk to the stand-in itself.
+        // Apple speaks HTTP/2 only. HTTP/1.1 is for the stand-in's own endpoints.
         guard push.version == .http2 else {
             return connection.answer(AnswerHeaders.odd(505, []), body: [], streamID: streamID)
         }
@@ -123,7 +124,7 @@ final class APNsSession: ProviderSession {
         push.tokenText.flatMap { Hexadecimal.decode($0.utf8) }.map(DeviceToken.init(bytes:))
     }
 
-    /// As Apple does where a request brings none. Source: RFC 9562, version 4.
+    /// An id for a request without one, as Apple makes it. Source: RFC 9562, version 4.
     private static func madeID() -> String {
         let high = Entropy.uint64() & ~0xf000 | 0x4000
         let low = Entropy.uint64() & ~(3 << 62) | 2 << 62
@@ -190,7 +191,7 @@ extension APNsSession {
         write(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
     }
 
-    /// The header list of a success is reused, where the answer goes out at once.
+    /// Reuses the header list of a success if the answer is sent at once.
     private func write(accepted apnsID: [UInt8], _ streamID: Int32, after delay: Duration) {
         answers.accept { $0.append(contentsOf: apnsID) }
         connection.answer(answers.accepted, body: [], streamID: streamID, after: delay)
@@ -204,7 +205,7 @@ extension APNsSession {
         punish(refusal)
     }
 
-    /// What a script wants said, whatever was asked.
+    /// Sends the script's answer, whatever the request.
     private func answer(_ scripted: ScriptedAnswer, _ push: PushRequest, _ streamID: Int32) {
         let reason = scripted.status == 200 ? nil : scripted.reason
         world.summary.countRefusal(scripted.status, scripted.reason)
@@ -228,7 +229,8 @@ extension APNsSession {
         world.record(received, token: token ?? .nobody)
     }
 
-    /// Of a secret, the beginning of its SHA-256. A connection shows the same one for an hour.
+    /// The beginning of the authorization's SHA-256, since it is a secret. Cached, because a connection shows the same
+    /// one for an hour.
     private func name(of authorization: String) -> String {
         if let shown, shown.authorization == authorization { return shown.name }
         let name = Hexadecimal.text(Array(Hashes.sha256(Array(authorization.utf8)).prefix(8)))
@@ -236,14 +238,15 @@ extension APNsSession {
         return name
     }
 
-    /// Token connections begin with one stream, and get the rest with the first success.
+    /// Token connections start with one stream. The full limit comes with the first success.
     private func raiseLimit() {
         guard limitIsDropped else { return }
         limitIsDropped = false
         connection.change(limit: settings.streamLimit)
     }
 
-    /// Errors cost throughput: the limit drops, and `BadDeviceToken` ends connections soonest. A 410 is no error.
+    /// Refusals cost throughput: the limit drops after several in a row, and too many `BadDeviceToken` bring a GOAWAY.
+    /// A 410 doesn't count.
     private func punish(_ refusal: APNsRefusal) {
         guard (400..<500).contains(refusal.status), refusal.status != 410 else { return }
         refusalsInARow += 1

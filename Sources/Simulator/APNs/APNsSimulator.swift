@@ -3,9 +3,10 @@ import Reactor
 import Signing
 import TLS
 
-/// A stand-in of APNs over real TLS and HTTP/2: judges, refuses, misbehaves, and remembers what each token received.
+/// A stand-in of APNs over real TLS and HTTP/2. Validates requests, refuses them, misbehaves by script, and keeps what
+/// each token received.
 ///
-/// Lives on a loop of its own. What it does is told in docs/simulator.md.
+/// Lives on a loop of its own. Its behaviour is documented in docs/simulator.md.
 package actor APNsSimulator: PinnedActor {
     package nonisolated let loop: ReactorLoop
     private let world: SimulatorWorld
@@ -33,27 +34,29 @@ package actor APNsSimulator: PinnedActor {
 
     deinit { loop.stop() }
 
-    /// Listens, and says on which port. A second call says it again.
+    /// Starts listening.
+    ///
+    /// - Returns: the port; a second call returns the same one.
     @discardableResult
     package func start() throws(ReactorError) -> UInt16 { try listener.open() }
 
-    /// Closes every connection and the port. May be started again, on another port where 0 was asked for.
+    /// Closes every connection and the port. Can be started again; if port 0 was asked for, on another port.
     package func stop() {
         listener.close()
         world.flushRecord()
     }
 
-    /// As a crash of the provider would: without goodbye. The port stays open.
+    /// Resets all connections without GOAWAY, as a crash of the provider would. The port stays open.
     package func dropConnections() { listener.closeConnections(isAbrupt: true) }
 
-    /// Misbehaves so from now on.
+    /// Follows this script from now on.
     package func follow(_ script: SimulatorScript) { world.follow(script) }
 
-    /// In the order of arrival.
+    /// The pushes that a token received, in the order of arrival.
     package func received(_ token: DeviceToken) -> [ReceivedPush] { world.received.pushes(to: token) }
 
     package func summary() -> SimulatorSummary { world.fullSummary }
 
-    /// Forgets what was received and counted, and which provider tokens were shown.
+    /// Forgets received pushes, counts and provider tokens.
     package func reset() { world.reset() }
 }

@@ -1,15 +1,15 @@
 import TLS
 
-/// How an APNs stand-in behaves when nobody disturbs it.
+/// The behaviour of an APNs stand-in without a script.
 package struct APNsSimulatorSettings: Sendable {
     package enum Mode: Sendable {
-        /// Judges each request as Apple does, and keeps what each token received.
+        /// Validates each request as Apple does, and keeps what each token received.
         case validating
         /// Answers 200 as fast as it can: no check, no record. For benchmarks.
         case sink
     }
 
-    /// Of certificates, keys, and the tokens that the grammar binds to one of them.
+    /// The environment of certificates, keys, and device tokens that the grammar binds to one.
     package enum Environment: Sendable {
         case production
         case sandbox
@@ -20,14 +20,14 @@ package struct APNsSimulatorSettings: Sendable {
     }
 
     package enum Keys: Sendable {
-        /// Tokens must be well formed and young, whoever signed them.
+        /// Tokens must be well formed and not too old; the signature is not checked.
         case any
         case registered([RegisteredKey])
     }
 
-    /// What the server shows. Make one with `CertificateAuthority.issue` for the names that clients use.
+    /// The server's certificate and key. Make one with `CertificateAuthority.issue` for the names that clients use.
     package var identity: TLSIdentity
-    /// 0: a free one.
+    /// 0: any free port.
     package var port: UInt16 = 0
     package var reach = SimulatorReach.loopback
     package var mode = Mode.validating
@@ -38,32 +38,33 @@ package struct APNsSimulatorSettings: Sendable {
     package var keys = Keys.any
     /// Bundle ids without suffix. nil: any.
     package var topics: [String]?
-    /// Of a connection with a certificate at once; with tokens after the first success, and 1 until then.
+    /// The stream limit: with a certificate from the start, with tokens after the first success, and 1 until then.
     package var streamLimit: UInt32 = 1_000
-    /// Off for clients that assume 1,000 streams before they know (aioapns).
+    /// Set to false for clients that assume 1,000 streams before they know (aioapns).
     package var startsWithOneStream = true
     package var providerTokenAgeMax: Duration = .seconds(3_600)
-    /// Zero: any may follow any.
+    /// The shortest time between a key's provider tokens. Zero: no limit.
     package var providerTokenChangeInterval: Duration = .seconds(1_200)
-    /// Practice: after an expired provider token a connection takes no fresh one either. Off: that request only.
+    /// Practice: after an expired provider token, a connection takes no fresh one either. If false, only that request
+    /// is refused.
     package var expiredTokenSpoilsConnection = true
-    /// After so many refusals in a row (410 apart) the limit drops to 1, until the next success. nil: never.
+    /// After so many refusals in a row (410 doesn't count), the limit drops to 1 until the next success. nil: never.
     package var refusalsUntilLimitDrops: Int?
-    /// After so many `BadDeviceToken` a connection is sent away. nil: never.
+    /// After so many `BadDeviceToken`, the connection gets a GOAWAY. nil: never.
     package var badDeviceTokensMax: Int?
-    /// From the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its acknowledgement
-    /// of our SETTINGS. One that takes longer is cut off.
+    /// The time from the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its
+    /// acknowledgement of our SETTINGS. A slower connection is closed.
     package var handshakeTimeout: Duration = .seconds(10)
-    /// A client that has said nothing for so long, and waits for no answer, is sent away. Practice: Apple ends idle
-    /// connections after about a quarter of an hour.
+    /// A client that has sent nothing for this time, and waits for no answer, is sent a GOAWAY. Practice: Apple ends
+    /// idle connections after about a quarter of an hour.
     package var idleTimeout: Duration = .seconds(900)
-    /// From the first byte of a request over HTTP/1.1 to its last. One that takes longer is cut off.
+    /// The time from the first byte of a request over HTTP/1.1 to its last. A slower connection is closed.
     package var requestTimeout: Duration = .seconds(30)
-    /// How late the grammar's slow tokens are answered.
+    /// The delay of answers to the grammar's slow tokens.
     package var slowAnswer: Duration = .seconds(5)
-    /// Bodies and headers beyond it are forgotten, oldest first; counts stay.
+    /// The limit of kept bodies and headers; the oldest are forgotten first. Counts stay.
     package var keptBytesMax = 256 << 20
-    /// Lines of NDJSON, many at a time, each ended. Called on the simulator's thread.
+    /// Called on the simulator's thread with complete lines of NDJSON, many at a time.
     package var record: (@Sendable ([UInt8]) -> Void)?
 
     package init(identity: TLSIdentity) { self.identity = identity }
@@ -77,10 +78,10 @@ package struct APNsSimulatorSettings: Sendable {
     }
 }
 
-/// A provider token key as Apple has it.
+/// A provider token key as Apple stores it.
 package struct RegisteredKey: Sendable {
     package enum Scope: Sendable, Equatable {
-        /// From before 2025: all topics, both environments.
+        /// Created before 2025: all topics, both environments.
         case legacy
         /// All topics of the team, one environment.
         case team(APNsSimulatorSettings.Environment)

@@ -2,13 +2,13 @@ import APNs
 import Encodings
 import TLS
 
-/// What one connection has proven so far, and what Apple therefore allows it.
+/// The credentials that one connection has shown so far, and what Apple therefore allows.
 ///
-/// The first provider token binds the connection to its team and to its key's family; an expired one spoils the
+/// The first provider token binds the connection to its team and to its key's family. An expired token spoils the
 /// connection for good.
 struct ConnectionCredentials {
     let certificate: TLSCertificate?
-    /// What its SHA-256 is in hexadecimal: said with every push.
+    /// The certificate's SHA-256 in hexadecimal, recorded with every push.
     let certificateName: String?
     private(set) var current: Accepted?
     private var first: Accepted?
@@ -52,7 +52,7 @@ struct ConnectionCredentials {
 }
 
 extension TLSCertificate {
-    /// Topics that it is good for: its list, or where it has none its one topic. A list that can't be read names none.
+    /// The certificate's topics: its list, or without a list its one topic. An unreadable list gives none.
     package var usableTopics: [String] {
         APNsTopicList.usableTopics(extension: appleTopicList, subjectUID: userID) ?? []
     }

@@ -1,7 +1,7 @@
 import Encodings
 import JSON
 
-/// A provider's JSON Web Token, taken apart but not yet believed.
+/// A provider's JSON Web Token, parsed but not verified.
 ///
 /// Lenient where Apple is: `iat` as integer, fraction or text, extra members, raw or DER signatures.
 /// Source: RFC 7519; Apple, "Establishing a token-based connection to APNs".
@@ -13,7 +13,7 @@ struct ProviderToken: Sendable {
     let signingInput: [UInt8]
     let signature: [UInt8]
 
-    /// A real one has about 200 bytes.
+    /// A real token has about 200 bytes.
     private static let bytesMax = 4_096
 
     /// nil: not a token of the form that Apple asks for.
@@ -46,7 +46,7 @@ struct ProviderToken: Sendable {
     private static let rawSignatureBytes = 64
     private static let derSequence: UInt8 = 0x30
 
-    /// Of a key or a team: ten letters and digits.
+    /// The id of a key or a team: ten letters and digits.
     private static func identifier(_ value: JSONValue?) -> String? {
         guard let text = value?.string, text.utf8.count == identifierBytes,
             text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })

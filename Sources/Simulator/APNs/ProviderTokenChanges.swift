@@ -1,23 +1,23 @@
-/// Which provider tokens each key has shown, over all connections of the stand-in: a key may not change its token too
-/// often.
+/// The provider tokens that each key has shown, over all connections of the stand-in. A key may not change its token
+/// too often.
 ///
-/// What counts is when two tokens were issued, not when they were shown or on which connection. Apple: refreshed "no
-/// more than once every 20 minutes"; its text speaks of one connection, operators were counted per key.
+/// The times at which two tokens were issued count, not when or on which connection they were shown. Apple: refreshed
+/// "no more than once every 20 minutes". Its text speaks of one connection; operators were counted per key.
 struct ProviderTokenChanges {
     private struct Known {
         let text: String
         let issuedAt: Double
     }
 
-    /// Of any two tokens of a key.
+    /// The shortest time between any two tokens of a key.
     private let secondsApartMin: Double
-    /// Older ones have expired, and are forgotten.
+    /// Older tokens have expired, and are forgotten.
     private let secondsMax: Double
     private var known: [String: [Known]] = [:]
 
-    /// Anybody can make up names of keys where none is registered.
+    /// A limit, because a client can invent keys if none is registered.
     private static let keysMax = 1_000
-    /// Twenty minutes apart, no more than seven of a key are young enough.
+    /// At twenty minutes apart, at most seven tokens of a key are young enough.
     private static let tokensMax = 100
 
     init(apart: Duration, ageMax: Duration) {
@@ -25,7 +25,7 @@ struct ProviderTokenChanges {
         secondsMax = ageMax / .seconds(1)
     }
 
-    /// Whether the key may use this token: it is known already, or far enough from those that are.
+    /// Whether the key may use this token: it is known already, or was issued far enough from the known ones.
     mutating func admit(_ text: String, _ token: ProviderToken, nowSeconds: Double) -> Bool {
         let key = token.teamID + "/" + token.keyID
         let young = (known[key] ?? []).filter { nowSeconds - $0.issuedAt <= secondsMax }

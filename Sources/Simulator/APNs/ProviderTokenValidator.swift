@@ -1,14 +1,14 @@
 import Basis
 import Signing
 
-/// Believes provider tokens, or not. One for the whole stand-in.
+/// Validates provider tokens. There is one for the whole stand-in.
 struct ProviderTokenValidator {
     private let keys: [String: (key: RegisteredKey, verifier: ES256PublicKey)]?
     private let environment: APNsSimulatorSettings.Environment
     private let ageMax: Duration
     private let spoilsConnection: Bool
     private var changes: ProviderTokenChanges
-    /// What was verified once, by its text: signatures are the dear part.
+    /// Verified tokens by their text: verifying a signature is expensive.
     private var verified: [String: (token: ProviderToken, key: RegisteredKey?)] = [:]
 
     /// A real provider has one token per key and hour.

@@ -2,14 +2,14 @@ import Basis
 import Encodings
 import Signing
 
-/// What Apple says to one request, before the token's own fate.
+/// Apple's judgement of one request, before the token's own fate.
 enum Judgement: Equatable {
     case accept(token: [UInt8])
     case refuse(APNsRefusal)
 }
 
-/// Judges requests as APNs does. Apple publishes no order of checks; this one goes from the outside in: path,
-/// credentials, headers, topic, payload, token.
+/// Judges requests as APNs does. Apple publishes no order of checks. Here the order is path, credentials, headers,
+/// topic, payload, token.
 struct PushValidator {
     private let topics: [String]?
     private var providerTokens: ProviderTokenValidator
@@ -61,7 +61,7 @@ struct PushValidator {
         let certified = credentials.certificateTopics
         var topic = request.value("apns-topic") ?? ""
         if topic.isEmpty {
-            // One topic in the certificate is the default; several leave a doubt.
+            // A certificate's only topic is the default; several leave it open.
             guard let certified, certified.count == 1 else { return .missingTopic }
             topic = certified[0]
         }

@@ -1,14 +1,14 @@
 import Encodings
 
-/// Device tokens that choose their own fate, so that a test or a demo needs no script.
+/// The fate that a device token chooses for itself, so that a test or a demo needs no script.
 ///
-/// `dead` · two digits of fate · two digits of count · anything. Count 00: always; else the first so many pushes to
-/// that token, after which it lives. The table stands in docs/simulator.md.
+/// `dead` · two digits of fate · two digits of count · anything. With count 00 the fate always holds. Otherwise it
+/// holds for so many pushes to that token, and later pushes are accepted. docs/simulator.md has the table.
 package enum TokenFate: Equatable, Sendable {
     case refuse(APNsRefusal)
-    /// Not processed.
+    /// The stream is reset; the push is not processed.
     case reset
-    /// Not processed, and the client is told so.
+    /// REFUSED_STREAM, which tells the client that the push was not processed.
     case refuseStream
     /// Never answered, not processed.
     case silence
@@ -20,11 +20,11 @@ package enum TokenFate: Equatable, Sendable {
     case resetAfterwards
     /// Processed; the connection is dropped instead of an answer.
     case dropAfterwards
-    /// A status without a body that says why.
+    /// A status without a body.
     case bodiless(Int)
     /// A body that is no JSON.
     case garbledBody(Int)
-    /// Lives in this environment only: `BadDeviceToken` in the other.
+    /// Valid in this environment only: `BadDeviceToken` in the other.
     case only(APNsSimulatorSettings.Environment)
 
     /// 2020-01-01T00:00:00Z: before any registration of a test.
@@ -47,7 +47,7 @@ package enum TokenFate: Equatable, Sendable {
 
     static let table: [Entry] = refusals + rarerRefusals + odd
 
-    /// By code.
+    /// Places in the table, by code.
     private static let places: [Int?] = {
         var places = [Int?](repeating: nil, count: 256)
         for (place, entry) in table.enumerated() { places[Int(entry.code)] = place }
@@ -79,13 +79,13 @@ extension TokenFate {
         refusal(0x0e, .forbidden),
         refusal(0x0f, .tooManyProviderTokenUpdates),
         refusal(0x10, APNsRefusal(429, "TooManyRequests", retryAfterSeconds: 2), " with Retry-After 2"),
-        // Tomorrow's vocabulary: to be told by its status.
+        // A reason that Apple may add later: clients must go by the status.
         refusal(0x11, APNsRefusal(400, "ReasonOfTomorrow"), ", which nobody knows"),
         refusal(0x12, APNsRefusal(503, "ReasonOfTomorrow"), ", which nobody knows"),
         refusal(0x13, APNsRefusal(410, "Unregistered"), " without a timestamp"),
     ]
 
-    /// What a good sender never sees: it could have known.
+    /// Refusals that a good sender never gets, because it could have known.
     private static let rarerRefusals: [Entry] = [
         refusal(0x40, .badCollapseID),
         refusal(0x41, .badExpirationDate),

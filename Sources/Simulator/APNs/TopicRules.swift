@@ -1,4 +1,4 @@
-/// Which topic and priority each push type takes. Written down here anew, not shared with the gateway: a stand-in that
+/// The topics and priorities that each push type takes. Written anew and not shared with the gateway: a stand-in that
 /// used the gateway's own table would agree with its mistakes.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
@@ -23,7 +23,7 @@ enum TopicRules {
         ".push-type.widgets", ".push-type.controls",
     ]
 
-    /// The bundle id behind a topic.
+    /// The bundle id of a topic.
     static func bundleID(ofTopic topic: String) -> String {
         for suffix in suffixes where topic.hasSuffix(suffix) { return String(topic.dropLast(suffix.count)) }
         return topic
@@ -44,10 +44,11 @@ enum TopicRules {
         }
     }
 
-    /// No certificate will do.
+    /// Whether the type needs a provider token; certificates are refused.
     static func needsProviderToken(type: String?) -> Bool { type == "location" }
 
-    /// What bundle ids, pass type ids and their like are made of: letters, digits, hyphens and full stops.
+    /// Whether a topic has only characters of bundle ids, pass type ids and the like: letters, digits, hyphens and full
+    /// stops.
     static func isWellFormed(_ topic: String) -> Bool {
         topic.utf8.allSatisfy { byte in
             switch byte {

@@ -4,7 +4,7 @@ import JSON
 import Reactor
 import Signing
 
-/// Google's OAuth server: believes the assertions of service accounts, and gives access tokens for them.
+/// Google's OAuth server: verifies the assertions of service accounts, and issues access tokens for them.
 ///
 /// Source: RFC 7523; Google, "Using OAuth 2.0 for server to server applications".
 struct AccessTokens {
@@ -14,7 +14,7 @@ struct AccessTokens {
         let expiresAt: WallInstant
     }
 
-    /// What OAuth answers to a request that it doesn't grant.
+    /// OAuth's answer to a request that it doesn't grant.
     struct Refusal: Error, Equatable {
         let status: Int
         let error: String
@@ -44,9 +44,9 @@ struct AccessTokens {
     static let issuedMax = 10_000
     private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     private static let assertionSecondsMax = 3_600.0
-    /// How far clocks may differ.
+    /// The tolerated difference of clocks.
     private static let skewSecondsMax = 300.0
-    /// google-auth asks for this one, whatever `token_uri` says.
+    /// google-auth uses this audience, whatever `token_uri` says.
     private static let audienceOfGoogle = "https://oauth2.googleapis.com/token"
     private static let scopePrefix = "https://www.googleapis.com/auth/"
     private static let sendScopes = [scopePrefix + "firebase.messaging", scopePrefix + "cloud-platform"]
@@ -60,7 +60,7 @@ struct AccessTokens {
 
     /// The body of an answer of 200.
     ///
-    /// - Parameter url: where the request was sent: an assertion is for that place or for none.
+    /// - Parameter url: the URL of the request; the assertion's audience must be this or Google's.
     mutating func answer(_ form: [UInt8], url: String, now: WallInstant) throws(Refusal) -> [UInt8] {
         let fields = AccessTokens.fields(form)
         let type = fields.first { $0.name == "grant_type" }?.value ?? ""
@@ -120,7 +120,7 @@ struct AccessTokens {
     }
 
     private mutating func issue(_ grant: Grant) -> String {
-        // Real ones may end in a run of dots, and are nobody's to trim. By their beginning they are found in a log.
+        // Real tokens may end in a run of dots, which no client may trim. The prefix makes these easy to find in a log.
         let token =
             "ya29.c.stand-in-" + String(decoding: Base64.urlEncode(Entropy.bytes(48)), as: UTF8.self)
             + String(repeating: ".", count: 8)
@@ -143,7 +143,8 @@ struct AccessTokens {
         return writer.bytes
     }
 
-    /// Of whom a request comes, and whether it may send.
+    /// Returns the grant of a request's access token. Throws if the token is unknown or expired, or its scopes don't
+    /// allow sending.
     func grant(_ authorization: String?, now: WallInstant) throws(FCMRefusal) -> Grant {
         let scheme = "bearer "
         guard let authorization, authorization.prefix(scheme.count).lowercased() == scheme,
@@ -163,7 +164,7 @@ struct AccessTokens {
         return (try? JSONReader.read(bytes))?.object
     }
 
-    /// `application/x-www-form-urlencoded`; what can't be read is left out.
+    /// Parses `application/x-www-form-urlencoded`; what can't be read is left out.
     private static func fields(_ form: [UInt8]) -> [(name: String, value: String)] {
         String(decoding: form, as: UTF8.self).split(separator: "&").compactMap { pair in
             let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

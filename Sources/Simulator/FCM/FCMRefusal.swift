@@ -2,19 +2,19 @@ import Basis
 import Calendar
 import JSON
 
-/// Google's "no": a `google.rpc.Status`, with FCM's own code in its details or without.
+/// Google's refusal: a `google.rpc.Status`, with or without FCM's own code in its details.
 ///
 /// Source: Firebase, "FCM error codes"; Google API design guide, "Errors".
 package struct FCMRefusal: Error, Equatable, Sendable {
     package var status: Int
     /// `NOT_FOUND`, `INVALID_ARGUMENT`, ...
     package var rpcStatus: String
-    /// In an FcmError detail: `UNREGISTERED`, ... nil: there is none.
+    /// The code in an FcmError detail: `UNREGISTERED`, ... nil: there is none.
     package var errorCode: String?
     package var message: String
-    /// In a BadRequest detail: which field, and what is wrong with it.
+    /// A BadRequest detail: the field, and what is wrong with it.
     package var violation: Violation?
-    /// In a QuotaFailure detail: whose quota.
+    /// The subject of a QuotaFailure detail.
     package var quotaSubject: String?
     package var retryAfter: RetryAfterHeader?
 
@@ -25,7 +25,7 @@ package struct FCMRefusal: Error, Equatable, Sendable {
 
     package enum RetryAfterHeader: Equatable, Sendable {
         case seconds(Int)
-        /// As an HTTP date, so far ahead.
+        /// An HTTP date, so many seconds ahead.
         case date(secondsAhead: Int)
     }
 
@@ -42,7 +42,7 @@ package struct FCMRefusal: Error, Equatable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// In summaries and records.
+    /// The reason in summaries and records.
     package var reason: String { errorCode ?? rpcStatus }
 
     static func badField(_ field: String, _ description: String) -> FCMRefusal {
@@ -50,7 +50,7 @@ package struct FCMRefusal: Error, Equatable, Sendable {
             400, "INVALID_ARGUMENT", nil, description, violation: Violation(field: field, description: description))
     }
 
-    /// Well formed as JSON, and yet not what FCM takes.
+    /// The refusal of a field that is well-formed JSON but not valid for FCM.
     static func badArgument(_ message: String, field: String? = nil) -> FCMRefusal {
         FCMRefusal(
             400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", message,

@@ -4,7 +4,7 @@ import Model
 import Signing
 import TLS
 
-/// Google's part of a stand-in: OAuth, projects, and how answers and tokens look.
+/// Google's part of a stand-in: OAuth, projects, and the form of answers and tokens.
 final class FCMService: ProviderService {
     let settings: FCMSimulatorSettings
     var accessTokens: AccessTokens
@@ -18,7 +18,7 @@ final class FCMService: ProviderService {
         FCMSession(connection, self)
     }
 
-    /// nil: the project of the path is the account's.
+    /// nil: the path's project is the account's.
     func refusal(of grant: AccessTokens.Grant, project: String) -> FCMRefusal? {
         if grant.account.isOf(project: project) { return nil }
         let isKnown =
@@ -57,7 +57,7 @@ final class FCMService: ProviderService {
 }
 
 extension FCMTokenFate {
-    /// The grammar's refusal of that FcmError code or status, where it has one with this HTTP status.
+    /// The grammar's refusal with this FcmError code or RPC status, and this HTTP status, if there is one.
     static func refusal(named reason: String, status: Int) -> FCMRefusal? {
         for entry in table {
             if case .refuse(let refusal) = entry.fate, refusal.reason == reason, refusal.status == status {

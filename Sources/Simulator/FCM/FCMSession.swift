@@ -3,11 +3,11 @@ import HTTP2
 import Model
 import Reactor
 
-/// What Google makes of one connection's requests: the script first, then the judges, then the token's own fate.
+/// Handles one connection's requests as Google does: the script first, then the validators, then the token's own fate.
 final class FCMSession: ProviderSession {
     private unowned let connection: SimulatorConnection
     private let service: FCMService
-    /// Of the request at hand, beside the script's.
+    /// The delay of the request at hand, in addition to the script's.
     private var extraDelay: Duration = .zero
 
     private var world: SimulatorWorld { connection.world }
@@ -123,7 +123,7 @@ final class FCMSession: ProviderSession {
 }
 
 extension FCMSession {
-    /// As of a message to that registration, errors are of the v1 API: objects, by their status.
+    /// Joins a topic or leaves it. Errors are v1 objects by their status, as for a message to that registration.
     private func changeSubscription(_ request: FCMRequest, isAnswered: Bool) {
         world.summary.topicCalls += 1
         var topic = DeviceToken.nobody
@@ -200,7 +200,7 @@ extension FCMSession {
         write(.json(refusal.status, refusal.body, refusal.headers(now: world.now)), request)
     }
 
-    /// What a script wants said, whatever was asked.
+    /// Sends the script's answer, whatever the request.
     private func answer(_ scripted: ScriptedAnswer, _ request: FCMRequest, _ endpoint: ScriptedEndpoint) {
         if endpoint == .push { world.summary.countRefusal(scripted.status, scripted.reason) }
         if endpoint != .accessToken { record(request, .nobody, scripted.status, reason: scripted.reason) }
@@ -230,18 +230,18 @@ extension FCMSession {
     }
 }
 
-/// A request to one of Google's doors.
+/// A request to one of Google's endpoints.
 struct FCMRequest {
     let push: PushRequest
     let streamID: Int32
-    /// Without a query.
+    /// Without the query.
     let path: String
-    /// The path's, decoded.
+    /// The path's segments, decoded.
     let parts: [String]
-    /// As the path names it; "" where it names none.
+    /// The path's project; "" if it names none.
     let project: String
     let endpoint: ScriptedEndpoint?
-    /// Of one registration in one topic, which is asked for otherwise than in lists.
+    /// Whether it concerns one registration in one topic (`TopicSubscription`), and not a list of them.
     let isSubscription: Bool
 
     init(_ push: PushRequest, _ streamID: Int32) {
@@ -254,7 +254,7 @@ struct FCMRequest {
         endpoint = isSubscription ? .topics : push.method == "POST" ? FCMRequest.endpoint(parts) : nil
     }
 
-    /// Without its question mark; "" where there is none.
+    /// Without its question mark; "" if there is none.
     var query: String { String(push.path.dropFirst(path.count + 1)) }
 
     private static func endpoint(_ parts: [String]) -> ScriptedEndpoint? {
@@ -266,7 +266,7 @@ struct FCMRequest {
         return .push
     }
 
-    /// Opaque, and never the same.
+    /// An opaque name, which is never repeated.
     var madeName: String {
         let digits = Hexadecimal.text(Entropy.bytes(8))
         return "projects/\(project)/messages/0:\(Clocks.wallNow().microseconds)%\(digits)"

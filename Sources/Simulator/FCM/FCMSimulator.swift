@@ -3,10 +3,10 @@ import Reactor
 import Signing
 import TLS
 
-/// A stand-in of FCM and of Google's OAuth over real TLS, by HTTP/2 and HTTP/1.1: judges, refuses, misbehaves, and
-/// remembers what each token received.
+/// A stand-in of FCM and of Google's OAuth over real TLS, by HTTP/2 and HTTP/1.1. Validates requests, refuses them,
+/// misbehaves by script, and keeps what each token received.
 ///
-/// Lives on a loop of its own. What it does is told in docs/simulator.md.
+/// Lives on a loop of its own. Its behaviour is documented in docs/simulator.md.
 package actor FCMSimulator: PinnedActor {
     package nonisolated let loop: ReactorLoop
     private let world: SimulatorWorld
@@ -28,33 +28,37 @@ package actor FCMSimulator: PinnedActor {
 
     deinit { loop.stop() }
 
-    /// Listens, and says on which port. A second call says it again.
+    /// Starts listening.
+    ///
+    /// - Returns: the port; a second call returns the same one.
     @discardableResult
     package func start() throws(ReactorError) -> UInt16 { try listener.open() }
 
-    /// Closes every connection and the port. May be started again, on another port where 0 was asked for.
+    /// Closes every connection and the port. Can be started again; if port 0 was asked for, on another port.
     package func stop() {
         listener.close()
         world.flushRecord()
     }
 
-    /// As a crash of the provider would: without goodbye. The port stays open.
+    /// Resets all connections without GOAWAY, as a crash of the provider would. The port stays open.
     package func dropConnections() { listener.closeConnections(isAbrupt: true) }
 
-    /// Misbehaves so from now on.
+    /// Follows this script from now on.
     package func follow(_ script: SimulatorScript) { world.follow(script) }
 
-    /// Access tokens that were issued are answered 401 from now on.
+    /// Revokes the issued access tokens: requests with them are answered 401 from now on.
     package func revokeAccessTokens() { world.service.act(.revokeAccessTokens) }
 
-    /// What a registration token or an installation id received, in the order of arrival; of a topic with its
-    /// `/topics/`, of a condition its text.
+    /// The pushes that a target received, in the order of arrival.
+    ///
+    /// - Parameter target: a registration token, an installation id, a topic with its `/topics/`, or a condition's
+    ///   text.
     package func received(_ target: String) -> [ReceivedPush] {
         world.received.pushes(to: DeviceToken(bytes: Array(target.utf8)))
     }
 
     package func summary() -> SimulatorSummary { world.fullSummary }
 
-    /// Forgets what was received and counted; access tokens stay good.
+    /// Forgets received pushes and counts; access tokens stay valid.
     package func reset() { world.reset() }
 }

@@ -1,29 +1,29 @@
 import TLS
 
-/// How a stand-in of FCM behaves when nobody disturbs it.
+/// The behaviour of an FCM stand-in without a script.
 package struct FCMSimulatorSettings: Sendable {
-    /// What the server shows. Make one with `CertificateAuthority.issue` for the names that clients use.
+    /// The server's certificate and key. Make one with `CertificateAuthority.issue` for the names that clients use.
     package var identity: TLSIdentity
-    /// Whom it knows, and with them their projects.
+    /// The known accounts, and with them their projects.
     package var accounts: [ServiceAccount]
-    /// 0: a free one.
+    /// 0: any free port.
     package var port: UInt16 = 0
     package var reach = SimulatorReach.loopback
     package var mode = APNsSimulatorSettings.Mode.validating
-    /// Projects that exist without an account of their own: to send to them is forbidden, not unheard of.
+    /// Projects that exist without an account here: sending to them is forbidden, not "not found".
     package var otherProjects: [String] = []
-    /// What an access token says of itself, and how long it holds. Short: to see a sender refresh.
+    /// The lifetime of an access token, also as stated in the answer. A short one makes a sender refresh.
     package var accessTokenSeconds = 3_599
     package var streamLimit: UInt32 = 100
     package var handshakeTimeout: Duration = .seconds(10)
     package var idleTimeout: Duration = .seconds(900)
-    /// From the first byte of a request over HTTP/1.1 to its last. One that takes longer is cut off.
+    /// The time from the first byte of a request over HTTP/1.1 to its last. A slower connection is closed.
     package var requestTimeout: Duration = .seconds(30)
-    /// How late the grammar's slow tokens are answered.
+    /// The delay of answers to the grammar's slow tokens.
     package var slowAnswer: Duration = .seconds(5)
-    /// Bodies and headers beyond it are forgotten, oldest first; counts stay.
+    /// The limit of kept bodies and headers; the oldest are forgotten first. Counts stay.
     package var keptBytesMax = 256 << 20
-    /// Lines of NDJSON, many at a time, each ended. Called on the simulator's thread.
+    /// Called on the simulator's thread with complete lines of NDJSON, many at a time.
     package var record: (@Sendable ([UInt8]) -> Void)?
 
     package init(identity: TLSIdentity, accounts: [ServiceAccount]) {
@@ -31,7 +31,7 @@ package struct FCMSimulatorSettings: Sendable {
         self.accounts = accounts
     }
 
-    /// A thousand registration tokens of a topic call, and some room.
+    /// Room for the thousand registration tokens of a topic call.
     static let bodyBytesMax = 1 << 20
 
     var listenerSettings: SimulatorListenerSettings {

@@ -1,10 +1,10 @@
-/// Registration tokens, installation ids and topics that choose their own fate.
+/// The fate that a registration token, an installation id or a topic chooses for itself.
 ///
-/// The fate's name, where a count is wanted a colon and the count, then a hyphen and anything: `UNREGISTERED-phone`,
-/// `UNAVAILABLE:2-phone` (twice, then it lives). The table stands in docs/simulator.md.
+/// The fate's name, optionally a colon and a count, then a hyphen and anything: `UNREGISTERED-phone`,
+/// `UNAVAILABLE:2-phone` (twice, then accepted). docs/simulator.md has the table.
 package enum FCMTokenFate: Equatable, Sendable {
     case refuse(FCMRefusal)
-    /// A body that is no JSON of Google's: HTML, or nothing at all.
+    /// A body that is no JSON of Google's: HTML, or an empty body.
     case page(status: Int, html: Bool)
     /// RST_STREAM, or over HTTP/1.1 the connection's reset; not processed.
     case reset
@@ -20,7 +20,7 @@ package enum FCMTokenFate: Equatable, Sendable {
     case resetAfterwards
     /// Processed; the connection is dropped instead of an answer.
     case dropAfterwards
-    /// Processed; the 200 says nothing that can be read.
+    /// Processed; the body of the 200 is unreadable.
     case garbledSuccess
     /// Refused in a topic call only, with this string.
     case topicError(String)
@@ -29,7 +29,7 @@ package enum FCMTokenFate: Equatable, Sendable {
         let name: String
         let fate: FCMTokenFate
         let meaning: String
-        /// What `iid/v1:batchAdd` says of it. nil: nothing wrong.
+        /// The error that `iid/v1:batchAdd` reports for it. nil: none.
         var topicError: String?
 
         init(_ name: String, _ fate: FCMTokenFate, _ meaning: String, topicError: String? = nil) {

@@ -1,9 +1,9 @@
 import Calendar
 import JSON
 
-/// Reads JSON as protocol buffers are written in it: both styles of names, null for absent, and nothing unknown.
+/// Reads JSON as the JSON form of protocol buffers: both styles of names, null for absent, and no unknown fields.
 ///
-/// What it returns has snake_case names only.
+/// Returns snake_case names only.
 /// Source: Protocol Buffers, "ProtoJSON format".
 enum MessageReader {
     static func read(

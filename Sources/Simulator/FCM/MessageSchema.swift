@@ -1,5 +1,5 @@
-/// Every field that FCM's `messages:send` takes, and of what kind it is. Written down here anew, not shared with the
-/// gateway: a stand-in that used the gateway's own table would agree with its mistakes.
+/// The kinds of fields that FCM's `messages:send` takes. Written anew and not shared with the gateway: a stand-in that
+/// used the gateway's own table would agree with its mistakes.
 ///
 /// Source: Firebase, "REST resource: projects.messages"; the discovery document of 2024-11.
 indirect enum FieldKind: Sendable {
@@ -14,10 +14,10 @@ indirect enum FieldKind: Sendable {
     case duration
     /// RFC 3339.
     case timestamp
-    /// - Parameter lenient: lower case will do.
+    /// - Parameter lenient: accepts lower case.
     case choice([String], lenient: Bool)
     case stringMap
-    /// Any JSON object, kept as it is.
+    /// Any JSON object, kept unchanged.
     case object
     case list(FieldKind)
     case message([SchemaField])
@@ -32,7 +32,7 @@ enum TextForm: Sendable {
 }
 
 struct SchemaField: Sendable {
-    /// As the protocol buffers have it; JSON may also write it in lowerCamelCase.
+    /// The name in the protocol buffers. JSON may also use lowerCamelCase.
     let name: String
     let camelName: String
     let kind: FieldKind

@@ -1,13 +1,13 @@
 import JSON
 
-/// To whom a message goes.
+/// The target of a message.
 enum MessageTarget: Equatable {
     case token(String)
     case installation(String)
     case topic(String)
     case condition(String)
 
-    /// Under which a stand-in keeps what it received.
+    /// The key under which a stand-in keeps the received pushes.
     var key: String {
         switch self {
         case .token(let text), .installation(let text), .condition(let text): text
@@ -15,7 +15,7 @@ enum MessageTarget: Equatable {
         }
     }
 
-    /// Where a fate may be named.
+    /// The text that may name a fate.
     var fateText: String? {
         switch self {
         case .token(let text), .installation(let text), .topic(let text): text
@@ -31,7 +31,7 @@ enum MessageTarget: Equatable {
     }
 }
 
-/// What FCM says to the body of a `messages:send`, before the token's own fate.
+/// Validates the body of a `messages:send` as FCM does, before the token's own fate.
 struct MessageValidator {
     let target: MessageTarget
     let isDryRun: Bool
@@ -86,7 +86,7 @@ struct MessageValidator {
         return target
     }
 
-    /// Opaque, but no white space and nothing beyond ASCII.
+    /// Tokens are opaque: any printable ASCII except white space.
     private static func isToken(_ text: String) -> Bool {
         (1...tokenBytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }
     }
@@ -110,7 +110,7 @@ struct MessageValidator {
     private static func checkAndroid(_ android: JSONObject?) throws(FCMRefusal) {
         if let ttl = android?["ttl"]?.string {
             let nanoseconds = MessageReader.nanoseconds(ttl) ?? -1
-            // No field is named: the shape that is also a bad token's.
+            // Names no field: FCM answers a bad token in the same form.
             guard nanoseconds >= 0, nanoseconds <= ttlSecondsMax * 1_000_000_000 else {
                 throw .badArgument("Invalid TTL: it must be between 0 and 2419200 seconds.")
             }
@@ -122,7 +122,8 @@ struct MessageValidator {
         }
     }
 
-    /// Names and values of data and notification, as each platform gets them; Apple's payload by itself.
+    /// Checks the sizes of names and values in data and notification, as each platform gets them. Apple's payload
+    /// counts by itself.
     private static func checkSize(_ message: JSONObject, isFannedOut: Bool) throws(FCMRefusal) {
         let bytesMax = isFannedOut ? topicPayloadBytesMax : payloadBytesMax
         let android = message["android"]?.object
@@ -143,7 +144,7 @@ struct MessageValidator {
         return .object(notification)
     }
 
-    /// UTF-8 bytes of names and texts; anything else counts as its JSON.
+    /// The UTF-8 bytes of names and texts; any other value counts as its JSON.
     private static func size(_ value: JSONValue?) -> Int {
         (value?.object?.members ?? []).reduce(0) { sum, member in
             sum + member.name.utf8.count + (member.value.string?.utf8.count ?? member.value.bytes.count)

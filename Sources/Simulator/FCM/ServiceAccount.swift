@@ -3,17 +3,17 @@ import JSON
 import Reactor
 import Signing
 
-/// A service account of a Firebase project: what Google keeps of it, and the file that its owner gets.
+/// A service account of a Firebase project: Google's record of it, and the file for its owner.
 package struct ServiceAccount: Sendable {
     package let projectID: String
-    /// Paths may name the project by either.
+    /// Paths may name the project by id or by number.
     package let projectNumber: String
     package let clientEmail: String
     package let privateKeyID: String
     package let publicKeyPEM: [UInt8]
     private let privateKeyPEM: [UInt8]
 
-    /// With a new key of RSA-2048.
+    /// Makes an account with a new RSA key of 2,048 bits.
     package init(
         projectID: String, projectNumber: String = "100000000001", name: String = "carillon"
     ) throws(SigningError) {
@@ -26,7 +26,7 @@ package struct ServiceAccount: Sendable {
         privateKeyPEM = try key.privatePEM()
     }
 
-    /// From the file of an earlier run; nil where it is none.
+    /// Reads the file of an earlier run; nil: it is no such file.
     package init?(file: [UInt8]) {
         guard let members = try? JSONReader.read(file).object, let projectID = members["project_id"]?.string,
             let projectNumber = members["client_id"]?.string, let clientEmail = members["client_email"]?.string,
@@ -41,7 +41,7 @@ package struct ServiceAccount: Sendable {
         privateKeyPEM = Array(pem.utf8)
     }
 
-    /// The JSON file that senders read, with the same members as Google's. A secret, if only a stand-in's.
+    /// The JSON file for senders, with the same members as Google's. It is a secret, if only of a stand-in.
     package func file(tokenURI: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

@@ -1,7 +1,8 @@
 import Encodings
 import JSON
 
-/// One registration that joins or leaves one topic: a request each, by the v1 API, where `TopicCalls` takes lists.
+/// One registration that joins or leaves one topic by the v1 API. Each takes one request, while `TopicCalls` takes
+/// lists.
 ///
 /// `POST .../registrations/{registration}/topicSubscriptions?topic_name={topic}` and
 /// `DELETE .../topicSubscriptions/{topic}`. Source: what firebase-admin 7.7 sends and reads; Google has published no
@@ -13,7 +14,7 @@ struct TopicSubscription {
     private let project: String
     private let isJoined: Bool
 
-    /// - Parameter parts: the path's, decoded.
+    /// - Parameter parts: the path's segments, decoded.
     static func isMeant(by parts: [String], method: String) -> Bool {
         guard parts.count >= 7, parts[1] == "v1", parts[2] == "projects", !parts[3].isEmpty,
             parts[4] == "registrations", parts[6] == "topicSubscriptions"
@@ -46,7 +47,7 @@ struct TopicSubscription {
         return ""
     }
 
-    /// Of a 200. Who leaves gets nothing back.
+    /// The body of a 200; empty JSON after leaving.
     var body: [UInt8] {
         guard isJoined else { return Array("{}".utf8) }
         var writer = JSONWriter()
@@ -56,7 +57,7 @@ struct TopicSubscription {
         return writer.bytes
     }
 
-    /// As the older calls' string of this name would be told here.
+    /// The v1 refusal for an error string of the list calls.
     static func refusal(named error: String) -> FCMRefusal {
         switch error {
         case "TOO_MANY_TOPICS": FCMRefusal(429, "RESOURCE_EXHAUSTED", nil, "The registration has too many topics.")
