@@ -5,7 +5,7 @@ package struct ByteRange: Hashable, Sendable {
 
     package static let empty = ByteRange(start: 0, count: 0)
 
-    /// Both are our own offsets, far below 4 GiB.
+    /// Both numbers are our own offsets, far below 4 GiB.
     @inlinable package init(start: Int, count: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
         self.count = UInt32(truncatingIfNeeded: count)

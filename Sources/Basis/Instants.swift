@@ -1,4 +1,4 @@
-/// A point on the clock that never steps: nanoseconds since an origin that means nothing outside this process.
+/// A point on the clock that never steps: nanoseconds since an origin that only this process knows.
 package struct MonotonicInstant: Hashable, Comparable, Sendable {
     package let nanoseconds: Int64
     @inlinable package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
@@ -14,13 +14,13 @@ package struct MonotonicInstant: Hashable, Comparable, Sendable {
     }
 }
 
-/// A point in civil time: microseconds since 1970-01-01T00:00:00Z, as PostgreSQL keeps it. May step.
+/// A point in civil time: microseconds since 1970-01-01T00:00:00Z, as PostgreSQL keeps it. This clock may step.
 package struct WallInstant: Hashable, Comparable, Sendable {
     package let microseconds: Int64
     @inlinable package init(microseconds: Int64) { self.microseconds = microseconds }
     package init(secondsSince1970 seconds: Int64) { microseconds = seconds * 1_000_000 }
 
-    /// Rounded down.
+    /// The seconds, rounded down.
     package var secondsSince1970: Int64 {
         microseconds >= 0 ? microseconds / 1_000_000 : (microseconds - 999_999) / 1_000_000
     }
@@ -36,7 +36,7 @@ package struct WallInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// Saturates at about 292 years.
+    /// The nanoseconds. Saturates at about 292 years.
     @inlinable package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

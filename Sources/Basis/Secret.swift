@@ -1,6 +1,6 @@
-/// Something that stands in no log, whoever prints what holds it (P9): keys and passwords.
+/// A key or password that never appears in logs, even if a value that contains it is printed (P9).
 package struct Secret<Value: Sendable>: Sendable, CustomStringConvertible, CustomReflectable {
-    /// For the one who needs it; what becomes of it from here on is on that one.
+    /// The value itself. The caller must keep it secret from here on.
     package let revealed: Value
 
     package init(_ value: Value) { revealed = value }

@@ -1,4 +1,4 @@
-/// 128 bits in network order; messages carry version 7 (rising with time), pushes version 8.
+/// 128 bits in network order. Messages have version 7 (rising with time), pushes version 8.
 ///
 /// Source: RFC 9562.
 package struct UniversalID: Hashable, Comparable, Sendable {

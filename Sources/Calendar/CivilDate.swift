@@ -1,14 +1,14 @@
-/// A day of the Gregorian calendar, taken backwards beyond its beginning.
+/// A day of the Gregorian calendar, extended to the time before it began.
 ///
 /// Source of the arithmetic: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 package struct CivilDate: Hashable, Sendable {
     package let year: Int
-    /// 1 to 12.
+    /// The month, 1 to 12.
     package let month: Int
-    /// From 1.
+    /// The day of the month, from 1.
     package let day: Int
 
-    /// nil for a day that does not exist.
+    /// Returns nil for a day that does not exist.
     package init?(year: Int, month: Int, day: Int) {
         guard (-1_000_000...1_000_000).contains(year), (1...12).contains(month), day >= 1,
             day <= Self.days(inMonth: month, of: year)
@@ -18,9 +18,9 @@ package struct CivilDate: Hashable, Sendable {
         self.day = day
     }
 
-    /// Any count that a `WallInstant` can lead to.
+    /// Accepts any number of days that a `WallInstant` can hold.
     package init(daysSince1970: Int) {
-        // Years begin in March here, so that a leap day is a year's last; eras have 400 years.
+        // Years begin in March here, so that a leap day is the last day of its year. An era has 400 years.
         let days = daysSince1970 + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097
         let dayOfEra = days - era * 146_097
@@ -41,7 +41,7 @@ package struct CivilDate: Hashable, Sendable {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// 0 is Sunday.
+    /// The day of the week; 0 is Sunday.
     package var weekday: Int {
         let days = (daysSince1970 + 4) % 7
         return days >= 0 ? days : days + 7

@@ -5,7 +5,7 @@ struct CivilTime: Equatable {
     let date: CivilDate
     let hour: Int
     let minute: Int
-    /// 60 in a leap second, which counts as the next minute's first.
+    /// The second. 60 is a leap second, which counts as the first second of the next minute.
     let second: Int
     let microsecond: Int
 
@@ -20,7 +20,7 @@ struct CivilTime: Equatable {
         self.microsecond = microsecond
     }
 
-    /// Instants outside the years 0 to 9999, which no text of ours can say, become the nearest within.
+    /// Clamps instants outside the years 0 to 9999, which our texts can't express.
     init(_ exact: WallInstant) {
         let instant = min(max(exact, Self.earliest), Self.latest)
         let seconds = Int(instant.secondsSince1970)
@@ -37,7 +37,7 @@ struct CivilTime: Equatable {
     private static let earliest = WallInstant(secondsSince1970: -62_167_219_200)
     private static let latest = WallInstant(microseconds: 253_402_300_799_999_999)
 
-    /// `offsetMinutes` is how far the clock that was read stands ahead of UTC.
+    /// The instant of this time. `offsetMinutes` is how far the local clock is ahead of UTC.
     func instant(offsetMinutes: Int = 0) -> WallInstant? {
         let seconds = date.daysSince1970 * 86_400 + hour * 3_600 + (minute - offsetMinutes) * 60 + second
         let (micros, isOver) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000)
@@ -46,7 +46,7 @@ struct CivilTime: Equatable {
     }
 }
 
-/// Reads fixed shapes from ASCII text, from the left.
+/// Reads fixed patterns from ASCII text, from left to right.
 struct TextScanner {
     private var remaining: ArraySlice<UInt8>
 
@@ -64,7 +64,7 @@ struct TextScanner {
 
     mutating func takeAny() -> UInt8? { remaining.popFirst() }
 
-    /// Exactly so many digits.
+    /// Reads exactly this many digits.
     mutating func number(digits: Int) -> Int? {
         guard remaining.count >= digits else { return nil }
         var number = 0
@@ -81,14 +81,14 @@ struct TextScanner {
         return Int(byte - UInt8(ascii: "0"))
     }
 
-    /// The index of the word that comes next.
+    /// Reads one of the names and returns its index.
     mutating func name(of names: [StaticString]) -> Int? {
         for (index, name) in names.enumerated() where take(name) { return index }
         return nil
     }
 }
 
-/// `number` with leading zeros.
+/// Appends `number` with leading zeros.
 func append(_ number: Int, digits: Int, to text: inout [UInt8]) {
     var divisor = 1
     for _ in 1..<digits { divisor *= 10 }

@@ -1,6 +1,6 @@
 import Basis
 
-/// Instants as HTTP headers write them. Source: RFC 9110, section 5.6.7.
+/// Instants in the format of HTTP headers. Source: RFC 9110, section 5.6.7.
 package enum HTTPDate {
     private static let weekdays: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let longWeekdays: [StaticString] = [
@@ -10,9 +10,9 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// "Sun, 06 Nov 1994 08:49:37 GMT", and the two older forms. `now` settles the century of two-digit years.
+    /// Parses "Sun, 06 Nov 1994 08:49:37 GMT" and the two older formats. `now` decides the century of two-digit years.
     ///
-    /// A wrong day of the week is overlooked: the date says it all.
+    /// A wrong day of the week is ignored: the date is enough.
     package static func parse(_ text: some StringProtocol, now: WallInstant) -> WallInstant? {
         fixed(TextScanner(text)) ?? obsolete(TextScanner(text), now) ?? asctime(TextScanner(text))
     }
@@ -32,7 +32,7 @@ package enum HTTPDate {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Sun, 06 Nov 1994 08:49:37 GMT
+    /// Parses "Sun, 06 Nov 1994 08:49:37 GMT".
     private static func fixed(_ start: TextScanner) -> WallInstant? {
         var scanner = start
         guard scanner.name(of: weekdays) != nil, scanner.take(", "),
@@ -44,7 +44,7 @@ package enum HTTPDate {
         return instant(year, month, day, time)
     }
 
-    /// Sunday, 06-Nov-94 08:49:37 GMT
+    /// Parses "Sunday, 06-Nov-94 08:49:37 GMT".
     private static func obsolete(_ start: TextScanner, _ now: WallInstant) -> WallInstant? {
         var scanner = start
         guard scanner.name(of: longWeekdays) != nil, scanner.take(", "),
@@ -53,13 +53,13 @@ package enum HTTPDate {
             let shortYear = scanner.number(digits: 2), scanner.take(" "),
             let time = timeOfDay(&scanner), scanner.take(" GMT"), scanner.isAtEnd
         else { return nil }
-        // A year that seems more than 50 years ahead is the past one with the same digits.
+        // A year more than 50 years ahead means the past year with the same digits.
         let thisYear = CivilTime(now).date.year
         let year = thisYear / 100 * 100 + shortYear
         return instant(year > thisYear + 50 ? year - 100 : year, month, day, time)
     }
 
-    /// Sun Nov  6 08:49:37 1994
+    /// Parses "Sun Nov  6 08:49:37 1994".
     private static func asctime(_ start: TextScanner) -> WallInstant? {
         var scanner = start
         guard scanner.name(of: weekdays) != nil, scanner.take(" "),
@@ -87,13 +87,13 @@ package enum HTTPDate {
     }
 }
 
-/// The header `Retry-After`: seconds, or a date. Source: RFC 9110, section 10.2.3.
+/// The `Retry-After` header: seconds, or a date. Source: RFC 9110, section 10.2.3.
 package enum RetryAfter {
-    /// Longer is a mistake of somebody's, by which a push would be given up at once.
+    /// A longer wait is the server's mistake, and a push that obeyed it would expire.
     package static let waitMax: Duration = .seconds(86_400)
 
-    /// nil for anything else, for more than `waitMax`, and for a date that has passed: our clock may be ahead, and nobody
-    /// asks for a wait of nothing by a date.
+    /// Returns nil for anything else, for more than `waitMax`, and for a date in the past. Our clock may be ahead, and
+    /// a server has no reason to ask for no wait with a date.
     package static func parse(_ value: some StringProtocol, now: WallInstant) -> Duration? {
         if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             guard let seconds = Int64(value), seconds <= waitMax.components.seconds else { return nil }

@@ -1,17 +1,17 @@
 import Basis
 
-/// Instants as our API writes them: "2026-12-01T12:00:03.120Z". Source: RFC 3339.
+/// Instants in the format of our API: "2026-12-01T12:00:03.120Z". Source: RFC 3339.
 package enum RFC3339 {
-    /// Any offset; a fraction is cut to microseconds; a leap second counts as the next second.
-    /// nil for anything else, a date that does not exist included.
+    /// Accepts any offset. Cuts a fraction to microseconds. A leap second counts as the next second. Returns nil for
+    /// anything else, including a date that does not exist.
     package static func parse(_ text: some StringProtocol) -> WallInstant? {
         var scanner = TextScanner(text)
         guard let time = civilTime(&scanner), let offsetMinutes = offset(&scanner), scanner.isAtEnd else { return nil }
         return time.instant(offsetMinutes: offsetMinutes)
     }
 
-    /// What a clock on a wall shows, "2026-12-01T12:00:00", without a word of where it hangs: as if it hung in UTC.
-    /// nil for anything else, an offset included.
+    /// Parses a local time without an offset, "2026-12-01T12:00:00", as if it were in UTC. Returns nil for anything
+    /// else.
     package static func parseLocal(_ text: some StringProtocol) -> WallInstant? {
         var scanner = TextScanner(text)
         guard let time = civilTime(&scanner), scanner.isAtEnd else { return nil }
@@ -32,7 +32,7 @@ package enum RFC3339 {
         return CivilTime(date: date, hour: hour, minute: minute, second: second, microsecond: microsecond)
     }
 
-    /// In UTC, with three digits of a second, or six where they say more. Clamped to the years 0 to 9999.
+    /// Formats in UTC with three digits of a second, or six if needed. Clamped to the years 0 to 9999.
     package static func format(_ instant: WallInstant) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(27)
@@ -40,7 +40,7 @@ package enum RFC3339 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// As `parseLocal` reads it: whole seconds without a fraction, as people write them.
+    /// Formats as `parseLocal` reads it, without a fraction of zero.
     package static func formatLocal(_ instant: WallInstant) -> String {
         let text = format(instant).dropLast()
         return String(text.hasSuffix(".000") ? text.dropLast(4) : text)
@@ -68,7 +68,7 @@ package enum RFC3339 {
         text.append(UInt8(ascii: "Z"))
     }
 
-    /// 0 where there is none; nil for a point without digits.
+    /// The microseconds; 0 without a fraction, nil for a point without digits.
     private static func fraction(_ scanner: inout TextScanner) -> Int? {
         guard scanner.take(".") else { return 0 }
         guard var microsecond = scanner.takeDigit() else { return nil }

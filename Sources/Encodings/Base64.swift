@@ -1,18 +1,18 @@
-/// Bytes as base64, in both alphabets of RFC 4648. Reading is strict: no white space, no bits left over.
+/// Base64 in both alphabets of RFC 4648. Reading is strict: no white space, no leftover bits.
 package enum Base64 {
-    /// "+", "/", padded with "=".
+    /// Encodes with "+" and "/", padded with "=".
     package static func encode(_ bytes: [UInt8]) -> String {
         var text = write(bytes, plus: UInt8(ascii: "+"), slash: UInt8(ascii: "/"))
         while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// "-", "_", no padding: the form of JWT.
+    /// Encodes with "-" and "_", without padding, as in JWT.
     package static func urlEncode(_ bytes: [UInt8]) -> [UInt8] {
         write(bytes, plus: UInt8(ascii: "-"), slash: UInt8(ascii: "_"))
     }
 
-    /// Padding is asked for.
+    /// Decodes the padded form only.
     package static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
         guard text.count.isMultiple(of: 4) else { return nil }
         var digits = text[...]
@@ -22,7 +22,7 @@ package enum Base64 {
 
     package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
 
-    /// Padding is refused.
+    /// Decodes the form without padding only.
     package static func urlDecode(_ text: some Collection<UInt8>) -> [UInt8]? {
         read(text, plus: UInt8(ascii: "-"), slash: UInt8(ascii: "_"))
     }
@@ -58,7 +58,7 @@ package enum Base64 {
             }
             pending &= (1 << deferredBits) - 1
         }
-        // A lone last digit holds no byte; bits left over would give one value two spellings.
+        // A single last digit holds no byte. Leftover bits would give one value two spellings.
         return deferredBits < 6 && pending == 0 ? bytes : nil
     }
 

@@ -8,7 +8,7 @@ package enum Hexadecimal {
 
     package static func append(_ bytes: [UInt8], to text: inout [UInt8]) { append(bytes.span, to: &text) }
 
-    /// Sixteen digits, the most significant first.
+    /// Appends sixteen digits, the most significant first.
     package static func append(_ word: UInt64, to text: inout [UInt8]) {
         text.append(addingCapacity: 16) { (digits: inout OutputSpan<UInt8>) in
             append(word, bits: 64, to: &digits)
@@ -22,7 +22,7 @@ package enum Hexadecimal {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Either case. nil for an odd count or anything that is no digit; empty for empty.
+    /// Accepts either case. Returns nil for an odd count or a character that is no digit.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         guard text.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
@@ -42,7 +42,7 @@ package enum Hexadecimal {
 
     package static func decode(_ text: String) -> [UInt8]? { decode(text.utf8) }
 
-    /// The word's lowest bits, a digit for each four.
+    /// Appends the lowest bits of `word`, one digit per four bits.
     @inline(__always)
     static func append(_ word: UInt64, bits: UInt64, to text: inout OutputSpan<UInt8>) {
         var shift = bits
@@ -58,7 +58,7 @@ package enum Hexadecimal {
         text.append(digit(byte & 0x0f))
     }
 
-    /// Without a branch: digits of a token are as good as random, and a processor guesses half of them wrong.
+    /// Has no branch: a token's digits are nearly random, and a processor would mispredict half of them.
     @inline(__always)
     static func digit(_ value: UInt8) -> UInt8 {
         let isLetter = (value &+ 6) >> 4

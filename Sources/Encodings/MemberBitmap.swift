@@ -1,7 +1,7 @@
-/// One bit for each of a fixed number of positions: which members of a parcel are done, say.
+/// One bit for each of a fixed number of positions, for example which members of a parcel are done.
 package struct MemberBitmap: Equatable, Sendable {
     package let count: Int
-    /// The first position is the lowest bit of the first byte. Bits past the last position are clear.
+    /// The bits. The first position is the lowest bit of the first byte. Bits past the last position are clear.
     package private(set) var bytes: [UInt8]
 
     package init(count: Int) {
@@ -10,7 +10,7 @@ package struct MemberBitmap: Equatable, Sendable {
         bytes = [UInt8](repeating: 0, count: (count + 7) / 8)
     }
 
-    /// nil if the bytes are not exactly as many as the count asks for, or a bit past the end is set.
+    /// Returns nil if the number of bytes does not match `count`, or if a bit past the end is set.
     package init?(bytes: [UInt8], count: Int) {
         guard count >= 0, bytes.count == (count + 7) / 8 else { return nil }
         if !count.isMultiple(of: 8), let last = bytes.last, last >> UInt8(count % 8) != 0 { return nil }
@@ -36,7 +36,7 @@ package struct MemberBitmap: Equatable, Sendable {
         return total
     }
 
-    /// Rising.
+    /// Visits the set positions in rising order.
     package func forEachSet(_ visit: (Int) -> Void) {
         for (index, byte) in bytes.enumerated() {
             var remaining = byte

@@ -1,17 +1,18 @@
-/// The sorted ids of a parcel's members as bytes, in whichever of three forms is smallest; never over 8 bytes an id.
+/// The sorted ids of a parcel's members as bytes, in the smallest of three forms. At most 8 bytes per id.
 ///
-/// The first byte tells the form. Below 0x80, fixed: eight bytes an id, highest first (ids are not negative, so the
-/// first bit is free). 0x81, deltas: the first id and each step to the next in groups of seven bits, lowest first, the
-/// high bit meaning "more follows"; dense ids take a byte each. 0x82, bits: the first id as such a number, then a bit
-/// for each id from it to the last.
+/// The first byte names the form:
+/// - Below 0x80, fixed: eight bytes per id, highest first. Ids are not negative, so the first bit is free.
+/// - 0x81, deltas: the first id and each step to the next in groups of seven bits, lowest first. The high bit means
+///   "more follows". Dense ids take a byte each.
+/// - 0x82, bits: the first id as such a number, then a bit for each id from it to the last.
 package enum MemberList {
     private static let deltasForm: UInt8 = 0x81
     private static let bitsForm: UInt8 = 0x82
 
-    /// More would be no parcel of ours: a bound against bytes that lie.
+    /// A bound against corrupt bytes: none of our parcels has more members.
     package static let membersMax = 1 << 24
 
-    /// The ids have to rise strictly, and none be negative.
+    /// Encodes ids that rise strictly and are not negative.
     package static func encode(_ ids: [Int64]) -> [UInt8] {
         precondition(ids.count <= membersMax)
         var previous: Int64 = -1
@@ -121,7 +122,7 @@ package enum MemberList {
 
     private static func read(_ bytes: [UInt8], at index: inout Int) throws(MemberListFault) -> Int64 {
         var number: UInt64 = 0
-        // Nine groups of seven bits are 63: what an Int64 holds without its sign.
+        // Nine groups of seven bits make 63: an Int64 without its sign.
         for shift in stride(from: 0, through: 56, by: 7) {
             guard index < bytes.count else { throw .endsEarly }
             let byte = bytes[index]
@@ -133,7 +134,7 @@ package enum MemberList {
     }
 }
 
-/// Why bytes are no list of members. The database holds them: a stranger could have been there.
+/// The reason why bytes are not a list of members. They come from the database, which a stranger may have changed.
 package enum MemberListFault: Error, Equatable, Sendable {
     case unknownForm
     case endsEarly

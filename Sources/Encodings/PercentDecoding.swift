@@ -1,10 +1,10 @@
-/// A path segment's own bytes, from its percent-encoded form. Done once, and never to a whole path.
+/// Decodes one percent-encoded path segment. Decode once, and never a whole path.
 package enum PercentDecoding {
-    /// nil for a percent sign without two digits, for what is not UTF-8, and for a NUL.
+    /// Returns nil for a percent sign without two digits, for invalid UTF-8, and for a NUL.
     ///
     /// A plus sign stays one: it means a space in forms only.
     package static func decode(_ segment: some StringProtocol) -> String? {
-        // As nearly all are.
+        // Nearly all segments need no decoding.
         if !segment.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == 0 }) { return String(segment) }
         var plain: [UInt8] = []
         plain.reserveCapacity(segment.utf8.count)

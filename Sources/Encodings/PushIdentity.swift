@@ -1,12 +1,12 @@
 import Basis
 import Model
 
-/// The name of one push on the wire: the same for the same message and registration, on every attempt, for ever.
+/// The id of one push on the wire: the same for one message and registration on every attempt.
 ///
-/// A changed hash would give a push that is retried over an upgrade two names: never change it.
-/// `PushIdentityTests` holds it to golden values.
+/// Never change the hash: a push that is retried across an upgrade would get two ids. `PushIdentityTests` compares it
+/// with golden values.
 package enum PushIdentity {
-    /// Public, and no secret: it keeps our hashes apart from others', nothing else. ASCII "carillon push id".
+    /// Public constants, not secrets: they only keep our hashes apart from others'. ASCII "carillon push id".
     private static let hash = SipHash128(key0: 0x6361_7269_6c6c_6f6e, key1: 0x2070_7573_6820_6964)
 
     /// A UUID of version 8 (RFC 9562, section 5.8) with 122 bits of SipHash-2-4-128.
@@ -18,7 +18,7 @@ package enum PushIdentity {
 }
 
 extension UniversalID {
-    /// With the version's four bits and the variant's two in their places. Source: RFC 9562, section 4.
+    /// Returns the id with the version's four bits and the variant's two bits set. Source: RFC 9562, section 4.
     func marked(version: UInt64) -> UniversalID {
         UniversalID(
             high: high & 0xffff_ffff_ffff_0fff | version << 12,
@@ -26,15 +26,15 @@ extension UniversalID {
     }
 }
 
-/// Identifiers that rise with time: new rows go to the end of their index.
+/// Identifiers that rise with time, so that new rows go to the end of their index.
 package enum UUIDv7 {
-    /// 48 bits of milliseconds and 74 of the given chance. Times before 1970 count as 1970.
+    /// Combines 48 bits of milliseconds and 74 random bits. Times before 1970 count as 1970.
     package static func make(at now: WallInstant, random: (UInt64, UInt64)) -> UniversalID {
         let milliseconds = UInt64(max(0, now.microseconds / 1_000))
         return UniversalID(high: milliseconds << 16 | random.0 & 0xffff, low: random.1).marked(version: 7)
     }
 
-    /// When it was made, in whole milliseconds.
+    /// The instant at which the id was made, in whole milliseconds.
     package static func instant(of id: UniversalID) -> WallInstant {
         WallInstant(microseconds: Int64(id.high >> 16) * 1_000)
     }

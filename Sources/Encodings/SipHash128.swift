@@ -1,4 +1,4 @@
-/// SipHash-2-4 with 128 bits of result: fast on short input, and even over its whole range.
+/// SipHash-2-4 with a result of 128 bits: fast for short input and evenly distributed.
 ///
 /// Words and bytes are little-endian, as its authors define it.
 /// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", and their reference code (`siphash.c`).
@@ -29,7 +29,7 @@ package struct SipHash128: Sendable {
         return state.finish()
     }
 
-    /// The hash of three words, as if they were 24 bytes.
+    /// Hashes three 64-bit words as if they were 24 bytes.
     package func hash(_ one: UInt64, _ two: UInt64, _ three: UInt64) -> (first: UInt64, second: UInt64) {
         var state = self
         state.absorb(one)

@@ -1,6 +1,6 @@
 import Basis
 
-/// A UUID as people and headers write it: 36 characters, lower case, 8-4-4-4-12.
+/// A UUID as text: 36 characters, lower case, 8-4-4-4-12.
 package enum UUIDText {
     package static let bytes = 36
 
@@ -18,7 +18,7 @@ package enum UUIDText {
         }
     }
 
-    /// Either case. nil for any other shape.
+    /// Accepts either case. Returns nil for any other shape.
     package static func parse(_ text: some Collection<UInt8>) -> UniversalID? {
         guard text.count == bytes else { return nil }
         var words: (high: UInt64, low: UInt64) = (0, 0)

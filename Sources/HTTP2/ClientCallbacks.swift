@@ -1,8 +1,8 @@
 import CNGHTTP2
 
-/// nghttp2's view of a client session: each callback finds the notes behind the user data and writes there.
+/// nghttp2's callbacks for a client session. Each one finds the notes behind the user data and writes there.
 enum ClientCallbacks {
-    /// The caller frees it with `nghttp2_session_callbacks_del`.
+    /// Creates the callbacks. The caller frees them with `nghttp2_session_callbacks_del`.
     static func make() -> OpaquePointer? {
         var callbacks: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return nil }
@@ -77,7 +77,7 @@ enum ClientCallbacks {
         return 0
     }
 
-    /// Hands the request's body to nghttp2; the slot's place travels as the source's `fd`.
+    /// Hands the request's body to nghttp2. The source's `fd` carries the slot's place.
     static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
         guard let notes = unsafe ClientCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
         else {

@@ -5,7 +5,7 @@ import Glibc
 /// One open request.
 @unsafe struct ClientSlot {
     var tag: UInt64 = 0
-    /// 0: the slot is free.
+    /// The stream's id; 0 if the slot is free.
     var streamID: Int32 = 0
     var status: UInt16 = 0
     /// The peer's END_STREAM was seen.
@@ -15,11 +15,11 @@ import Glibc
     var bodyHasBegun = false
     var headerBytes = 0
     var requestRead = 0
-    /// The header list's bytes, until its block is encoded: when it leaves, and not before.
+    /// The header list's bytes. They are kept until the request leaves, when its block is encoded.
     var header = unsafe SlotBuffer()
     var fields: [HeaderList.Field] = []
     var request = unsafe SlotBuffer()
-    /// Kept header values, then the body.
+    /// The kept header values, then the body.
     var reply = unsafe SlotBuffer()
     var retryAfter = ByteRange.empty
     var apnsID = ByteRange.empty
@@ -28,13 +28,13 @@ import Glibc
     var bodyBytes = 0
 }
 
-/// What the callbacks of a client session write down. They never act.
+/// Notes that the callbacks of a client session write. The callbacks never act.
 @unsafe struct ClientNotes {
     let settings: HTTP2ClientSettings
     var slots = unsafe SlotTable(blank: ClientSlot())
     var events: [HTTP2ClientEvent] = []
     var eventBytes: [UInt8] = []
-    /// Requests go out in the order of their stream ids.
+    /// Requests leave in the order of their stream ids.
     var highestSentStreamID: Int32 = 0
     var goAwayReceived = false
     var goAwaySent: HTTP2ErrorCode?
@@ -46,7 +46,7 @@ import Glibc
         unsafe events.reserveCapacity(64)
     }
 
-    /// The body follows with `appendBody`.
+    /// Takes a slot for a request. `appendBody` adds the body.
     mutating func begin(tag: UInt64, _ headers: HeaderList) -> Int {
         let place = unsafe slots.take()
         let slot = unsafe slots.base + place
@@ -61,12 +61,12 @@ import Glibc
         unsafe piece.withUnsafeBufferPointer { unsafe slot.pointee.request.append($0.baseAddress, $0.count) }
     }
 
-    /// For a request that was submitted but not sent, of which nghttp2 has made no stream yet.
+    /// Finds a request that was submitted but not sent, for which nghttp2 has no stream yet.
     func place(of streamID: Int32) -> Int? {
         unsafe (0..<slots.usedCount).first { unsafe (slots.base + $0).pointee.streamID == streamID }
     }
 
-    /// The streams of requests that were submitted, have not left, and were not given up: they end as unsent.
+    /// Returns the streams of submitted requests that have not left and were not cancelled. They end as unsent.
     mutating func takeUnsent() -> [Int32] {
         var streams: [Int32] = []
         for place in unsafe 0..<slots.usedCount {
@@ -80,7 +80,7 @@ import Glibc
         return streams
     }
 
-    /// Forgets the stream and makes the slot free.
+    /// Forgets the stream and frees the slot.
     mutating func release(_ place: Int) {
         let slot = unsafe slots.base + place
         unsafe slot.pointee.streamID = 0
@@ -116,7 +116,7 @@ import Glibc
         unsafe release(place)
     }
 
-    /// The connection is gone: every open request ends now.
+    /// Ends every open request, because the connection is gone.
     mutating func endAll() {
         for place in unsafe 0..<slots.usedCount {
             let slot = unsafe slots.base + place
@@ -129,7 +129,7 @@ import Glibc
         }
     }
 
-    /// false: too many header bytes, refuse the stream.
+    /// Returns false if the header is too large: the stream must be refused.
     mutating func header(_ place: Int, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool
     {
         let slot = unsafe slots.base + place
@@ -200,10 +200,10 @@ import Glibc
 }
 
 extension ClientSlot {
-    /// A longer value is none that we understand.
+    /// Headers that we understand are never longer.
     private static let headerValueBytesMax = 256
 
-    /// Of the answer so far: an interim (1xx) one is replaced by the next.
+    /// Discards the answer so far, because the next header block replaces an interim (1xx) one.
     mutating func forgetReply() {
         unsafe reply.forget()
         unsafe retryAfter = .empty
@@ -234,13 +234,13 @@ extension UnsafeBufferPointer<UInt8> {
         return unsafe memcmp(base, text.utf8Start, count) == 0
     }
 
-    /// Whether the bytes at `other`, at least as many, are the same.
+    /// Whether the bytes at `other`, of at least this count, are the same.
     func holds(_ other: UnsafePointer<UInt8>) -> Bool {
         guard let base = baseAddress else { return true }
         return unsafe memcmp(base, other, count) == 0
     }
 
-    /// A status: three digits, or 0.
+    /// The status of three digits; 0 for any other text.
     var decimal: UInt16 {
         guard count == 3 else { return 0 }
         var sum: UInt16 = 0

@@ -1,8 +1,8 @@
 import CNGHTTP2
 
-/// nghttp2 makes the frames; their header blocks are ours (see `HeaderEncoder`).
+/// nghttp2 makes the frames; `HeaderEncoder` makes their header blocks.
 extension HTTP2ClientSession {
-    /// Every peer takes frames of this payload. Source: RFC 9113, section 4.2.
+    /// Every peer accepts frames of this payload. Source: RFC 9113, section 4.2.
     static let headerBlockBytesMax = 16_384
 
     /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
@@ -22,7 +22,7 @@ extension HTTP2ClientSession {
         }
     }
 
-    /// The frame's own header with the new length; the changes of the table's size that nghttp2 announces; our block.
+    /// Appends the frame's header with the new length, the table size changes that nghttp2 announces, and our block.
     private func appendRequest(
         _ frame: UnsafeBufferPointer<UInt8>, _ header: FrameHeader, to output: inout [UInt8]
     ) {
@@ -46,7 +46,7 @@ extension HTTP2ClientSession {
         output[start + 2] = UInt8(truncatingIfNeeded: length)
     }
 
-    /// RFC 7541, section 6.3: they open the block.
+    /// Copies the table size changes that open a block. Source: RFC 7541, section 6.3.
     private func appendTableChanges(_ block: UnsafeBufferPointer<UInt8>, to output: inout [UInt8]) {
         var place = 0
         while unsafe place < block.count && block[place] & 0xe0 == 0x20 {
@@ -64,7 +64,7 @@ struct FrameHeader {
     let type: UInt8
     let streamID: Int32
 
-    /// nil: the client's preface, which is not a frame.
+    /// Returns nil for the client's preface, which is not a frame.
     init?(_ frame: UnsafeBufferPointer<UInt8>) {
         let prefaceStart = UInt8(ascii: "P")
         guard frame.count >= FrameHeader.bytes, unsafe frame[0] != prefaceStart else { return nil }
@@ -74,15 +74,14 @@ struct FrameHeader {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// 0 beyond the end.
+    /// Returns 0 beyond the end.
     func bigEndian32(at place: Int) -> UInt32 {
         guard place + 4 <= count else { return 0 }
         return (place..<place + 4).reduce(0) { unsafe $0 << 8 | UInt32(self[$1]) }
     }
 }
 
-/// The field that nghttp2 is given for a request: it stands in the static table, so that its own encoder's dynamic
-/// table stays empty.
+/// The field that nghttp2 gets for each request. It is in the static table, so nghttp2's own dynamic table stays empty.
 enum StandIn {
     static func withField(_ submit: (UnsafePointer<nghttp2_nv>) -> Int32) -> Int32 {
         let name: StaticString = ":method"

@@ -1,13 +1,13 @@
 import Basis
 import CNGHTTP2
 
-/// The client's side of one HTTP/2 connection: bytes in, events out. No socket, no TLS, no clock.
+/// The client's side of one HTTP/2 connection: bytes in, events out. It has no socket, TLS or clock.
 ///
-/// Owned by one thread. The round: `submitRequest` while `mayOpen`; `takeOutput` and write it; `receive` what arrived;
+/// Owned by one thread. One round: `submitRequest` while `mayOpen`; `takeOutput` and write it; `receive` what arrived;
 /// then `nextEvent` until nil. When the connection is gone, `connectionLost()` ends every open request.
 @safe package final class HTTP2ClientSession {
     let native: NativeSession
-    /// Freed in `deinit`; `nghttp2_session_del`, which follows it, calls no callback.
+    /// Freed in `deinit`. `nghttp2_session_del` runs after it and calls no callback.
     let notes: UnsafeMutablePointer<ClientNotes>
     var encoder = HeaderEncoder()
     private var eventsRead = 0
@@ -41,10 +41,10 @@ import CNGHTTP2
     /// Requests that have not ended.
     package var openStreams: Int { unsafe notes.pointee.slots.openCount }
 
-    /// What the peer allows at once; huge where it named no limit.
+    /// The peer's limit on concurrent streams; huge if it set none.
     package var peerStreamLimit: Int { unsafe notes.pointee.peerStreamLimit }
 
-    /// How many more requests may be submitted now. None after a GOAWAY of either side.
+    /// The number of requests that may be submitted now; 0 after a GOAWAY of either side.
     package var room: Int {
         guard !native.isBroken, !isLeaving, unsafe !notes.pointee.goAwayReceived,
             unsafe nghttp2_session_check_request_allowed(native.pointer) != 0
@@ -53,19 +53,19 @@ import CNGHTTP2
     }
     package var mayOpen: Bool { room > 0 }
 
-    /// About a billion requests on; at 0 the connection has to be replaced.
+    /// The stream ids left of about a billion. At 0 the connection has to be replaced.
     package var streamIDsLeft: Int {
         let next = unsafe nghttp2_session_get_next_stream_id(native.pointer)
         return next > UInt32(Int32.max) ? 0 : (Int(Int32.max) - Int(next)) / 2 + 1
     }
 
-    /// Copies everything; `tag` comes back with the request's end.
+    /// Submits a request. Copies everything; `tag` comes back with the request's end.
     @discardableResult
     package func submitRequest(_ headers: HeaderList, body: Span<UInt8>, tag: UInt64) throws(HTTP2Fault) -> Int32 {
         try submitRequest(headers, prefix: Span(), body: body, suffix: Span(), tag: tag)
     }
 
-    /// The same with a body in three pieces, of which the outer ones are other requests' too.
+    /// Submits a request whose body has three parts. The outer parts are shared by many requests.
     package func submitRequest(
         _ headers: HeaderList, prefix: Span<UInt8>, body: Span<UInt8>, suffix: Span<UInt8>, tag: UInt64
     ) throws(HTTP2Fault) -> Int32 {
@@ -82,7 +82,7 @@ import CNGHTTP2
         var provider = unsafe nghttp2_data_provider()
         unsafe provider.source.fd = Int32(place)
         unsafe provider.read_callback = ClientCallbacks.readBody
-        // nghttp2 gets one field, which stands for the list: `takeOutput` puts the real block in its place.
+        // nghttp2 gets one stand-in field; `takeOutput` replaces it with the real header block.
         let streamID = unsafe StandIn.withField { field in
             unsafe withUnsafePointer(to: &provider) { provider in
                 unsafe nghttp2_submit_request(
@@ -97,51 +97,51 @@ import CNGHTTP2
         return streamID
     }
 
-    /// The final status of an answer that has begun; 0: none has come, or nobody knows of such a request any more.
+    /// The final status of an answer that has begun; 0 if none has arrived or the request is unknown.
     package func status(of streamID: Int32) -> UInt16 {
         guard streamID > 0, let place = unsafe notes.pointee.place(of: streamID) else { return 0 }
         let status = unsafe (notes.pointee.slots.base + place).pointee.status
         return status >= 200 ? status : 0
     }
 
-    /// Gives a request up, any number of times. It ends as `cancelled` once the RST_STREAM was taken with the output.
+    /// Cancels a request; repeated calls do nothing. It ends as `cancelled` once the output has taken the RST_STREAM.
     package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode = .cancel) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,
             let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
                 ?? notes.pointee.place(of: streamID)
         else { throw .streamUnknown }
-        // nghttp2 takes back what has not left, once: asked again it resets a stream that the peer never saw, which ends
-        // the connection.
+        // A first reset takes back a request that has not left. A second one would make nghttp2 reset a stream that the
+        // peer never saw, which ends the connection.
         let slot = unsafe notes.pointee.slots.base + place
         if unsafe slot.pointee.isCancelled || slot.pointee.isUnsent { return }
         unsafe slot.pointee.isCancelled = true
         try native.reset(streamID, code)
     }
 
-    /// Whether the request was taken with the output, so that bytes of it may have left. One that was not, and is reset,
-    /// never will be.
+    /// Whether the output has taken the request, so that bytes of it may have left. A request reset before that never
+    /// leaves.
     package func wasTaken(_ streamID: Int32) -> Bool { unsafe streamID <= notes.pointee.highestSentStreamID }
 
-    /// The connection is gone: ends every open request. The session is of no further use.
+    /// Ends every open request, because the connection is gone. The session is of no further use.
     package func connectionLost() {
         unsafe notes.pointee.endAll()
     }
 
     package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }
-    /// Nothing more will come or go: close the socket. Where the peer broke the protocol requests may still be open;
-    /// `connectionLost()` ends them.
+    /// Whether no more bytes will come or go: close the socket. If the peer broke the protocol, requests may still be
+    /// open, and `connectionLost()` ends them.
     package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
-    /// Why we said goodbye, where we did: `noError`, or the rule that the peer broke.
+    /// The code of the GOAWAY that we sent, if any: `noError`, or the rule that the peer broke.
     package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }
 
-    /// Throws where the peer broke the protocol beyond a GOAWAY; then call `connectionLost()`.
+    /// Throws if the peer broke the protocol beyond a GOAWAY; then call `connectionLost()`.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) { try native.receive(bytes) }
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
-    /// No request of ours follows. What was submitted and has not left is taken back: it would come behind the GOAWAY,
-    /// where peers hear nothing any more.
+    /// Announces that no request of ours follows. Requests that have not left are taken back, because peers ignore
+    /// requests behind a GOAWAY.
     package func submitGoAway(_ code: HTTP2ErrorCode = .noError) throws(HTTP2Fault) {
         isLeaving = true
         for streamID in unsafe notes.pointee.takeUnsent() { try native.reset(streamID, .cancel) }
@@ -159,7 +159,7 @@ import CNGHTTP2
         return nil
     }
 
-    /// The bytes that an event points at. Not to be kept.
+    /// Calls `read` with the bytes that an event points at, which it must not keep.
     package func withBytes<Result>(_ place: ByteRange, _ read: (Span<UInt8>) throws -> Result) rethrows -> Result {
         try unsafe read(notes.pointee.eventBytes.span.extracting(place.range))
     }

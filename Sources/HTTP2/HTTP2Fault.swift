@@ -1,14 +1,14 @@
-/// Why a session could not do what was asked.
+/// The reason why a session could not do what was asked.
 package enum HTTP2Fault: Error, Equatable, Sendable {
-    /// Two goodbyes, a spent stream id, or a broken connection: no further request on this session.
+    /// The session takes no more requests: a GOAWAY was sent or received, stream ids ran out, or the connection broke.
     case requestsNotAllowed
-    /// As many streams are open as the peer, or our own bound, allows. Later ones may pass.
+    /// The peer's limit or ours on open streams is reached. Later requests may pass.
     case streamLimitReached
     /// The header fields don't fit in one frame (`HeaderList.blockBytesMax`).
     case headersTooLong
-    /// The stream is closed, or never was.
+    /// The stream is closed or never existed.
     case streamUnknown
-    /// The peer broke the protocol beyond repair; or the library refuses an argument. The session is over.
+    /// The peer broke the protocol beyond repair, or the library refused an argument. The session is over.
     case library(LibraryCode)
 }
 
@@ -23,7 +23,7 @@ package struct LibraryCode: Hashable, Sendable, CustomStringConvertible {
     package static let outOfMemory = LibraryCode(rawValue: -901)
 }
 
-/// Why a stream or a connection ended, in the protocol's words. An open space.
+/// The reason why a stream or connection ended, named as in the protocol. An open space.
 ///
 /// Source: RFC 9113, section 7.
 package struct HTTP2ErrorCode: Hashable, Sendable, CustomStringConvertible {

@@ -1,13 +1,13 @@
 import Basis
 import CNGHTTP2
 
-/// The server's side of one HTTP/2 connection: bytes in, events out. No socket, no TLS, no clock.
+/// The server's side of one HTTP/2 connection: bytes in, events out. It has no socket, TLS or clock.
 ///
-/// Owned by one thread. The round: `receive` what arrived; `nextEvent` until nil, answering with `submitResponse`;
+/// Owned by one thread. One round: `receive` what arrived; `nextEvent` until nil, answering with `submitResponse`;
 /// `takeOutput` and write it.
 @safe package final class HTTP2ServerSession {
     private let native: NativeSession
-    /// Freed in `deinit`; `nghttp2_session_del`, which follows it, calls no callback.
+    /// Freed in `deinit`. `nghttp2_session_del` runs after it and calls no callback.
     private let notes: UnsafeMutablePointer<ServerNotes>
     private var fields: [nghttp2_nv] = unsafe []
     private var eventsRead = 0
@@ -39,10 +39,11 @@ import CNGHTTP2
     }
 
     package var openStreams: Int { unsafe notes.pointee.slots.openCount }
-    /// What a GOAWAY that refuses nothing yet begun has to name.
+    /// The last stream that a GOAWAY must name to refuse no stream that has begun.
     package var highestStreamID: Int32 { unsafe notes.pointee.highestStreamID }
 
-    /// Copies everything; `headers` opens with `:status`. A body of up to 16 KiB travels in one DATA frame.
+    /// Submits a response. Copies everything; `headers` opens with `:status`. A body of up to 16 KiB fits one DATA
+    /// frame.
     package func submitResponse(_ streamID: Int32, _ headers: HeaderList, body: Span<UInt8>) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,
             let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
@@ -66,18 +67,18 @@ import CNGHTTP2
         try native.reset(streamID, code)
     }
 
-    /// The client's streams beyond it are refused from now on; open ones stay.
+    /// Submits SETTINGS. A lower stream limit refuses the client's further streams; open ones stay.
     package func submitSettings(_ settings: [HTTP2Setting]) throws(HTTP2Fault) { try native.settings(settings) }
 
     package func submitPing(_ payload: UInt64) throws(HTTP2Fault) { try native.ping(payload) }
 
-    /// The polite first step of a goodbye: no stream is refused yet, nor one that is on its way to us. Nothing, where the
-    /// goodbye itself was submitted: a later GOAWAY never names a higher stream.
+    /// Announces a shutdown and refuses no stream yet, not even one on its way to us. Does nothing after a GOAWAY,
+    /// because a later one never names a higher stream.
     package func submitShutdownNotice() throws(HTTP2Fault) {
         if !isLeaving { try native.shutdownNotice() }
     }
 
-    /// Streams above `lastStreamID` are not processed, and close; those at or below it may still be answered.
+    /// Submits a GOAWAY. Streams above `lastStreamID` are not processed and close; the others may still be answered.
     package func submitGoAway(
         lastStreamID: Int32, _ code: HTTP2ErrorCode = .noError, debug: [UInt8] = []
     ) throws(HTTP2Fault) {
@@ -87,12 +88,12 @@ import CNGHTTP2
 
     package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }
-    /// Nothing more will come or go: close the socket.
+    /// Whether no more bytes will come or go: close the socket.
     package var isFinished: Bool { !native.wantsRead && !native.wantsWrite }
-    /// Why we said goodbye, where we did: `noError`, or the rule that the peer broke.
+    /// The code of the GOAWAY that we sent, if any: `noError`, or the rule that the peer broke.
     package var goAwaySent: HTTP2ErrorCode? { unsafe notes.pointee.goAwaySent }
 
-    /// Throws where the peer broke the protocol beyond a GOAWAY: close the socket.
+    /// Throws if the peer broke the protocol beyond a GOAWAY; then close the socket.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Fault) { try native.receive(bytes) }
 
     /// Appends frames until `output` holds `bytesMax`, exceeding it by at most one frame (16 KiB).
@@ -112,13 +113,13 @@ import CNGHTTP2
         return nil
     }
 
-    /// The value of the request's first field of that name (lower case), and nil where there is none.
+    /// The value of the request's first field with this name (lower case); nil if there is none.
     package func value(of name: StaticString, in request: HTTP2Request) -> ByteRange? {
         for field in fields(of: request) where isName(field.name, name) { return field.value }
         return nil
     }
 
-    /// How often the request has a field of that name.
+    /// The number of the request's fields with this name.
     package func count(of name: StaticString, in request: HTTP2Request) -> Int {
         fields(of: request).count { isName($0.name, name) }
     }
@@ -127,7 +128,7 @@ import CNGHTTP2
         unsafe notes.pointee.eventFields[request.fieldsStart..<(request.fieldsStart + request.fieldCount)]
     }
 
-    /// The bytes that an event points at. Not to be kept.
+    /// Calls `read` with the bytes that an event points at, which it must not keep.
     package func withBytes<Result>(_ place: ByteRange, _ read: (Span<UInt8>) throws -> Result) rethrows -> Result {
         try unsafe read(notes.pointee.eventBytes.span.extracting(place.range))
     }

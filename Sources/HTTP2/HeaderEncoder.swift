@@ -1,40 +1,40 @@
-/// HPACK for requests: turns a header list into a header block, in step with the peer's dynamic table.
+/// HPACK for requests: encodes a header list into a header block, in step with the peer's dynamic table.
 ///
 /// nghttp2's own encoder writes `authorization` as a fresh Huffman-coded literal with each request, which costs a third
-/// of all instructions of a push. This one puts what repeats (the provider token too, as Apple's newer page advises)
-/// into the dynamic table, where it costs one byte, and writes what differs plainly: no Huffman coding at all.
+/// of all instructions of a push. This one puts repeating fields into the dynamic table, where each costs one byte. The
+/// provider token is among them, as Apple's newer page advises. Varying fields are written without Huffman coding.
 ///
-/// It has to see the blocks in the order in which they leave. Source: RFC 7541.
+/// It must encode the blocks in the order in which they leave. Source: RFC 7541.
 @safe struct HeaderEncoder: ~Copyable {
     @unsafe private struct Entry {
-        /// Name, then value. Freed when the entry is evicted.
+        /// The name, then the value. Freed when the entry is evicted.
         let bytes: UnsafeMutablePointer<UInt8>
         let nameCount: Int
         let valueCount: Int
         var tableBytes: Int { unsafe nameCount + valueCount + HeaderEncoder.entryOverheadBytes }
     }
 
-    /// Oldest first.
+    /// The dynamic table, oldest entry first.
     private var entries: [Entry] = unsafe []
     private var tableBytes = 0
     private var tableBytesMax = HeaderEncoder.tableBytesAtStart
-    /// How many entries were evicted before `entries[0]`: an entry's ordinal never changes, its index does.
+    /// The number of entries evicted before `entries[0]`. An entry's ordinal never changes, its index does.
     private var evictedCount = 0
-    /// Per place in the list, which entry served it last: lists of one batch differ in few places.
+    /// The ordinal of the entry last used, per place in the list: lists of one batch differ in few places.
     private var guesses: [Int] = []
 
-    /// Both sides assume it until told otherwise. Section 4.2 and RFC 9113, section 6.5.2.
+    /// The size that both sides assume at first. Source: section 4.2 and RFC 9113, section 6.5.2.
     private static let tableBytesAtStart = 4_096
-    /// Section 4.1.
+    /// The overhead that each entry counts. Source: section 4.1.
     private static let entryOverheadBytes = 32
-    /// The index of the newest dynamic entry. Section 2.3.3.
+    /// The index of the newest dynamic entry. Source: section 2.3.3.
     private static let dynamicIndexMin = 62
 
     deinit {
         for place in unsafe entries.indices { unsafe entries[place].bytes.deallocate() }
     }
 
-    /// The table shrinks or grows at the start of the next block, as nghttp2 announced there.
+    /// Changes the table's size, as nghttp2 announced at the start of the next block.
     mutating func changeTable(bytesMax: Int) {
         tableBytesMax = bytesMax
         evict(downTo: bytesMax)
@@ -79,13 +79,13 @@
             guesses[place] = evictedCount + found
             HPACKInteger.append(index(of: found), prefixBits: 4, pattern: 0, to: &block)
         } else {
-            // The first time with indexing, so that the name gets an index.
+            // Index it the first time, so that the name gets an index.
             return unsafe insert(name, value, place, &block)
         }
         unsafe HPACKInteger.appendText(value, to: &block)
     }
 
-    /// A literal that enters the table; plain where it would fill most of it.
+    /// Appends a literal that enters the table, or a plain one if it would fill most of the table.
     private mutating func insert(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ place: Int, _ block: inout [UInt8]
     ) {
@@ -109,7 +109,7 @@
         unsafe HeaderEncoder.dynamicIndexMin + entries.count - 1 - place
     }
 
-    /// The place of the entry with that name, and with that value where one is given.
+    /// The place of the entry with this name, and with this value if one is given.
     private func entry(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>?, guess: Int
     ) -> Int? {
@@ -141,7 +141,7 @@
     }
 }
 
-/// Section 5: integers with a prefix, and strings without Huffman coding.
+/// Integers with a prefix, and strings without Huffman coding. Source: section 5.
 enum HPACKInteger {
     static func append(_ value: Int, prefixBits: Int, pattern: UInt8, to block: inout [UInt8]) {
         let prefixMax = (1 << prefixBits) - 1
@@ -160,7 +160,7 @@ enum HPACKInteger {
         unsafe block.append(contentsOf: text)
     }
 
-    /// The integer at `place`, which moves behind it. nil: cut short, or beyond any table's size.
+    /// Reads the integer at `place` and moves `place` past it. Returns nil if it is cut short or larger than any table.
     static func read(_ block: UnsafeBufferPointer<UInt8>, at place: inout Int, prefixBits: Int) -> Int? {
         guard place < block.count else { return nil }
         let prefixMax = (1 << prefixBits) - 1
@@ -179,7 +179,7 @@ enum HPACKInteger {
     }
 }
 
-/// Those entries of the static table that a push can use. Source: RFC 7541, appendix A.
+/// The entries of the static table that a push can use. Source: RFC 7541, appendix A.
 enum StaticTable {
     static func field(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Int? {
         switch (name.count, value.count) {

@@ -1,17 +1,17 @@
 import Basis
 
-/// The header fields of one request or response: flat bytes, and where in them each field lies.
+/// The header fields of one request or response: flat bytes and the ranges of each field.
 ///
-/// Made to be reused: what all requests of a batch share is appended once and closed with `markTemplate()`; for each
-/// request `rewind()` and `replaceValue` then write what differs. No allocation after the first request.
+/// Made to be reused. Fields shared by all requests of a batch are appended once and closed with `markTemplate()`. For
+/// each request, `rewind()` and `replaceValue` then write what differs. The first request alone allocates.
 ///
-/// Pseudo fields (`:method`, `:path`, ...) stand first; names are lower case.
+/// Pseudo-header fields (`:method`, `:path`, ...) come first; names are lower case.
 package struct HeaderList: Equatable, Sendable {
     package struct Field: Equatable, Sendable {
         package var name: ByteRange
         package var value: ByteRange
-        /// Whether the value may enter the compression table: false for what differs from request to request, so that
-        /// it doesn't push out what repeats.
+        /// Whether the value may enter the compression table. False for values that differ per request, because they
+        /// would evict the repeating ones.
         package var isIndexed: Bool
 
         @inlinable package init(name: ByteRange, value: ByteRange, isIndexed: Bool) {
@@ -30,7 +30,7 @@ package struct HeaderList: Equatable, Sendable {
 
     @inlinable package var count: Int { fields.count }
 
-    /// Its place, for `replaceValue`.
+    /// Appends a field and returns its place, for `replaceValue`.
     @discardableResult
     @inlinable package mutating func append(_ name: StaticString, _ value: String, isIndexed: Bool = true) -> Int {
         append(String(describing: name), Array(value.utf8), isIndexed: isIndexed)
@@ -51,13 +51,13 @@ package struct HeaderList: Equatable, Sendable {
         return fields.count - 1
     }
 
-    /// What stands in the list now is what every further request shares.
+    /// Makes the current fields the template that all further requests share.
     @inlinable package mutating func markTemplate() {
         templateBytes = bytes.count
         templateFields = fields.count
     }
 
-    /// Back to the template. Values replaced since keep pointing at bytes that are gone: replace them again.
+    /// Returns to the template. Replaced values then point at removed bytes: replace them again.
     @inlinable package mutating func rewind() {
         bytes.removeLast(bytes.count - templateBytes)
         fields.removeLast(fields.count - templateFields)
@@ -70,7 +70,7 @@ package struct HeaderList: Equatable, Sendable {
         fields[place].value = ByteRange(start: start, count: bytes.count - start)
     }
 
-    /// What the list takes in a frame at most: each field spelled out, with its two lengths and its index.
+    /// The largest size of the list in a frame: each field as a literal, with its two lengths and its index.
     var blockBytesMax: Int {
         fields.reduce(0) { $0 + Int($1.name.count) + Int($1.value.count) + 12 }
     }

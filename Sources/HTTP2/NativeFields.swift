@@ -1,7 +1,7 @@
 import CNGHTTP2
 
 extension HeaderList {
-    /// nghttp2's form of the list, in an array that is reused. nghttp2 copies names and values.
+    /// Calls `body` with nghttp2's form of the list, in an array that is reused. nghttp2 copies names and values.
     func withFields<Result>(
         _ scratch: inout [nghttp2_nv], _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
     ) -> Result {

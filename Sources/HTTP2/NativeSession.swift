@@ -1,11 +1,11 @@
 import CNGHTTP2
 
-/// Owner of one `nghttp2_session`: what client and server do alike.
+/// The owner of one `nghttp2_session`: the parts that client and server share.
 ///
-/// On one thread, like everything in this room. The notes that the callbacks write outlive it (see the two sessions).
+/// Lives on one thread. The notes that the callbacks write outlive it (see the two sessions).
 @safe final class NativeSession {
     let pointer: OpaquePointer
-    /// The protocol was broken so badly that nghttp2 gave up: nothing more may be asked of it.
+    /// Whether nghttp2 gave up because the protocol was broken. No further call is allowed then.
     private(set) var isBroken = false
 
     init(adopting pointer: OpaquePointer) { unsafe self.pointer = pointer }
@@ -26,15 +26,14 @@ import CNGHTTP2
         }
     }
 
-    /// Many frames in one gathering: a frame is begun only below `bytesMax`, so that `output` may end up one frame
-    /// (16 KiB) longer.
+    /// Gathers frames. A frame is begun only below `bytesMax`, so `output` may exceed it by one frame (16 KiB).
     func takeOutput(into output: inout [UInt8], atMost bytesMax: Int) throws(HTTP2Fault) {
         while output.count < bytesMax, let frame = unsafe try nextFrame() {
             unsafe output.append(contentsOf: frame)
         }
     }
 
-    /// The next frame to leave (or the client's preface), valid until the next call. nil: nothing to say.
+    /// The next frame to send (or the client's preface), valid until the next call; nil if there is none.
     func nextFrame() throws(HTTP2Fault) -> UnsafeBufferPointer<UInt8>? {
         guard !isBroken else { return nil }
         var frame: UnsafePointer<UInt8>?
@@ -73,14 +72,14 @@ import CNGHTTP2
         try unsafe nghttp2_submit_settings(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count).orThrow()
     }
 
-    /// The connection's receive window; a stream's stands in the settings.
+    /// Sets the connection's receive window. SETTINGS hold that of a stream.
     func openWindow(bytes: Int32) throws(HTTP2Fault) {
         try unsafe nghttp2_session_set_local_window_size(pointer, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, bytes).orThrow()
     }
 }
 
 extension Int32 {
-    /// For nghttp2's result codes: 0 is success.
+    /// Throws unless this nghttp2 result code is 0, which means success.
     func orThrow() throws(HTTP2Fault) {
         if self != 0 { throw .library(LibraryCode(rawValue: self)) }
     }

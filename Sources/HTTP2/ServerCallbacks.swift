@@ -1,8 +1,8 @@
 import CNGHTTP2
 
-/// nghttp2's view of a server session: each callback finds the notes behind the user data and writes there.
+/// nghttp2's callbacks for a server session. Each one finds the notes behind the user data and writes there.
 enum ServerCallbacks {
-    /// The caller frees it with `nghttp2_session_callbacks_del`.
+    /// Creates the callbacks. The caller frees them with `nghttp2_session_callbacks_del`.
     static func make() -> OpaquePointer? {
         var callbacks: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return nil }
@@ -85,7 +85,7 @@ enum ServerCallbacks {
         return 0
     }
 
-    /// Hands the response's body to nghttp2; the slot's place travels as the source's `fd`.
+    /// Hands the response's body to nghttp2. The source's `fd` carries the slot's place.
     static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
         guard let notes = unsafe ServerCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
         else {

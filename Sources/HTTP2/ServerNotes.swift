@@ -3,7 +3,7 @@ import CNGHTTP2
 
 /// One open stream of a server.
 @unsafe struct ServerSlot {
-    /// 0: the slot is free.
+    /// The stream's id; 0 if the slot is free.
     var streamID: Int32 = 0
     var isRequested = false
     var headerBytes = 0
@@ -16,7 +16,7 @@ import CNGHTTP2
     var responseRead = 0
 }
 
-/// What the callbacks of a server session write down. They never act.
+/// Notes that the callbacks of a server session write. The callbacks never act.
 @unsafe struct ServerNotes {
     let settings: HTTP2ServerSettings
     var slots = unsafe SlotTable(blank: ServerSlot())
@@ -38,7 +38,7 @@ import CNGHTTP2
         return place
     }
 
-    /// false: too many header bytes, refuse the stream.
+    /// Returns false if the header is too large: the stream must be refused.
     mutating func header(_ place: Int, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool
     {
         let slot = unsafe slots.base + place
@@ -62,7 +62,7 @@ import CNGHTTP2
         unsafe slot.pointee.bodyBytes += count
     }
 
-    /// The client's END_STREAM. The request moves into the event's bytes, so that it outlives its stream.
+    /// Handles the client's END_STREAM. Moves the request into the event's bytes, so that it outlives its stream.
     mutating func requestEnded(_ place: Int) {
         let slot = unsafe slots.base + place
         guard unsafe !slot.pointee.isRequested else { return }
@@ -123,7 +123,7 @@ import CNGHTTP2
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Of a field's name: whether a server that keeps only what identifies a push keeps this.
+    /// Whether `pushIdentity` keeps a field with this name and value.
     fileprivate func isKept(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         switch count {
         case 7: unsafe isText("apns-id") || (isText(":method") && !value.isText("POST"))

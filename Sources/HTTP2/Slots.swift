@@ -1,10 +1,10 @@
-/// Bytes that a stream's slot keeps for the next stream: grown on demand, freed with the session.
+/// Bytes that a slot reuses from stream to stream: grown on demand, freed with the session.
 @unsafe struct SlotBuffer {
     private(set) var base: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private(set) var count = 0
 
-    /// A larger buffer goes back to the allocator after its stream, so that one giant doesn't stay for ever.
+    /// A larger buffer is freed after its stream, so that one giant request doesn't keep its memory.
     static let keptBytesMax = 16_384
     private static let firstBytes = 512
 
@@ -41,11 +41,11 @@
     }
 }
 
-/// A dense array of streams' contexts: a stream's user data is its place here, plus one.
+/// A dense array of streams' contexts. A stream's user data is its place here, plus one.
 @unsafe struct SlotTable<Slot> {
     private(set) var base: UnsafeMutablePointer<Slot>
     private(set) var capacity: Int
-    /// Places below this were used at least once, and hold an initialised slot.
+    /// Places below this one were used at least once, and hold an initialised slot.
     private(set) var usedCount = 0
     private var free: [Int32] = []
     private let blank: Slot
@@ -58,7 +58,7 @@
         unsafe base = .allocate(capacity: Self.firstCapacity)
     }
 
-    /// How many streams have a slot.
+    /// The number of streams that have a slot.
     var openCount: Int { unsafe usedCount - free.count }
 
     mutating func take() -> Int {
@@ -85,11 +85,11 @@
     }
 }
 
-/// A slot's place as nghttp2 carries it.
+/// A slot's place in the form that nghttp2 carries.
 enum SlotMark {
     static func pointer(_ place: Int) -> UnsafeMutableRawPointer? {
         unsafe UnsafeMutableRawPointer(bitPattern: place + 1)
     }
-    /// nil: a stream of which we know nothing.
+    /// Returns nil for a stream without a slot.
     static func place(_ pointer: UnsafeMutableRawPointer?) -> Int? { unsafe pointer.map { Int(bitPattern: $0) - 1 } }
 }

@@ -1,7 +1,7 @@
-/// Why bytes are not the JSON that was asked for, and where.
+/// The reason why bytes are not the expected JSON, and the place.
 package struct JSONError: Error, Equatable, Sendable {
     package let kind: Kind
-    /// In bytes from the beginning.
+    /// The place in bytes from the beginning.
     package let offset: Int
 
     package init(_ kind: Kind, at offset: Int) {
@@ -26,7 +26,7 @@ package struct JSONError: Error, Equatable, Sendable {
         case numberTooLong(bytesMax: Int)
     }
 
-    /// Text in another encoding looks so too.
+    /// Whether the text may be in an encoding other than UTF-8, which also leads to these errors.
     var mayBeEncoding: Bool {
         switch kind {
         case .endsEarly, .unexpectedByte, .trailingBytes: true
@@ -36,7 +36,7 @@ package struct JSONError: Error, Equatable, Sendable {
         }
     }
 
-    /// For people. Holds nothing of the text itself, which may be a secret.
+    /// A sentence for people. It quotes none of the text, which may be secret.
     package var sentence: String {
         switch kind {
         case .endsEarly: "The JSON ends early, at byte \(offset)."
@@ -57,15 +57,16 @@ package struct JSONError: Error, Equatable, Sendable {
     }
 }
 
-/// How much of a stranger's JSON we are willing to hold.
+/// The limits on JSON that a stranger sends.
 package struct JSONLimits: Sendable {
     package var bytesMax: Int
-    /// Reading recurses: the bound keeps a stranger away from our stack.
+    /// Reading recurses, so this bound protects our stack.
     package var depthMax: Int
-    /// Of all kinds, at all levels: a value in memory takes a multiple of its two bytes of text.
+    /// The number of values of all kinds at all levels. A value of two bytes of text takes a multiple of that in
+    /// memory.
     package var valuesMax: Int
     package var numberBytesMax: Int
-    /// PostgreSQL's text cannot hold it.
+    /// Whether NUL is refused, which PostgreSQL's text can't hold.
     package var refusesNUL: Bool
 
     package init(
@@ -78,9 +79,9 @@ package struct JSONLimits: Sendable {
         self.refusesNUL = refusesNUL
     }
 
-    /// For a request's body.
+    /// The limits for the body of a request.
     package static let standard = JSONLimits(bytesMax: 1 << 20)
-    /// For what we wrote ourselves.
+    /// No limits, for JSON that we wrote ourselves.
     package static let trusted = JSONLimits(
         bytesMax: .max, depthMax: 128, valuesMax: .max, numberBytesMax: .max, refusesNUL: false)
 }

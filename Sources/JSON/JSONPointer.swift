@@ -2,12 +2,12 @@
 package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     package private(set) var tokens: [String]
 
-    /// The whole document.
+    /// The place of the whole document.
     package static let root = JSONPointer(tokens: [])
 
     package init(tokens: [String]) { self.tokens = tokens }
 
-    /// nil if the text is not empty and does not begin with a slash, or has an unknown escape.
+    /// Returns nil if the text is not empty and does not begin with a slash, or has an unknown escape.
     package init?(_ text: String) {
         if text.isEmpty {
             self = .root
@@ -61,7 +61,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension JSONValue {
-    /// nil where the document has nothing.
+    /// Returns nil if the document has no value at this place.
     package func value(at pointer: JSONPointer) -> JSONValue? {
         var place = self
         for token in pointer.tokens {

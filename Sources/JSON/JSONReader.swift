@@ -1,6 +1,6 @@
-/// Reads JSON strictly: RFC 8259, UTF-8 without a byte order mark, no name twice, within limits.
+/// Reads JSON strictly: RFC 8259, UTF-8 without a byte order mark, no duplicate names, within limits.
 ///
-/// Strict, because two programs that read the same bytes differently are how requests get smuggled.
+/// Two programs that read the same bytes differently make request smuggling possible.
 package struct JSONReader {
     private let bytes: [UInt8]
     private let limits: JSONLimits
@@ -16,7 +16,7 @@ package struct JSONReader {
     package static func read(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytesMax else { throw JSONError(.tooLarge(bytesMax: limits.bytesMax), at: 0) }
         do { return try readAll(bytes, limits) } catch {
-            // Looked at only here: in good JSON nothing but strings can hold such bytes.
+            // Check the encoding only after a failure: in valid JSON only strings can hold such bytes.
             guard error.mayBeEncoding, String(validating: bytes, as: UTF8.self) == nil else { throw error }
             throw JSONError(.notUTF8, at: error.offset)
         }
@@ -123,7 +123,7 @@ extension JSONReader {
         }
         let run = runStart..<index
         index += 1
-        // Nearly all are one run, and need no copy on their way.
+        // Most strings are one run without escapes and need no copy.
         guard let unescaped else { return try text(bytes.span.extracting(run), at: start) }
         let whole = unescaped + bytes[run]
         return try text(whole.span, at: start)
@@ -153,7 +153,7 @@ extension JSONReader {
         }
     }
 
-    /// One escape, or the two of a surrogate pair.
+    /// Reads one escape, or the two of a surrogate pair.
     private mutating func readEscapedScalar(from start: Int) throws(JSONError) -> Unicode.Scalar {
         let first = try readFourHexDigits(from: start)
         if let scalar = Unicode.Scalar(first) { return scalar }
@@ -245,11 +245,12 @@ extension JSONReader {
     }
 }
 
-/// The names of one object so far. Few are compared one by one; many are hashed, or a stranger makes us quadratic.
+/// The names of one object so far. Few names are compared one by one. Many are hashed, so that a client can't cause
+/// quadratic time.
 private struct SeenNames {
     private var hashed: Set<[UInt8]> = []  // lookup only
 
-    /// False if the name was there before.
+    /// Returns false if the name was there before.
     mutating func add(_ name: String, among members: [JSONMember]) -> Bool {
         if members.count < JSONObject.fewMembersMax {
             return !members.contains { $0.name.hasSameBytes(as: name) }

@@ -1,8 +1,8 @@
 import Model
 
-/// One JSON value, as it was written: members in their order, numbers exactly.
+/// One JSON value as it was written: members keep their order, numbers are exact.
 ///
-/// Equality is by bytes: Swift's own comparison would take "é" in its two spellings for one name.
+/// Equality compares bytes: Swift's own comparison takes two spellings of "é" for the same name.
 package enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -34,7 +34,7 @@ extension JSONValue {
     package var number: JSONNumber? {
         if case .number(let number) = self { number } else { nil }
     }
-    /// nil for a number with a fraction, an exponent, or beyond 64 bits.
+    /// The integer; nil for a number with a fraction, an exponent, or more than 64 bits.
     package var integer: Int64? { number?.integer }
     package var array: [JSONValue]? {
         if case .array(let elements) = self { elements } else { nil }
@@ -44,7 +44,7 @@ extension JSONValue {
     }
     package var isNull: Bool { self == .null }
 
-    /// The word for people: "a number".
+    /// The kind's name for people: "a number".
     package var kindName: String {
         switch self {
         case .null: "null"
@@ -70,7 +70,7 @@ extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// A number without loss: what does not fit 64 bits as an integer keeps its text.
+/// A number without loss: one that is no 64-bit integer keeps its text.
 package enum JSONNumber: Hashable, Sendable {
     case whole(Int64)
     /// A valid JSON number with a fraction, an exponent, a negative zero, or more digits than 64 bits hold.
@@ -80,7 +80,7 @@ package enum JSONNumber: Hashable, Sendable {
         if case .whole(let integer) = self { integer } else { nil }
     }
 
-    /// The nearest double; infinite where the text exceeds its range.
+    /// The nearest double; infinite if the text exceeds its range.
     package var double: Double {
         switch self {
         case .whole(let integer): Double(integer)
@@ -88,10 +88,10 @@ package enum JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// nil for NaN and the infinities, which JSON cannot say.
+    /// Returns nil for NaN and the infinities, which JSON can't express.
     package init?(_ double: Double) {
         guard double.isFinite else { return nil }
-        // Not `Int64(exactly:)`: it would need the C library's mathematics.
+        // `Int64(exactly:)` would need the C library's mathematics.
         if double.magnitude < 0x1p63, Double(Int64(double)) == double, double != 0 || double.sign == .plus {
             self = .whole(Int64(double))
         } else {
@@ -100,9 +100,10 @@ package enum JSONNumber: Hashable, Sendable {
     }
 }
 
-/// Members in the order of their writing. A name occurs once: the reader refuses repetition, assignment replaces.
+/// Members in the order in which they were written. Names are unique: the reader refuses duplicates, assignment
+/// replaces.
 package struct JSONObject: Equatable, Sendable {
-    /// From this many members on, looking for many names hashes them. Otherwise a client makes us quadratic.
+    /// From this many members on, repeated searches hash the names. Otherwise a client could cause quadratic time.
     static let fewMembersMax = 16
 
     package private(set) var members: [JSONMember]
@@ -112,9 +113,9 @@ package struct JSONObject: Equatable, Sendable {
     package var count: Int { members.count }
     package var isEmpty: Bool { members.isEmpty }
 
-    /// Assigning nil removes; a new name goes last.
+    /// Assigning nil removes the member; a new name goes last.
     ///
-    /// Walks all members: for names that the code knows, never for each of the names that a client chose.
+    /// Walks all members, so use it only for names that the code knows, never for each name that a client chose.
     package subscript(name: String) -> JSONValue? {
         get { members.first { $0.name.hasSameBytes(as: name) }?.value }
         set {
@@ -144,7 +145,7 @@ package struct JSONMember: Equatable, Sendable {
 }
 
 extension JSONValue {
-    /// Members of all objects in it, at every depth. Recurses: the reader bounds the depth.
+    /// The number of members of all objects in it, at every depth. Recurses: the reader bounds the depth.
     package var memberCount: Int {
         switch self {
         case .null, .bool, .number, .string: 0
@@ -155,9 +156,9 @@ extension JSONValue {
 }
 
 extension String {
-    /// Equality of code units, not of what Unicode holds equivalent.
+    /// Whether the code units are equal. Strings that Unicode holds equivalent may differ.
     package func hasSameBytes(as other: String) -> Bool {
-        // Nearly all that is compared differs, and in its length.
+        // Most compared strings differ in their length already.
         guard utf8.count == other.utf8.count else { return false }
         let (own, theirs) = (utf8.span, other.utf8.span)
         for place in own.indices where own[place] != theirs[place] { return false }
@@ -168,7 +169,7 @@ extension String {
 extension JSONText {
     package init(_ value: JSONValue) { self.init(bytes: value.bytes) }
 
-    /// The value again. Throws only where someone vouched wrongly.
+    /// Parses the text. Throws only if code wrongly vouched for it.
     package func value() throws(JSONError) -> JSONValue {
         try JSONReader.read(bytes, limits: .trusted)
     }

@@ -1,9 +1,9 @@
-/// Writes minimal JSON into one growing buffer: no white space, and only the escapes that RFC 8259 asks for.
+/// Writes minimal JSON into one growing buffer: no white space, and only the escapes that RFC 8259 requires.
 ///
-/// Commas are the writer's; that names and values alternate is the caller's.
+/// The writer sets the commas. The caller must alternate names and values.
 package struct JSONWriter: Sendable {
     package private(set) var bytes: [UInt8] = []
-    /// Something stands before the next value or name, in this object or array.
+    /// Whether this object or array already holds a value, so that a comma must precede the next one.
     private var needsComma = false
 
     package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
@@ -40,7 +40,7 @@ package struct JSONWriter: Sendable {
         bytes.append(contentsOf: "null".utf8)
     }
 
-    /// A value that is JSON already.
+    /// Appends a value that is already JSON.
     package mutating func raw(_ json: [UInt8]) {
         separate()
         bytes.append(contentsOf: json)
@@ -104,7 +104,7 @@ extension JSONWriter {
 }
 
 extension JSONWriter {
-    /// With its quotation marks.
+    /// Appends the text with its quotation marks.
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
         let letters = text.utf8.span
         guard hasToEscape(letters) else {
@@ -151,7 +151,7 @@ extension JSONWriter {
 }
 
 extension JSONValue {
-    /// As minimal JSON.
+    /// The value as minimal JSON.
     package var bytes: [UInt8] {
         var writer = JSONWriter()
         writer.value(self)
@@ -160,8 +160,8 @@ extension JSONValue {
 }
 
 extension JSONWriter {
-    /// As the inside of a JSON string. Most text needs no escape, and is done with in one go. Allocates nothing beside
-    /// the buffer.
+    /// Appends the text as the inside of a JSON string. Text without escapes, the common case, is copied in one go.
+    /// Only the buffer allocates.
     package static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {
         var index = 0
         buffer.append(addingCapacity: text.count) { (copy: inout OutputSpan<UInt8>) in

@@ -1,8 +1,9 @@
 extension JSONValue {
-    /// This document with a merge patch applied: objects merge member by member, null removes, all else replaces.
+    /// Returns this document with a merge patch applied. Objects merge member by member, null removes, all else
+    /// replaces.
     ///
-    /// Takes time in proportion to both, however many members they have. Depth is bounded by the patch's, which the
-    /// reader bounds. Source: RFC 7396.
+    /// Takes time in proportion to the size of both. The patch's depth, which the reader bounds, bounds the recursion.
+    /// Source: RFC 7396.
     package func mergePatched(with patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var merged = PatchedObject(object ?? JSONObject())
@@ -11,11 +12,11 @@ extension JSONValue {
     }
 }
 
-/// An object while a merge patch is applied to it. Few members are compared one by one; many are hashed.
+/// An object during a merge patch. Few members are compared one by one; many are hashed.
 private struct PatchedObject {
-    /// nil where a member was removed: no other member changes its place.
+    /// The members. A removed one becomes nil, so that the others keep their places.
     private var members: [JSONMember?]
-    /// nil until there are many members.
+    /// The places by name; nil until there are many members.
     private var places: [[UInt8]: Int]?  // lookup only
 
     init(_ object: JSONObject) { members = object.members }

@@ -1,15 +1,15 @@
 import Glibc
 import Synchronization
 
-/// A bounded number of threads for what can only block.
+/// A bounded number of threads for work that can only block.
 ///
-/// Threads start as work comes, and then wait for more; they live as long as the process.
+/// Threads start on demand, then wait for more work. They live as long as the process.
 package final class BlockingPool: Sendable {
-    /// For the gateway's own work, name resolution and PostgreSQL's start. What tenants hand in is never opened here:
-    /// it could hold every thread.
+    /// The pool for the gateway's own work, name resolution and PostgreSQL's start. It never opens files that tenants
+    /// upload: these could occupy every thread.
     package static let shared = BlockingPool(threadsMax: 4, waitingMax: 1_024)
 
-    /// Is done, or told why not, once.
+    /// Work that is called exactly once: with nil to run, or with the reason why it can't.
     private typealias Work = @Sendable (ReactorError?) -> Void
 
     private struct State {
@@ -24,7 +24,7 @@ package final class BlockingPool: Sendable {
     private let threadsMax: Int
     private let waitingMax: Int
 
-    /// - Parameter name: of its threads.
+    /// - Parameter name: the name of its threads.
     package init(name: String = "blocking", threadsMax: Int, waitingMax: Int) {
         precondition(threadsMax > 0 && waitingMax > 0)
         self.name = name
@@ -33,7 +33,8 @@ package final class BlockingPool: Sendable {
         signal = Signal()
     }
 
-    /// Throws what the work throws, `ReactorError.poolIsFull`, or why the system gives no thread where none runs.
+    /// Throws what the work throws, or `ReactorError.poolIsFull`. Also throws the system's error if no thread runs and
+    /// none could be started.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             submit { fault in
@@ -46,7 +47,7 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Counting who waits and joining them is one step: of two that come at once, one sees the other.
+    /// Counts the waiting work and adds to it under one lock, so that concurrent calls count each other.
     private func submit(_ work: @escaping Work) {
         let startsThread = state.withLock { state -> Bool? in
             guard state.waiting.count < waitingMax else { return nil }
@@ -64,7 +65,7 @@ package final class BlockingPool: Sendable {
         do {
             try SystemThread(name: name) { self.serve() }.detach()
         } catch {
-            // Whoever waits for the last thread, started or not, waits for nobody.
+            // No thread is left, neither running nor starting, so the waiting work would wait for ever.
             let stranded = state.withLock { state in
                 state.threads -= 1
                 defer { if state.threads == 0 { state.waiting = [] } }
@@ -95,7 +96,7 @@ package final class BlockingPool: Sendable {
 
 /// A counting semaphore.
 @safe private final class Signal: @unchecked Sendable {
-    // Proof for `@unchecked`: a POSIX semaphore is made for threads, and its address never changes.
+    // Proof for `@unchecked`: POSIX semaphores are thread-safe, and its address never changes.
     private let semaphore: UnsafeMutablePointer<sem_t>
 
     init() {

@@ -1,10 +1,10 @@
 import Basis
 import Glibc
 
-/// The two clocks. Nobody on floors 0 to 2 reads them: instants are handed in.
+/// The two clocks. The pure modules never read them: instants are handed in.
 package enum Clocks {
-    /// Goes on while the machine sleeps (`CLOCK_BOOTTIME`): a lease's end is counted on this clock, and the
-    /// database that gave the lease does not sleep with us.
+    /// The time on `CLOCK_BOOTTIME`, which also counts while the machine sleeps. Leases are timed with it, and the
+    /// database that granted a lease does not sleep with us.
     package static func monotonicNow() -> MonotonicInstant {
         let time = read(CLOCK_BOOTTIME)
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))

@@ -1,4 +1,4 @@
-/// Chance from the kernel (getrandom), fit for keys and nonces.
+/// Random bytes from the kernel (getrandom), fit for keys and nonces.
 package enum Entropy {
     package static func bytes(_ count: Int) -> [UInt8] {
         precondition(count >= 0)

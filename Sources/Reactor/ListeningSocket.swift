@@ -2,16 +2,16 @@ import Basis
 import CShims
 import Glibc
 
-/// Owner of one listening socket. Watch it with an `Acceptor`.
+/// The owner of one listening socket. Watch it with an `Acceptor`.
 package final class ListeningSocket {
-    /// -1 once closed.
+    /// The file descriptor; -1 once closed.
     package private(set) var descriptor: Int32
-    /// With the port that the kernel chose, where 0 was asked for.
+    /// The bound address. It holds the port that the kernel chose if port 0 was asked for.
     package let address: SocketAddress
 
     package static let backlogDefault: Int32 = 1_024
 
-    /// A Unix path that exists already is an error (`addressInUse`): whoever owns the folder removes it.
+    /// Throws `addressInUse` if a Unix path exists already: the owner of the folder has to remove it.
     package init(
         binding address: SocketAddress, backlog: Int32 = ListeningSocket.backlogDefault
     ) throws(ReactorError) {
@@ -30,7 +30,7 @@ package final class ListeningSocket {
 
     deinit { close() }
 
-    /// Closes the port; those who wait in its queue are refused. A second call does nothing.
+    /// Closes the port and refuses the connections in its backlog. A second call does nothing.
     package func close() {
         guard descriptor >= 0 else { return }
         _ = Glibc.close(descriptor)
@@ -41,9 +41,9 @@ package final class ListeningSocket {
 
     package enum AcceptResult {
         case accepted(StreamSocket)
-        /// Nobody waits.
+        /// No connection is waiting.
         case none
-        /// Out of descriptors or memory: ask again later, not at once (the descriptor stays readable).
+        /// The process is out of descriptors or memory. The descriptor stays readable, so ask again later, not at once.
         case exhausted
     }
 
@@ -57,14 +57,14 @@ package final class ListeningSocket {
             switch errno {
             case EAGAIN: return .none
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
-            // A connection that died in the queue (ECONNABORTED and the network errors of accept(2)): the next one.
+            // The connection died in the backlog (ECONNABORTED and the network errors of accept(2)): take the next one.
             default: continue
             }
         }
     }
 }
 
-/// Takes connections from a listening socket on a loop, and pauses where the process has no descriptors left.
+/// Takes connections from a listening socket on a loop, and pauses while the process has no descriptors left.
 package final class Acceptor: ReadinessHandler, TimerHandler {
     private let loop: ReactorLoop
     private let socket: ListeningSocket
@@ -72,12 +72,13 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
     private var pause: TimerID?
     private var isOpen = true
 
-    /// The backlog holds the others until the next turn, so that those already connected are served between.
+    /// The backlog keeps further connections until the next tick, so that the accepted ones are served in between.
     private static let acceptsPerTickMax = 64
-    /// A level-triggered listener would turn the loop without rest; connections close by themselves meanwhile.
+    /// A level-triggered listener would otherwise keep the loop spinning. Meanwhile other connections close by
+    /// themselves.
     package static let pauseWhenExhausted: Duration = .milliseconds(100)
 
-    /// On the loop's thread.
+    /// Starts to accept. Call it on the loop's thread.
     package init(
         _ socket: ListeningSocket, on loop: ReactorLoop, take: @escaping (StreamSocket) -> Void
     ) throws(ReactorError) {
@@ -108,12 +109,12 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
         do {
             try loop.watch(socket.descriptor, .read, self)
         } catch {
-            // The kernel is short of memory for the watch itself: as exhausted as before.
+            // The kernel lacks memory even for the watch: wait again.
             pause = loop.schedule(at: loop.now + Acceptor.pauseWhenExhausted, tag: 0, self)
         }
     }
 
-    /// On the loop's thread. Closes the listening socket too.
+    /// Closes the listening socket too. Call it on the loop's thread.
     package func close() {
         guard isOpen else { return }
         isOpen = false

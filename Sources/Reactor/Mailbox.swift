@@ -2,10 +2,10 @@ import CShims
 import Glibc
 import Synchronization
 
-/// What other threads hand to a loop: Swift's jobs and plain work, in order.
+/// The jobs and plain work that other threads hand to a loop, in order.
 ///
-/// The loop takes everything at once. Whoever delivers first after the loop fell asleep wakes it; the others of
-/// that batch cost a lock and nothing more.
+/// The loop takes all items at once. Only the first delivery after the loop fell asleep wakes it; the others of that
+/// batch cost no more than a lock.
 final class Mailbox: Sendable {
     enum MailboxItem: Sendable {
         case job(UnownedJob)
@@ -48,7 +48,8 @@ final class Mailbox: Sendable {
         if mustWake { wake() }
     }
 
-    /// The loop is about to wait. False where letters (or the order to stop) are there: then it must not.
+    /// Notes that the loop is about to wait. Returns false if items or the order to stop are there: it must not wait
+    /// then.
     func fallAsleep() -> Bool {
         state.withLock { state in
             state.isAsleep = state.items.isEmpty && !state.isStopping
@@ -56,7 +57,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Takes all letters, leaving the empty `items` behind for the next ones. Returns whether to stop.
+    /// Takes all items and leaves the empty `items` behind for the next ones. Returns whether to stop.
     func take(into items: inout [MailboxItem]) -> Bool {
         precondition(items.isEmpty)
         return state.withLock { state in
@@ -68,7 +69,7 @@ final class Mailbox: Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        // Fails only where the counter is full, that is, where a wake-up is pending anyway.
+        // The write fails only if the counter is full, and then a wake-up is pending anyway.
         _ = unsafe write(descriptor, &one, 8)
     }
 

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Asks the system's resolver, afresh each time: addresses of providers move.
+/// Asks the system's resolver anew each time, because providers' addresses change.
 package enum NameResolver {
-    /// Both families, in the resolver's order of preference (RFC 6724). A literal address answers itself.
-    /// Blocks a thread of the pool as long as the resolver takes: the caller sets the deadline.
+    /// Returns addresses of both families in the resolver's order of preference (RFC 6724). A literal address is
+    /// returned as it is. Blocks a thread of the pool as long as the resolver takes: the caller sets the deadline.
     package static func resolve(
         host: String, port: UInt16, on pool: BlockingPool = .shared
     ) async throws(ReactorError) -> [SocketAddress] {
@@ -24,7 +24,7 @@ package enum NameResolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let result = unsafe getaddrinfo(host, nil, &hints, &list)
         guard result == 0 else {
-            // EAI_SYSTEM: the resolver's own sockets failed, which passes.
+            // EAI_SYSTEM means that the resolver's own sockets failed, which is temporary.
             return .failure(.nameNotResolved(isTemporary: result == EAI_AGAIN || result == EAI_SYSTEM))
         }
         defer { unsafe freeaddrinfo(list) }

@@ -1,4 +1,4 @@
-/// An actor that lives on a loop: its code runs on the loop's thread only, beside its sockets and timers.
+/// An actor whose code runs only on the thread of one loop, where its sockets and timers also live.
 ///
 /// Callbacks of the loop enter it with `assumeIsolated`, without a hop.
 package protocol PinnedActor: Actor {

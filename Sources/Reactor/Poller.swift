@@ -1,14 +1,14 @@
 import CShims
 import Glibc
 
-/// Owner of one epoll instance and of the buffer that the kernel reports into.
+/// The owner of one epoll instance and of the buffer that the kernel reports into.
 ///
-/// A mark is what the caller gave with a descriptor and gets back with its events.
+/// A mark is a number that the caller gives with a descriptor and gets back with its events.
 @safe struct Poller: ~Copyable {
     private let epoll: Int32
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
-    /// More events wait in the kernel until the next turn.
+    /// Further events stay in the kernel until the next tick.
     private static let eventsPerTickMax = 256
 
     init() throws(ReactorError) {
@@ -31,13 +31,13 @@ import Glibc
         try control(EPOLL_CTL_MOD, descriptor, interest, mark)
     }
 
-    /// Fails only where the descriptor was closed first, and then the kernel has forgotten it already.
+    /// Fails only if the descriptor was closed before, and then the kernel has already removed it.
     func remove(_ descriptor: Int32) {
         var ignored = unsafe epoll_event()
         _ = unsafe epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &ignored)
     }
 
-    /// How many events there are; none after an interruption (a debugger or profiler passed by).
+    /// Returns the number of events; 0 after an interruption, as by a debugger or profiler.
     func wait(milliseconds: Int32) -> Int {
         let count = unsafe epoll_wait(epoll, events.baseAddress, Int32(events.count), milliseconds)
         return max(0, Int(count))

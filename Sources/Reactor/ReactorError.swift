@@ -1,12 +1,12 @@
 import Glibc
 
-/// What can go wrong between us and the kernel, or the resolver.
+/// An error of a system call, the resolver or the blocking pool.
 package enum ReactorError: Error, Equatable, Sendable {
-    /// A system call failed. The call's name and its errno, an open space.
+    /// A system call failed. Holds the call's name and its errno, an open space.
     case system(call: StaticString, SystemErrno)
-    /// The resolver said no. Trying again is wise where `isTemporary`.
+    /// The resolver found no address. Retry only if `isTemporary`.
     case nameNotResolved(isTemporary: Bool)
-    /// Longer than the kernel's `sun_path`, or holding a NUL.
+    /// The path is longer than the kernel's `sun_path`, or contains a NUL.
     case pathUnusable
     /// The bounded pool's queue is full.
     case poolIsFull
@@ -37,7 +37,7 @@ package struct SystemErrno: Equatable, Hashable, Sendable, CustomStringConvertib
     package let code: Int32
     package init(_ code: Int32) { self.code = code }
 
-    /// That of the system call that just failed on this thread.
+    /// The errno of the system call that just failed on this thread.
     static var last: SystemErrno { SystemErrno(errno) }
 
     package static let interrupted = SystemErrno(EINTR)

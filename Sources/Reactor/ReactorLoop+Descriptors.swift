@@ -1,5 +1,5 @@
-/// One descriptor's place in the loop. The generation tells an event of the closed descriptor from one of the
-/// descriptor that got its number since.
+/// One descriptor's entry in the loop. The generation separates late events of a closed descriptor from those of a
+/// newer descriptor with the same number.
 struct Watch {
     var handler: (any ReadinessHandler)?
     var generation: UInt32
@@ -8,8 +8,8 @@ struct Watch {
 }
 
 extension ReactorLoop {
-    /// From now until `unwatch` the handler hears of the descriptor. The caller owns the descriptor, and unwatches
-    /// it before closing it.
+    /// Calls the handler when the descriptor is ready, from now until `unwatch`. The caller owns the descriptor and
+    /// must unwatch it before closing it.
     package func watch(
         _ descriptor: Int32, _ interest: Interest, _ handler: any ReadinessHandler
     ) throws(ReactorError) {
@@ -28,8 +28,8 @@ extension ReactorLoop {
         try poller.change(descriptor, interest, mark: watches[Int(descriptor)].mark(descriptor))
     }
 
-    /// Safe inside callbacks: readiness that the kernel reported in this turn is not delivered any more.
-    /// Does nothing for a descriptor that isn't watched.
+    /// Stops watching. Safe inside callbacks: readiness already reported in this tick is dropped. Does nothing if the
+    /// descriptor isn't watched.
     package func unwatch(_ descriptor: Int32) {
         precondition(isCurrent)
         guard isWatched(descriptor) else { return }

@@ -2,7 +2,7 @@ import Basis
 import Glibc
 import Synchronization
 
-/// What to be told about a descriptor.
+/// The kinds of readiness to watch a descriptor for.
 package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -10,7 +10,7 @@ package struct Interest: OptionSet, Sendable {
     package static let write = Interest(rawValue: 2)
 }
 
-/// What the kernel says of a descriptor. `hungUp` and `failed` come unasked.
+/// The readiness that the kernel reports. `hungUp` and `failed` are reported without being asked for.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -20,31 +20,31 @@ package struct Readiness: OptionSet, Sendable {
     package static let failed = Readiness(rawValue: 8)
 }
 
-/// Told on the loop's thread. Level-triggered: told again in the next turn as long as it holds.
+/// Called on the loop's thread. Level-triggered: called again in the next tick as long as the descriptor is ready.
 package protocol ReadinessHandler: AnyObject {
     func descriptorIsReady(_ descriptor: Int32, _ readiness: Readiness)
 }
 
-/// Told on the loop's thread, once, not before the deadline.
+/// Called on the loop's thread, once, not before the deadline.
 package protocol TimerHandler: AnyObject {
     func timerFired(tag: UInt64)
 }
 
-/// Told on the loop's thread after the turn's timers, descriptors and jobs: the place to flush what they gathered.
+/// Called on the loop's thread after the tick's timers, descriptors and jobs: the place to flush what they gathered.
 package protocol TickHandler: AnyObject {
     func tickEnds()
 }
 
 /// One thread around one epoll: descriptors, timers, and the jobs of the actors pinned to it.
 ///
-/// A turn: wait; read the clock; timers; descriptors; the mailbox's letters; the turn handlers. Handlers are held
-/// strongly until unwatched, fired or cancelled, and run one at a time.
+/// A tick: wait, read the clock, fire timers, report descriptors, run the mailbox's items, call the tick handlers.
+/// Handlers are held strongly until unwatched, fired or cancelled, and run one at a time.
 ///
-/// After `stop()` the thread runs what its mailbox holds and ends; jobs that arrive later never run, so whoever
-/// stops a loop first ends the actors that live on it.
+/// After `stop()` the thread runs what its mailbox holds and ends. Jobs that arrive later never run, so the actors that
+/// live on a loop must end before it is stopped.
 package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
-    // Proof for `@unchecked Sendable`: `mailbox` is Sendable, `threadMark` is atomic, `thread` and `poller`
-    // are written in `init` only, and all else is touched on the loop's thread only (`precondition(isCurrent)`).
+    // Proof for `@unchecked Sendable`: `mailbox` is Sendable and `threadMark` is atomic. `thread` and `poller` are
+    // written in `init` only. All else is touched on the loop's thread only (`precondition(isCurrent)`).
     private let mailbox: Mailbox
     private let threadMark = Atomic<UInt>(0)
     private let hasStopped = Atomic<Bool>(false)
@@ -84,7 +84,7 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
     /// Whether the caller runs on the loop's own thread.
     package var isCurrent: Bool { threadMark.load(ordering: .relaxed) == pthread_self() }
 
-    /// Runs the work on the loop, after what was handed over before, never at once.
+    /// Runs the work on the loop, never at once, and after all items handed over before.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         mailbox.deliver(.work(work))
     }
@@ -96,13 +96,13 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
         if isCurrent { thread?.detach() } else { thread?.join() }
     }
 
-    /// Read once a turn: all that happens in one turn happens at one instant.
+    /// The instant at which this tick began. It is read once per tick, so all events of a tick share it.
     package var now: MonotonicInstant {
         precondition(isCurrent)
         return tickStart
     }
 
-    /// Calls the handler once, at the end of this turn; from inside `tickEnds()`, at the end of the next.
+    /// Calls the handler once, at the end of this tick, or of the next one if called inside `tickEnds()`.
     package func atEndOfTick(_ handler: any TickHandler) {
         precondition(isCurrent)
         tickHandlers.append(handler)
@@ -113,7 +113,7 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
         return timers.schedule(at: deadline, tag: tag, handler)
     }
 
-    /// Safe on a timer that has fired.
+    /// Cancels the timer. Safe if it has already fired.
     package func cancel(_ timer: TimerID) {
         precondition(isCurrent)
         timers.cancel(timer)
@@ -121,7 +121,7 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
 }
 
 extension ReactorLoop {
-    /// The mark of the mailbox's eventfd among the epoll events; descriptors' marks have fewer bits.
+    /// The mark of the mailbox's eventfd among the epoll events. Marks of descriptors have fewer bits.
     static let mailboxMark = UInt64.max
 
     private func runUntilStopped() {
@@ -144,7 +144,7 @@ extension ReactorLoop {
         return poller.wait(milliseconds: mayWait ? timeoutMilliseconds() : 0)
     }
 
-    /// Rounded up: a timer that fires early would turn the loop for nothing.
+    /// The time until the earliest timer, rounded up: waking before it would be a tick for nothing.
     private func timeoutMilliseconds() -> Int32 {
         guard let earliest = timers.earliest else { return -1 }
         let nanoseconds = earliest.nanoseconds.subtractingReportingOverflow(Clocks.monotonicNow().nanoseconds)
@@ -166,7 +166,7 @@ extension ReactorLoop {
         items.removeAll(keepingCapacity: items.count <= ReactorLoop.itemsKept)
     }
 
-    /// A burst's array is given back to the system, an ordinary turn's is kept.
+    /// A larger array, left by a burst, is given back to the allocator.
     private static let itemsKept = 4_096
 
     private func endTick() {

@@ -1,6 +1,6 @@
 extension SocketAddress {
-    /// Whether anybody on the Internet may be behind it. False for this machine, its own network, and what is set aside:
-    /// a stranger who chooses an address for us must not reach our inside with it.
+    /// Whether the address may belong to a public host. False for this machine, private networks and reserved ranges,
+    /// so that an address chosen by a stranger can't reach our internal network.
     ///
     /// Source: IANA's special-purpose address registries (RFC 6890).
     package var isPublic: Bool {
@@ -14,19 +14,19 @@ extension SocketAddress {
     private static func isPublic(ipv4 bytes: ArraySlice<UInt8>) -> Bool {
         let (first, second, third) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1], bytes[bytes.startIndex + 2])
         return switch (first, second, third) {
-        // This network, private networks, loopback, and from 224 on multicast and reserved.
+        // "This network", private networks, loopback, and from 224 on multicast and reserved.
         case (0, _, _), (10, _, _), (127, _, _), (224..., _, _): false
-        case (100, 64...127, _): false  // carriers' own
-        case (169, 254, _): false  // link-local: where clouds keep their metadata
+        case (100, 64...127, _): false  // shared by carriers
+        case (169, 254, _): false  // link-local, where clouds serve their metadata
         case (172, 16...31, _), (192, 168, _): false
-        case (192, 0, 0), (192, 0, 2), (198, 51, 100), (203, 0, 113): false  // protocols, examples
+        case (192, 0, 0), (192, 0, 2), (198, 51, 100), (203, 0, 113): false  // protocol assignments, examples
         case (198, 18...19, _): false  // benchmarks
         default: true
         }
     }
 
     private static func isPublic(ipv6 bytes: [UInt8]) -> Bool {
-        // Forms that carry an IPv4 address lead where that one leads.
+        // These forms embed an IPv4 address, which decides.
         if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == bytes[11], bytes[10] == 0 || bytes[10] == 0xff {
             return isPublic(ipv4: bytes[12...])
         }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where a socket connects to or listens: an IPv4 or IPv6 address with a port, or a path.
+/// An address to connect to or to listen on: IPv4 or IPv6 with a port, or a path.
 package struct SocketAddress: Hashable, Sendable {
     package enum Family: Hashable, Sendable {
         case ipv4
@@ -11,7 +11,7 @@ package struct SocketAddress: Hashable, Sendable {
     package let family: Family
     /// The address in network order (4 or 16 bytes), or the path.
     package let bytes: [UInt8]
-    /// 0 for a path, and for "any free port".
+    /// The port. 0 for a path, and for "any free port".
     package let port: UInt16
     /// IPv6's zone, for link-local addresses.
     private let scope: UInt32
@@ -23,22 +23,22 @@ package struct SocketAddress: Hashable, Sendable {
         self.scope = scope
     }
 
-    /// 127.0.0.1.
+    /// The address 127.0.0.1.
     package init(loopbackPort port: UInt16) {
         self.init(family: .ipv4, bytes: [127, 0, 0, 1], port: port)
     }
 
-    /// 0.0.0.0: to listen on every IPv4 address of this machine.
+    /// The address 0.0.0.0, to listen on every IPv4 address of this machine.
     package init(everyAddressPort port: UInt16) {
         self.init(family: .ipv4, bytes: [0, 0, 0, 0], port: port)
     }
 
-    /// ::1.
+    /// The address ::1.
     package init(loopbackIPv6Port port: UInt16) {
         self.init(family: .ipv6, bytes: [UInt8](repeating: 0, count: 15) + [1], port: port)
     }
 
-    /// Throws where the path is empty, holds a NUL or does not fit into `sun_path` (107 bytes).
+    /// Throws if the path is empty, contains a NUL or does not fit into `sun_path` (107 bytes).
     package init(unixPath path: String) throws(ReactorError) {
         let bytes = Array(path.utf8)
         guard !bytes.isEmpty, bytes.count < SocketAddress.pathBytesMax, !bytes.contains(0) else {
@@ -47,7 +47,7 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(family: .unix, bytes: bytes, port: 0)
     }
 
-    /// nil where the text is not a literal address ("192.0.2.1", "::1", "[::1]").
+    /// Parses a literal address ("192.0.2.1", "::1", "[::1]"). nil for any other text.
     package init?(literal: String, port: UInt16) {
         let bare = literal.hasPrefix("[") && literal.hasSuffix("]") ? String(literal.dropFirst().dropLast()) : literal
         var ipv4 = in_addr()
@@ -76,7 +76,7 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
-    /// Without the port, and without brackets; the path of a Unix socket.
+    /// The address without port and brackets, or the path of a Unix socket.
     package var hostText: String {
         switch family {
         case .ipv4: bytes.map { String($0) }.joined(separator: ".")
@@ -93,7 +93,7 @@ extension SocketAddress: CustomStringConvertible {
     }
 }
 
-// What the kernel calls an address.
+// The kernel's form of an address.
 extension SocketAddress {
     var protocolFamily: Int32 {
         switch family {
@@ -136,7 +136,7 @@ extension SocketAddress {
         }
     }
 
-    /// nil for a family that we don't speak.
+    /// Reads the kernel's form. nil for an unsupported family.
     init?(_ pointer: UnsafePointer<sockaddr>) {
         switch unsafe Int32(pointer.pointee.sa_family) {
         case AF_INET:

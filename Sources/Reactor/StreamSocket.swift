@@ -2,35 +2,35 @@ import Glibc
 
 /// How a read ended.
 package enum ReadResult: Equatable, Sendable {
-    /// So many bytes stand at the start of the buffer.
+    /// The number of bytes now at the start of the buffer.
     case bytes(Int)
-    /// Nothing now; epoll says when.
+    /// No byte is there now. epoll reports when one is.
     case wouldBlock
     /// The peer will send no more.
     case ended
 }
 
-/// Owner of one connected (or connecting) non-blocking stream socket. Lives on one loop; closed by `close()` or at
-/// the end of its life. Whoever watches it unwatches it before closing.
+/// The owner of one connected or connecting non-blocking stream socket. Lives on one loop. `close()` or `deinit` closes
+/// it, and a watched socket must be unwatched before.
 package final class StreamSocket {
-    /// -1 once closed.
+    /// The file descriptor; -1 once closed.
     package private(set) var descriptor: Int32
 
-    /// Data that nobody acknowledges for so long ends the connection: a NAT or firewall that dropped it silently
-    /// would otherwise keep it for the kernel's quarter of an hour.
+    /// A connection ends after data stayed unacknowledged for this long. Otherwise the kernel would keep one that a NAT
+    /// or firewall dropped silently for 15 minutes.
     package static let unacknowledgedMilliseconds: Int32 = 30_000
 
     init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close() }
 
-    /// Starts to connect. The socket becomes writable when it is decided; then ask `connectResult()`.
+    /// Starts to connect. The socket becomes writable when the result is known; then call `connectResult()`.
     package static func connect(to address: SocketAddress) throws(ReactorError) -> StreamSocket {
         let connecting = StreamSocket(adopting: try newSocket(address))
         let result = unsafe address.withKernelAddress { unsafe Glibc.connect(connecting.descriptor, $0, $1) }
         if result != 0 {
             let failure = SystemErrno.last
-            // A Unix socket whose backlog is full says EAGAIN and is not connecting: an error like any other.
+            // A Unix socket whose backlog is full answers EAGAIN and does not connect: an ordinary error.
             guard failure == .inProgress || failure == .interrupted else {
                 throw .system(call: "connect", failure)
             }
@@ -38,7 +38,7 @@ package final class StreamSocket {
         return connecting
     }
 
-    /// To be asked once the socket is writable. Throws why the connection failed.
+    /// Throws the reason if the connection failed. Call it once the socket is writable.
     package func connectResult() throws(ReactorError) {
         var failure: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
@@ -48,7 +48,7 @@ package final class StreamSocket {
         if failure != 0 { throw .system(call: "connect", SystemErrno(failure)) }
     }
 
-    /// Fills the buffer from its start, as far as bytes are there.
+    /// Reads the bytes that have arrived to the start of the buffer.
     package func read(into buffer: inout [UInt8]) throws(ReactorError) -> ReadResult {
         precondition(!buffer.isEmpty)
         while true {
@@ -77,17 +77,17 @@ package final class StreamSocket {
         }
     }
 
-    /// Tells the peer that nothing more will come; reading goes on.
+    /// Tells the peer that no more bytes follow. Reading still works.
     package func shutdownWriting() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// The next close sends a reset instead of a polite end: for tests and stand-ins.
+    /// Makes the next close send a reset instead of an orderly end. For tests and simulators.
     package func resetOnClose() {
         var abrupt = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(
             descriptor, SOL_SOCKET, SO_LINGER, &abrupt, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// A second call does nothing.
+    /// Closes the socket. A second call does nothing.
     package func close() {
         guard descriptor >= 0 else { return }
         _ = Glibc.close(descriptor)
@@ -98,7 +98,7 @@ package final class StreamSocket {
     package var peerAddress: SocketAddress? { unsafe addressOf(descriptor, getpeername) }
 }
 
-/// SIGPIPE would end the process; EPIPE is an error like others.
+/// Without this flag SIGPIPE would end the process; EPIPE is an ordinary error.
 private let noSignal = Int32(MSG_NOSIGNAL)
 
 func newSocket(_ address: SocketAddress) throws(ReactorError) -> Int32 {
@@ -110,14 +110,14 @@ func newSocket(_ address: SocketAddress) throws(ReactorError) -> Int32 {
 }
 
 func setStreamOptions(_ descriptor: Int32) {
-    // We gather bytes ourselves; Nagle would only delay the last packet of each burst.
+    // We batch bytes ourselves. Nagle's algorithm would only delay the last packet of each burst.
     setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     setOption(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, StreamSocket.unacknowledgedMilliseconds)
 }
 
 func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {
     var value = value
-    // These options exist for every socket of ours; one that the kernel refuses costs speed, not truth.
+    // All our sockets support these options. If the kernel refuses one, only speed suffers, not correctness.
     _ = unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
 }
 
@@ -133,5 +133,5 @@ private func addressOf(_ descriptor: Int32, _ call: AddressCall) -> SocketAddres
     }
 }
 
-/// nil for a Unix socket.
+/// The address of this end; nil for a Unix socket.
 func localAddress(of descriptor: Int32) -> SocketAddress? { unsafe addressOf(descriptor, getsockname) }

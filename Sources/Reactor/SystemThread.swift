@@ -3,9 +3,9 @@ import Glibc
 
 /// One operating system thread that runs one closure.
 ///
-/// Joined at most once, by whoever started it; else it is detached when this value goes.
+/// Call `join` at most once, from the code that started it, or `detach`.
 final class SystemThread: @unchecked Sendable {
-    // Written in `init` before the value is shared, and never again: that is the proof for `@unchecked`.
+    // Proof for `@unchecked`: written in `init` before the value is shared, and never again.
     private let handle: pthread_t
 
     private final class Body {
@@ -17,9 +17,9 @@ final class SystemThread: @unchecked Sendable {
         }
     }
 
-    /// - Parameter name: shown by `top -H`; the kernel keeps 15 bytes.
+    /// - Parameter name: the name that `top -H` shows; the kernel keeps 15 bytes.
     init(name: String, _ run: @escaping @Sendable () -> Void) throws(ReactorError) {
-        // Released by the thread itself, first thing in its entry.
+        // Released by the thread itself, as its first step.
         let retained = unsafe Unmanaged.passRetained(Body(name: name, run: run))
         var handle = pthread_t()
         let result = unsafe pthread_create(&handle, nil, threadEntry, retained.toOpaque())

@@ -1,6 +1,6 @@
 import Basis
 
-/// Names one scheduled timer. A fired or cancelled timer's name never matches a later timer.
+/// The identifier of one scheduled timer. That of a fired or cancelled timer never matches a later one.
 package struct TimerID: Hashable, Sendable {
     let slot: Int32
     let generation: UInt32
@@ -23,7 +23,7 @@ struct TimerHeap {
     }
 
     private struct Slot {
-        /// Where its entry stands in `entries`; -1 where it has none.
+        /// The entry's index in `entries`; -1 if there is none.
         var position: Int32
         var generation: UInt32
     }
@@ -51,7 +51,7 @@ struct TimerHeap {
         return TimerID(slot: slot, generation: slots[Int(slot)].generation)
     }
 
-    /// Does nothing where the timer fired or was cancelled before.
+    /// Cancels the timer. Does nothing if it has fired or was cancelled before.
     mutating func cancel(_ timer: TimerID) {
         let slot = slots[Int(timer.slot)]
         guard slot.generation == timer.generation, slot.position >= 0 else { return }

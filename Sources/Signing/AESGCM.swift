@@ -1,17 +1,18 @@
 import COpenSSL
 
-/// AES-256 in Galois/Counter Mode: how secrets rest in the database.
+/// AES-256 in Galois/Counter Mode, which encrypts secrets in the database.
 ///
-/// A nonce is used once per key; whoever seals takes 12 fresh random bytes each time.
+/// A nonce is used once per key, so each sealing takes 12 fresh random bytes.
 /// Source: NIST SP 800-38D.
 package enum AESGCM {
     package static let keyBytes = 32
     package static let nonceBytes = 12
     package static let tagBytes = 16
 
-    /// The ciphertext, and behind it the tag.
+    /// Returns the ciphertext followed by the tag.
     ///
-    /// - Parameter context: bytes that are not sealed, but without which it can't be opened (which row it stands in).
+    /// - Parameter context: bytes that are authenticated but not sealed, such as the row's key. Opening needs the same
+    ///   ones.
     package static func seal(
         _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8] = []
     ) throws(SigningError) -> [UInt8] {
@@ -23,7 +24,7 @@ package enum AESGCM {
         return sealed
     }
 
-    /// Throws `.notAuthentic` where key, nonce, context or a byte differ.
+    /// Throws `.notAuthentic` if the key, nonce, context or a byte differs.
     package static func open(
         _ sealed: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8] = []
     ) throws(SigningError) -> [UInt8] {
@@ -49,7 +50,7 @@ package enum AESGCM {
         precondition(key.count == AESGCM.keyBytes && nonce.count == AESGCM.nonceBytes)
         ERR_clear_error()
         let made = unsafe EVP_CIPHER_CTX_new()
-        // 12 bytes are GCM's own default for the nonce.
+        // 12 bytes are GCM's default nonce length.
         guard let context = unsafe made,
             unsafe EVP_CipherInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce, direction.rawValue) == 1
         else {
@@ -80,7 +81,7 @@ package enum AESGCM {
         return result
     }
 
-    /// GCM has no last block: this only checks the tag, where one is expected.
+    /// Checks the tag if one is expected. GCM has no last block to write.
     func finish() -> Bool {
         var nothing = [UInt8](repeating: 0, count: AESGCM.tagBytes)
         var count: Int32 = 0

@@ -1,8 +1,8 @@
 /// Reads DER from front to back, one element after another.
 ///
-/// Lengths must be definite and in their shortest form, tags must have one byte. BER's other forms are refused, so
-/// that OpenSSL, which accepts them, never finds a number in the same bytes that this reader has not seen.
-/// Every function throws `.keyUnreadable`.
+/// Lengths must be definite and in their shortest form, tags must have one byte. OpenSSL also accepts BER's other
+/// forms. They are refused here, so that OpenSSL never finds a number in the bytes that this reader has not seen. Every
+/// function throws `.keyUnreadable`.
 /// Source: X.690, sections 8.1 and 10.1.
 package struct DERReader {
     private var unread: ArraySlice<UInt8>
@@ -16,7 +16,7 @@ package struct DERReader {
     /// The next element's contents. The element must have this tag.
     package mutating func contents(of tag: UInt8) throws(SigningError) -> [UInt8] { Array(try next(tag)) }
 
-    /// A reader of what the next element holds. The element must have this tag.
+    /// A reader of the next element's contents. The element must have this tag.
     package mutating func structure(_ tag: UInt8 = DERTag.sequence) throws(SigningError) -> DERReader {
         DERReader(within: try next(tag))
     }
@@ -38,7 +38,7 @@ package struct DERReader {
         return Int(clamping: magnitude.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 
-    /// Three bytes of length hold 16 MiB, more than any file that is read.
+    /// Three bytes can express a length of 16 MiB, more than any file that is read.
     private static let lengthBytesMax = 3
 
     private mutating func next(_ tag: UInt8) throws(SigningError) -> ArraySlice<UInt8> {

@@ -8,7 +8,7 @@ package enum DERTag {
     package static let objectIdentifier: UInt8 = 0x06
     package static let utf8String: UInt8 = 0x0c
     package static let sequence: UInt8 = 0x30
-    /// `[0]`, explicit.
+    /// The tag `[0]`, explicit.
     package static let context0: UInt8 = 0xa0
 }
 

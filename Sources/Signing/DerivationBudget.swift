@@ -1,16 +1,16 @@
-/// How much key derivation one file may ask for, all its layers together.
+/// A limit on the key derivation that one file may ask for, summed over all its layers.
 ///
-/// An encrypted file says itself how often a hash is repeated to turn its password into a key: 2^31 rounds take
-/// minutes of a core. So each count is read and spent here before OpenSSL derives from it.
+/// An encrypted file chooses how often a hash is repeated to turn its password into a key. 2^31 rounds take minutes of
+/// a core. So each count is read and spent here before OpenSSL derives from it.
 package struct DerivationBudget {
-    /// Rounds, a second of one core at most. OpenSSL writes 2,048 unless told otherwise, careful tools up to 600,000.
+    /// The limit in rounds: a second of one core at most. OpenSSL's default is 2,048, careful tools use up to 600,000.
     package static let roundsMax = 1_000_000
 
     private var rounds = 0
 
     package init() {}
 
-    /// Throws `.derivationTooLong` with the sum so far if it is above `roundsMax`.
+    /// Throws `.derivationTooLong` with the sum so far if it exceeds `roundsMax`.
     package mutating func spend(_ more: Int) throws(SigningError) {
         let (sum, isTooLarge) = rounds.addingReportingOverflow(more)
         rounds = isTooLarge ? .max : sum
@@ -19,8 +19,8 @@ package struct DerivationBudget {
 
     /// Spends the rounds of a password-based encryption.
     ///
-    /// Throws `.encryptionUnsupported` for an algorithm that is not known here: its cost is unknown, too.
-    /// - Parameter algorithm: its AlgorithmIdentifier in DER.
+    /// Throws `.encryptionUnsupported` for an unknown algorithm, because its cost is unknown too.
+    /// - Parameter algorithm: the AlgorithmIdentifier in DER.
     /// Source: RFC 8018, appendix A; RFC 7292, appendix C; RFC 7914, section 7; RFC 9579.
     package mutating func spend(onEncryption algorithm: [UInt8]) throws(SigningError) {
         var reader = DERReader(algorithm)
@@ -28,7 +28,7 @@ package struct DerivationBudget {
         try spend(on: &identifier, mayNest: true)
     }
 
-    /// Spends the rounds of a PKCS#12 file's MAC. PBMAC1 has a count of its own, beside the MAC's.
+    /// Spends the rounds of a PKCS#12 file's MAC. PBMAC1 has its own count beside the MAC's.
     package mutating func spend(onMAC algorithm: [UInt8], rounds: Int) throws(SigningError) {
         try spend(rounds)
         var reader = DERReader(algorithm)
@@ -43,12 +43,12 @@ package struct DerivationBudget {
         switch scheme {
         case Scheme.pbes2, Scheme.pbmac1:
             guard mayNest else { throw .encryptionUnsupported }
-            // The function that derives comes first, the cipher or the MAC second.
+            // The derivation function comes first, the cipher or MAC second.
             var derivation = try parameters.structure()
             try spend(on: &derivation, mayNest: false)
         case Scheme.scrypt:
             _ = try parameters.contents(of: DERTag.octetString)
-            // N times r times p: blocks that are mixed, each about as dear as a round.
+            // scrypt mixes N times r times p blocks, each about as expensive as a round.
             var blocks = 1
             for _ in 0..<3 {
                 let (product, isTooLarge) = blocks.multipliedReportingOverflow(by: try parameters.count())
@@ -63,11 +63,11 @@ package struct DerivationBudget {
     }
 }
 
-/// Object identifiers of algorithms that derive keys from passwords, as DER has them.
+/// Object identifiers, in DER, of algorithms that derive keys from passwords.
 private enum Scheme {
     private static let pkcs5: [UInt8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05]
     private static let pkcs12: [UInt8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x01]
-    /// MD2, MD5 and SHA-1 with DES and RC2, by their last number.
+    /// MD2, MD5 and SHA-1 with DES and RC2, by the last number of their OID.
     private static let pbes1: Set<UInt8> = [1, 3, 4, 6, 10, 11]
     /// SHA-1 with RC4, triple DES and RC2.
     private static let pbesOfPKCS12: Set<UInt8> = [1, 2, 3, 4, 5, 6]
@@ -78,7 +78,7 @@ private enum Scheme {
     /// 1.3.6.1.4.1.11591.4.11
     static let scrypt: [UInt8] = [0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x04, 0x0b]
 
-    /// Whether its parameters begin with a salt and the count of rounds.
+    /// Whether the scheme's parameters begin with a salt and the count of rounds.
     static func hasSaltAndCount(_ scheme: [UInt8]) -> Bool {
         guard let last = scheme.last else { return false }
         if Array(scheme.dropLast()) == pkcs5 { return last == pbkdf2 || pbes1.contains(last) }

@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// ECDSA on P-256 with SHA-256, as JWTs carry it: R and S, 32 bytes each.
+/// ECDSA on P-256 with SHA-256, in the format of JWTs: R and S, 32 bytes each.
 ///
 /// Source: RFC 7518, section 3.4.
 package struct ES256Key: Sendable {
     private let key: KeyOwner
 
-    /// From a private key in PEM (PKCS#8, as Apple's `.p8` files). An encrypted one throws `.keyEncrypted`.
+    /// Reads a private key in PEM (PKCS#8, as Apple's `.p8` files). An encrypted one throws `.keyEncrypted`.
     package init(pem: [UInt8]) throws(SigningError) {
         try self.init(KeyOwner(privatePEM: pem))
     }
@@ -16,18 +16,18 @@ package struct ES256Key: Sendable {
         self.key = key
     }
 
-    /// A new key: for the stand-ins, the demonstration and the tests.
+    /// Generates a key, for simulators, the demonstration and tests.
     package static func generate() throws(SigningError) -> ES256Key {
         try ES256Key(KeyOwner.generateP256())
     }
 
-    /// 64 bytes. ECDSA is randomised: the same message is signed otherwise each time.
+    /// Returns 64 bytes. ECDSA is randomised: each signature of the same message differs.
     package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
         guard let raw = ES256Signature.raw(fromDER: try key.sign(message)) else { throw .library }
         return raw
     }
 
-    /// A secret: to be sealed.
+    /// The private key. It is a secret, so seal it.
     package func privatePEM() throws(SigningError) -> [UInt8] { try key.pem(.privateKey) }
     package func publicPEM() throws(SigningError) -> [UInt8] { try key.pem(.publicKey) }
     package func publicKey() throws(SigningError) -> ES256PublicKey { try ES256PublicKey(pem: publicPEM()) }
@@ -36,13 +36,13 @@ package struct ES256Key: Sendable {
 package struct ES256PublicKey: Sendable {
     private let key: KeyOwner
 
-    /// From a public key in PEM (SubjectPublicKeyInfo).
+    /// Reads a public key in PEM (SubjectPublicKeyInfo).
     package init(pem: [UInt8]) throws(SigningError) {
         key = try KeyOwner(publicPEM: pem)
         guard key.isP256() else { throw .keyOfOtherKind }
     }
 
-    /// Takes the signature raw (64 bytes) or in DER, as Apple seems to (apns.md, section 4.1).
+    /// Accepts a raw signature (64 bytes) or one in DER, as Apple seems to (apns.md, section 4.1).
     package func verifies(_ message: [UInt8], signature: [UInt8]) -> Bool {
         if signature.count == ES256Signature.bytes, let der = ES256Signature.der(fromRaw: signature),
             key.verifies(message, der)

@@ -10,10 +10,10 @@ package enum Hashes {
         return digest
     }
 
-    /// Looked for once: OpenSSL's one-shot functions look for it by name each time, which takes longer than to hash a key.
+    /// Fetched once. OpenSSL's one-shot functions look it up by name each time, which takes longer than hashing a key.
     nonisolated(unsafe) private static let fetchedSHA256 = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
-    /// Source: RFC 2104.
+    /// HMAC with SHA-256. Source: RFC 2104.
     package static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: sha256Bytes)
         var length: UInt32 = 0
@@ -22,7 +22,7 @@ package enum Hashes {
         return digest
     }
 
-    /// In a time that tells nothing of where they differ. Different lengths are told at once.
+    /// Compares in constant time, which does not reveal where the bytes differ. Different lengths return at once.
     package static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
         guard first.count == second.count else { return false }
         return unsafe CRYPTO_memcmp(first, second, first.count) == 0

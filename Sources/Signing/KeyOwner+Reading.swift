@@ -1,11 +1,11 @@
 import COpenSSL
 
 extension KeyOwner {
-    /// From a block of PEM.
+    /// Reads a PEM block.
     ///
     /// Throws `.keyUnreadable`, `.keyOfOtherKind`, and for an encrypted key `.passwordWrong`, `.derivationTooLong` or
-    /// `.encryptionUnsupported`. OpenSSL is never given the occasion to ask on the terminal.
-    /// - Parameter password: nil: an encrypted key throws `.keyEncrypted`, and nothing is derived.
+    /// `.encryptionUnsupported`. OpenSSL never gets the chance to prompt on the terminal.
+    /// - Parameter password: if nil, an encrypted key throws `.keyEncrypted` and no key is derived.
     package convenience init(_ block: PEMBlock, password: [UInt8]?) throws(SigningError) {
         let der = try block.decrypted(password)
         guard Self.isEncrypted(der) else {
@@ -17,9 +17,9 @@ extension KeyOwner {
         try self.init(encryptedPKCS8: der, password: password, &budget)
     }
 
-    /// From PKCS#8 that is encrypted.
+    /// Reads encrypted PKCS#8.
     ///
-    /// - Parameter password: nil is another password than the empty one to PKCS#12.
+    /// - Parameter password: to PKCS#12, nil differs from the empty password.
     package convenience init(
         encryptedPKCS8 der: [UInt8], password: [UInt8]?, _ budget: inout DerivationBudget
     ) throws(SigningError) {
@@ -33,7 +33,7 @@ extension KeyOwner {
         defer { unsafe X509_SIG_free(encrypted) }
         var algorithm: UnsafePointer<X509_ALGOR>?
         unsafe X509_SIG_get0(encrypted, &algorithm, nil)
-        // OpenSSL's own reading is written out again: no other reading of the file's bytes is trusted.
+        // Re-encode what OpenSSL parsed: a second parse of the file's bytes could differ from it.
         try budget.spend(onEncryption: unsafe encodedDER { unsafe i2d_X509_ALGOR(algorithm, $0) })
         let terminated = password.map { ($0 + [0]).map { CChar(bitPattern: $0) } }
         let decrypted = unsafe PKCS8_decrypt(encrypted, terminated, Int32(password?.count ?? 0))
@@ -44,7 +44,7 @@ extension KeyOwner {
         try self.init(pkcs8: unsafe encodedDER { unsafe i2d_PKCS8_PRIV_KEY_INFO(info, $0) })
     }
 
-    /// From PKCS#8 that is not encrypted.
+    /// Reads PKCS#8 that is not encrypted.
     package convenience init(pkcs8 der: [UInt8]) throws(SigningError) { try self.init(PrivateKeyInfo(der: der)) }
 
     private convenience init(_ info: PrivateKeyInfo) throws(SigningError) {
@@ -68,7 +68,7 @@ extension KeyOwner {
 }
 
 extension PEMBlock {
-    /// The bytes, decrypted if the block has PEM's own old encryption, which derives with a single round.
+    /// Returns the bytes, decrypted if the block uses PEM's old encryption, which derives with a single round.
     fileprivate func decrypted(_ password: [UInt8]?) throws(SigningError) -> [UInt8] {
         guard !header.isEmpty else { return der }
         ERR_clear_error()
@@ -80,7 +80,7 @@ extension PEMBlock {
         guard let password else { throw .keyEncrypted }
         var bytes = der
         var count = bytes.count
-        // With a password OpenSSL never asks on the terminal, which it would do for a nil one.
+        // With a nil password OpenSSL would prompt on the terminal.
         var terminated = password + [0]
         guard unsafe PEM_do_header(&cipher, &bytes, &count, nil, &terminated) == 1 else { throw .passwordWrong }
         return Array(bytes.prefix(count))

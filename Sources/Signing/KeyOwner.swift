@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Owner of one key. OpenSSL counts its references with atomics and we never change a key, so that many threads
-/// may sign and verify with it at once: that is the proof for `@unchecked`.
+/// The owner of one key. Proof for `@unchecked`: OpenSSL counts its references with atomics and we never change a key.
+/// So many threads may sign and verify with it at once.
 @safe package final class KeyOwner: @unchecked Sendable, CustomStringConvertible {
     package let pointer: OpaquePointer
 
@@ -18,7 +18,7 @@ import COpenSSL
         unsafe self.pointer = unsafe pointer
     }
 
-    /// From a private key in PEM. No password is taken: an encrypted key throws `.keyEncrypted`.
+    /// Reads a private key in PEM. Takes no password: an encrypted key throws `.keyEncrypted`.
     convenience init(privatePEM pem: [UInt8]) throws(SigningError) {
         guard pem.count <= KeyOwner.pemBytesMax, let block = try PEMBlock.firstPrivateKey(in: pem) else {
             throw .keyUnreadable
@@ -32,7 +32,7 @@ import COpenSSL
         guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new(BIO_s_mem()) else { throw .keyUnreadable }
         defer { unsafe BIO_free_all(bio) }
         unsafe shim_BIO_set_mem_eof_means_end(bio)
-        // An empty password: for a nil one OpenSSL would ask on the terminal.
+        // An empty password, because OpenSSL would prompt on the terminal for a nil one.
         var password: [UInt8] = [0]
         guard unsafe BIO_write(bio, pem, Int32(pem.count)) == pem.count,
             let key = unsafe PEM_read_bio_PUBKEY(bio, nil, nil, &password)
@@ -40,7 +40,7 @@ import COpenSSL
         try unsafe self.init(adopting: key)
     }
 
-    /// A new key on P-256.
+    /// Generates a key on P-256.
     package static func generateP256() throws(SigningError) -> KeyOwner {
         ERR_clear_error()
         return try unsafe KeyOwner(adopting: shim_EVP_generate_p256())
@@ -48,10 +48,10 @@ import COpenSSL
 
     deinit { unsafe EVP_PKEY_free(pointer) }
 
-    /// A real one has at most 7 KiB.
+    /// A real key has at most 7 KiB.
     private static let pemBytesMax = 64 * 1_024
 
-    /// A key's description is never its contents.
+    /// A constant, so that logs never show the key.
     package var description: String { "key" }
 
     func isP256() -> Bool {
@@ -80,7 +80,7 @@ import COpenSSL
         return unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
     }
 
-    /// SHA-256 and the key's own algorithm, in OpenSSL's encoding.
+    /// Signs with SHA-256 and the key's own algorithm, in OpenSSL's encoding.
     func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
         ERR_clear_error()
         defer { ERR_clear_error() }

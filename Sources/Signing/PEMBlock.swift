@@ -2,20 +2,20 @@ import COpenSSL
 
 /// One block of a PEM text, decoded from base64 and not yet decrypted.
 ///
-/// OpenSSL's own reader splits the text, so that what is checked and what is used are the same bytes.
+/// OpenSSL's own reader splits the text, so that the checked bytes are the bytes used.
 package struct PEMBlock {
-    /// The text behind BEGIN.
+    /// The label after BEGIN.
     let name: String
-    /// The lines before the base64. The old encryption of PEM names its cipher there.
+    /// The lines before the base64. PEM's old encryption names its cipher there.
     let header: String
     let der: [UInt8]
 
     private static let keyNameEnd = "PRIVATE KEY"
     private static let certificateNames = ["CERTIFICATE", "X509 CERTIFICATE"]
 
-    /// The first private key of a text; nil if none of the blocks is one.
+    /// Returns the first private key of a text, or nil if no block is one.
     ///
-    /// Throws `.keyUnreadable` for a text without blocks, or with a damaged one before the key.
+    /// Throws `.keyUnreadable` for a text without blocks, or with a damaged block before the key.
     package static func firstPrivateKey(in text: [UInt8]) throws(SigningError) -> PEMBlock? {
         var key: PEMBlock?
         var hasBlocks = false
@@ -28,7 +28,7 @@ package struct PEMBlock {
         return key
     }
 
-    /// The certificates of a text, each in DER and not yet decoded; of more than `countMax`, one more than that.
+    /// Returns the certificates of a text, each in DER and not yet decoded. Stops at `countMax` plus one.
     ///
     /// Throws `.keyUnreadable` for a damaged block.
     package static func certificates(in text: [UInt8], countMax: Int) throws(SigningError) -> [[UInt8]] {
@@ -40,7 +40,7 @@ package struct PEMBlock {
         return certificates
     }
 
-    /// Hands over block after block, until `take` says that it wants no more.
+    /// Hands over block after block until `take` returns false.
     private static func read(_ text: [UInt8], _ take: (PEMBlock) -> Bool) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -53,7 +53,7 @@ package struct PEMBlock {
         while let block = unsafe next(in: bio) {
             guard take(block) else { return }
         }
-        // The end of the text; anything else is a damaged block.
+        // This error means the end of the text; any other means a damaged block.
         let last = ERR_peek_last_error()
         guard shim_err_library(last) == ERR_LIB_PEM, shim_err_reason(last) == PEM_R_NO_START_LINE else {
             throw .keyUnreadable

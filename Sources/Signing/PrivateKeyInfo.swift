@@ -6,11 +6,11 @@
 struct PrivateKeyInfo {
     let der: [UInt8]
 
-    /// An 8,192-bit key signs in tens of milliseconds. Apple and Google hand out 2,048.
+    /// An 8,192-bit key signs in tens of milliseconds. Apple and Google issue 2,048.
     static let rsaBitsMax = 8_192
-    /// OpenSSL refuses longer ones for large keys, too; nearly all keys have 65,537.
+    /// OpenSSL also refuses longer exponents for large keys. Nearly all keys use 65,537.
     private static let rsaExponentBitsMax = 64
-    /// The private number of the largest curve, P-521.
+    /// The length of the private number of the largest curve, P-521.
     private static let curveKeyBytesMax = 66
 
     private static let rsa: [UInt8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]
@@ -19,8 +19,8 @@ struct PrivateKeyInfo {
     private static let p384: [UInt8] = [0x2b, 0x81, 0x04, 0x00, 0x22]
     private static let p521: [UInt8] = [0x2b, 0x81, 0x04, 0x00, 0x23]
 
-    /// Throws `.keyUnreadable`, or `.keyOfOtherKind` for a key that is not used here.
-    /// - Parameter der: PKCS#8, or the forms of their own that RSA and curves had before.
+    /// Throws `.keyUnreadable`, or `.keyOfOtherKind` for an unsupported key.
+    /// - Parameter der: PKCS#8, or the older formats of RSA and curves.
     init(der: [UInt8]) throws(SigningError) {
         var file = DERReader(der)
         var info = try file.structure()
@@ -33,7 +33,7 @@ struct PrivateKeyInfo {
             switch kind {
             case Self.rsa: try Self.checkRSA(key)
             case Self.ellipticCurve:
-                // Parameters that are spelled out stand in a SEQUENCE.
+                // Spelled-out parameters would be a SEQUENCE.
                 guard algorithm.isNext(DERTag.objectIdentifier) else { throw .keyOfOtherKind }
                 let curve = try Self.curve(&algorithm)
                 guard try Self.curve(ofKey: key) ?? curve == curve else { throw .keyOfOtherKind }
@@ -50,7 +50,7 @@ struct PrivateKeyInfo {
         }
     }
 
-    /// Every number is bounded by the modulus: OpenSSL uses all of them when it signs.
+    /// Bounds every number by the modulus, because OpenSSL uses all of them when it signs.
     private static func checkRSA(_ der: [UInt8]) throws(SigningError) {
         var file = DERReader(der)
         var key = try file.structure()
@@ -61,14 +61,14 @@ struct PrivateKeyInfo {
         guard modulusBits <= rsaBitsMax, bits(try key.magnitude()) <= rsaExponentBitsMax else {
             throw .keyOfOtherKind
         }
-        // The private exponent, two primes, two exponents, the coefficient.
+        // The private exponent, two primes, two exponents and the coefficient.
         for _ in 0..<6 {
             guard bits(try key.magnitude()) <= modulusBits else { throw .keyOfOtherKind }
         }
         guard key.isAtEnd else { throw .keyUnreadable }
     }
 
-    /// nil: the key leaves its curve to what stands around it.
+    /// Returns nil if the key itself names no curve.
     private static func curve(ofKey der: [UInt8]) throws(SigningError) -> [UInt8]? {
         var file = DERReader(der)
         var key = try file.structure()

@@ -6,10 +6,10 @@ import COpenSSL
 package struct RS256Key: Sendable {
     private let key: KeyOwner
 
-    /// Below 2048 bits RFC 7518 forbids it.
+    /// RFC 7518 forbids fewer than 2048 bits.
     private static let bitsMin: Int32 = 2_048
 
-    /// From a private key in PEM (PKCS#8 or PKCS#1). An encrypted one throws `.keyEncrypted`.
+    /// Reads a private key in PEM (PKCS#8 or PKCS#1). An encrypted one throws `.keyEncrypted`.
     package init(pem: [UInt8]) throws(SigningError) {
         try self.init(KeyOwner(privatePEM: pem))
     }
@@ -21,7 +21,7 @@ package struct RS256Key: Sendable {
         self.key = key
     }
 
-    /// A new key of 2048 bits: for the stand-ins, the demonstration and the tests.
+    /// Generates a key of 2048 bits, for simulators, the demonstration and tests.
     package static func generate() throws(SigningError) -> RS256Key {
         ERR_clear_error()
         return try RS256Key(unsafe KeyOwner(adopting: shim_EVP_generate_rsa(UInt32(bitsMin))))
@@ -29,7 +29,7 @@ package struct RS256Key: Sendable {
 
     package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] { try key.sign(message) }
 
-    /// A secret: to be sealed.
+    /// The private key. It is a secret, so seal it.
     package func privatePEM() throws(SigningError) -> [UInt8] { try key.pem(.privateKey) }
     package func publicPEM() throws(SigningError) -> [UInt8] { try key.pem(.publicKey) }
 }
@@ -37,7 +37,7 @@ package struct RS256Key: Sendable {
 package struct RS256PublicKey: Sendable {
     private let key: KeyOwner
 
-    /// From a public key in PEM (SubjectPublicKeyInfo).
+    /// Reads a public key in PEM (SubjectPublicKeyInfo).
     package init(pem: [UInt8]) throws(SigningError) {
         key = try KeyOwner(publicPEM: pem)
         guard unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA else { throw .keyOfOtherKind }

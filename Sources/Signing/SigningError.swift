@@ -1,19 +1,19 @@
-/// What can go wrong in this room. Never holds a key or a byte of what was signed or sealed.
+/// An error of this module. It never holds a key or a byte of what was signed or sealed.
 package enum SigningError: Error, Equatable, Sendable {
-    /// Not a PEM key.
+    /// The bytes are not a PEM key.
     case keyUnreadable
-    /// A key, of another kind, curve or length than is used here.
+    /// The key's kind, curve or length is not supported.
     case keyOfOtherKind
-    /// The key is encrypted, and no password is taken for it.
+    /// The key is encrypted, and no password was given.
     case keyEncrypted
     case passwordWrong
-    /// The file asks for at least that many rounds of key derivation, which is more than `DerivationBudget.roundsMax`.
+    /// The file asks for at least this many rounds of key derivation, more than `DerivationBudget.roundsMax`.
     case derivationTooLong(rounds: Int)
-    /// An encryption that is not known here, or that this machine's OpenSSL does not have.
+    /// The encryption is unknown here, or this machine's OpenSSL lacks it.
     case encryptionUnsupported
-    /// What was sealed was changed, or sealed with another key or context.
+    /// The sealed bytes were changed, or sealed with another key or context.
     case notAuthentic
-    /// OpenSSL could not do what it always can: out of memory, or a broken installation.
+    /// OpenSSL failed at an operation that always works: out of memory, or a broken installation.
     case library
 }
 

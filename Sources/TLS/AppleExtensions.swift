@@ -1,6 +1,6 @@
 import Signing
 
-/// What Apple writes into provider certificates beside the subject, for an authority that does the same.
+/// The extensions that Apple adds to provider certificates, for an authority that imitates Apple's.
 ///
 /// Source: apns.md section 3.1.
 package struct AppleExtensions: Equatable, Sendable {
@@ -10,10 +10,10 @@ package struct AppleExtensions: Equatable, Sendable {
         package static let topics = "1.2.840.113635.100.6.3.6"
     }
 
-    /// Usable with the sandbox.
+    /// Whether the certificate works with the sandbox.
     package var isDevelopment: Bool
     package var isProduction: Bool
-    /// nil: a certificate without a list.
+    /// The list of topics; nil for a certificate without one.
     package var topics: [String]?
 
     package init(isDevelopment: Bool = true, isProduction: Bool = true, topics: [String]? = nil) {
@@ -22,7 +22,7 @@ package struct AppleExtensions: Equatable, Sendable {
         self.topics = topics
     }
 
-    /// The extensions as they stand in a certificate: OID and DER value.
+    /// The extensions as they appear in a certificate: OID and DER value.
     var encoded: [(oid: String, value: [UInt8])] {
         let null: [UInt8] = [DERTag.null, 0]
         var encoded: [(oid: String, value: [UInt8])] = []

@@ -2,12 +2,12 @@ import Basis
 import COpenSSL
 import Signing
 
-/// Whom a new certificate names.
+/// The subject of a new certificate.
 package struct CertificateSubject: Sendable {
     package var commonName: String
-    /// Apple's topic.
+    /// The topic, as Apple uses this field.
     package var userID: String?
-    /// Apple's team id.
+    /// The team id, as Apple uses this field.
     package var organizationalUnit: String?
 
     package init(commonName: String, userID: String? = nil, organizationalUnit: String? = nil) {
@@ -17,7 +17,7 @@ package struct CertificateSubject: Sendable {
     }
 }
 
-/// How long a new certificate holds.
+/// The period in which a new certificate is valid.
 package struct CertificateValidity: Sendable {
     package var from: WallInstant
     package var until: WallInstant
@@ -27,15 +27,15 @@ package struct CertificateValidity: Sendable {
         self.until = until
     }
 
-    /// From an hour ago (peers' clocks differ) for so many days.
+    /// Starts an hour ago, because peers' clocks differ, and lasts this many days.
     package static func days(_ days: Int, from now: WallInstant) -> CertificateValidity {
         CertificateValidity(from: now + .seconds(-3_600), until: now + .seconds(days * 86_400))
     }
 }
 
-/// An authority of our own, for the stand-ins, the demonstration and the tests: makes identities in process.
+/// A certificate authority for simulators, the demonstration and tests. It creates identities in process.
 ///
-/// P-256 keys, SHA-256. Nobody but those who are given `pem` believes it.
+/// It uses P-256 keys and SHA-256. Only peers that are given `pem` trust it.
 package struct CertificateAuthority: Sendable {
     private let identity: TLSIdentity
 
@@ -59,10 +59,10 @@ package struct CertificateAuthority: Sendable {
         pem = bio.bytes()
     }
 
-    /// A certificate for servers and clients alike, with its key.
+    /// Issues a certificate for servers and clients alike, with its key.
     ///
-    /// - Parameter names: host names and IP literals that a server answers to.
-    /// - Parameter apple: what Apple writes into a provider certificate.
+    /// - Parameter names: the host names and IP literals that a server answers to.
+    /// - Parameter apple: the extensions of a provider certificate.
     package func issue(
         _ subject: CertificateSubject, names: [String] = [], validity: CertificateValidity,
         apple: AppleExtensions? = nil
@@ -86,7 +86,7 @@ package struct CertificateAuthority: Sendable {
     private static func alternativeNames(_ names: [String]) throws(TLSError) -> String {
         var parts: [String] = []
         for name in names {
-            // OpenSSL reads the list as text: a comma would begin another name.
+            // OpenSSL parses the list as text: a comma would begin another name.
             guard !name.isEmpty, !name.utf8.contains(where: { $0 == 0x2c || $0 == 0 }) else { throw .hostNameUnusable }
             let octets = unsafe a2i_IPADDRESS(name)
             defer { unsafe ASN1_OCTET_STRING_free(octets) }
@@ -97,7 +97,7 @@ package struct CertificateAuthority: Sendable {
     }
 }
 
-/// A certificate while it is being written.
+/// A certificate under construction.
 private struct CertificateDraft {
     private let certificate: CertificateHandle
 
@@ -119,13 +119,13 @@ private struct CertificateDraft {
         else { throw ErrorQueue.asLibraryError }
     }
 
-    /// Under whose name it stands; nil for its own.
+    /// Sets the issuer's name. nil: the certificate is its own issuer.
     func issue(as authority: CertificateHandle?) throws(TLSError) {
         let name = unsafe X509_get_subject_name(authority?.pointer ?? certificate.pointer)
         guard unsafe X509_set_issuer_name(certificate.pointer, name) == 1 else { throw ErrorQueue.asLibraryError }
     }
 
-    /// - Parameter authority: whose key an authority key identifier names.
+    /// - Parameter authority: the certificate whose key an authority key identifier names.
     func add(_ nid: Int32, _ value: String, authority: CertificateHandle? = nil) throws(TLSError) {
         var context = unsafe X509V3_CTX()
         let issuer = unsafe authority?.pointer ?? certificate.pointer

@@ -1,17 +1,17 @@
 import COpenSSL
 
-/// OpenSSL's per-thread list of what went wrong. Cleared before each call, so that what is drained after a failure
-/// belongs to it.
+/// OpenSSL's per-thread queue of errors. It is cleared before each call, so that an entry drained after a failure
+/// belongs to that call.
 enum ErrorQueue {
     struct Entry {
         let library: Int32
         let reason: Int32
-        /// OpenSSL's own words for the reason; never holds what it worked on.
+        /// OpenSSL's text for the reason. It never holds the data it worked on.
         let text: String
 
         static let unexplained = Entry(library: 0, reason: 0, text: "unexplained")
 
-        /// The alert that the peer sent, where this says so: OpenSSL adds 1000 to its number.
+        /// The alert that the peer sent, if this entry reports one: OpenSSL adds 1000 to its number.
         var alert: TLSAlert? {
             guard library == ERR_LIB_SSL, (1_000..<1_256).contains(reason) else { return nil }
             return TLSAlert(code: UInt8(reason - 1_000))
@@ -20,7 +20,7 @@ enum ErrorQueue {
 
     static func clear() { ERR_clear_error() }
 
-    /// The first failure, which is the cause; empties the queue.
+    /// Returns the first failure, which is the cause, and empties the queue.
     static func drain() -> Entry {
         let code = ERR_get_error()
         ERR_clear_error()
@@ -29,7 +29,7 @@ enum ErrorQueue {
         return Entry(library: shim_err_library(code), reason: shim_err_reason(code), text: text)
     }
 
-    /// The last failure, which names the outermost step that gave up; empties the queue.
+    /// Returns the last failure, which names the outermost step that gave up, and empties the queue.
     static func drainLast() -> Entry {
         let code = ERR_peek_last_error()
         ERR_clear_error()

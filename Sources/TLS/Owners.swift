@@ -1,7 +1,7 @@
 import COpenSSL
 
-// One owner per C object: takes it over when made, frees it when it goes. Certificates count their references with
-// atomics and are not changed once they are built, so that owners of them may cross threads. `KeyOwner` owns keys.
+// One owner per C object adopts it when made and frees it in `deinit`. Certificates count their references with atomics
+// and never change once built, so their owners may cross threads. `KeyOwner` owns keys.
 
 /// An X.509 certificate. Proof for `@unchecked`: as above.
 @safe final class CertificateHandle: @unchecked Sendable {
@@ -10,11 +10,11 @@ import COpenSSL
     deinit { unsafe X509_free(pointer) }
 }
 
-/// Bytes to read from, or to collect. Stays on one thread.
+/// An in-memory buffer of OpenSSL, to read from or to write into. Stays on one thread.
 @safe struct MemoryBIO: ~Copyable {
     let pointer: OpaquePointer
 
-    /// - Parameter bytes: what there is to read, to the end.
+    /// - Parameter bytes: the bytes to read, which then end.
     init(holding bytes: [UInt8]) throws(TLSError) {
         let made = unsafe BIO_new(BIO_s_mem())
         guard unsafe bytes.isEmpty || BIO_write(made, bytes, Int32(bytes.count)) == bytes.count,
@@ -27,7 +27,7 @@ import COpenSSL
         unsafe pointer = unsafe made
     }
 
-    /// Empty: to be written into.
+    /// Creates an empty buffer to write into.
     init() throws(TLSError) { try self.init(holding: []) }
 
     deinit { unsafe BIO_free_all(pointer) }

@@ -11,13 +11,13 @@ struct PKCS12Archive {
     private(set) var certificates: [CertificateHandle] = []
 
     private var budget = DerivationBudget()
-    /// nil is another password than the empty one.
+    /// The file's password. To PKCS#12, nil differs from the empty password.
     private var password: String?
 
-    /// Bags that hold bags. Nobody is known to write them at all.
+    /// The depth of bags within bags. No known program writes nested bags at all.
     private static let bagDepthMax = 4
 
-    /// Throws `.identity` with what is wrong. A missing key or certificate is no error here.
+    /// Throws `.identity` with what is wrong. A missing key or certificate is not an error here.
     init(_ bytes: [UInt8], password: String) throws(TLSError) {
         self.password = password
         ErrorQueue.clear()
@@ -60,7 +60,7 @@ struct PKCS12Archive {
         }
         ErrorQueue.clear()
         guard unsafe PKCS12_verify_mac(file, password, isEmpty ? 0 : -1) != 1 else { return }
-        // OpenSSL explains why it can't compute a MAC, not that another one was computed.
+        // OpenSSL queues an error if it can't compute the MAC, but none if the MAC merely differs.
         if ERR_peek_error() == 0 { throw .identity(.wrongPassword) }
         throw Self.fault
     }
@@ -131,7 +131,7 @@ struct PKCS12Archive {
         return try certificate.contents(of: DERTag.octetString)
     }
 
-    /// Why OpenSSL did not open a layer.
+    /// The reason why OpenSSL did not open a layer.
     private static var fault: TLSError {
         let entry = ErrorQueue.drain()
         return switch (entry.library, entry.reason) {

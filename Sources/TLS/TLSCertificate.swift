@@ -3,18 +3,18 @@ import COpenSSL
 import Glibc
 import Signing
 
-/// What a certificate says, read once: a value without OpenSSL behind it. Two are equal where their bytes are.
+/// The fields of a certificate, read once: a value that holds no OpenSSL object. Two are equal if their bytes are.
 package struct TLSCertificate: Sendable, Equatable {
-    /// The certificate itself.
+    /// The whole certificate.
     package let der: [UInt8]
     package let commonName: String?
-    /// The subject's UID: Apple's default topic.
+    /// The subject's UID, which Apple sets to the default topic.
     package let userID: String?
-    /// Apple's team id.
+    /// The team id, as Apple uses this field.
     package let organizationalUnit: String?
     package let notBefore: WallInstant
     package let notAfter: WallInstant
-    /// 32 bytes: names the certificate in logs and rows.
+    /// The fingerprint (32 bytes) that names the certificate in logs and rows.
     package let sha256: [UInt8]
     private let extensions: [Extension]
 
@@ -25,7 +25,7 @@ package struct TLSCertificate: Sendable, Equatable {
 
     package static func == (left: TLSCertificate, right: TLSCertificate) -> Bool { left.der == right.der }
 
-    /// One certificate. Throws `.identity(.unreadable)`.
+    /// Reads one certificate. Throws `.identity(.unreadable)`.
     package init(der: [UInt8]) throws(TLSError) {
         self = try TLSCertificate(Self.handle(der: der))
     }
@@ -33,15 +33,15 @@ package struct TLSCertificate: Sendable, Equatable {
     /// The DER value of an extension, by its dotted OID; nil where the certificate lacks it.
     package func extensionValue(oid: String) -> [UInt8]? { extensions.first { $0.oid == oid }?.value }
 
-    /// Apple's marks. A certificate without either leaves the environment open.
+    /// Apple's marks for the environment. A certificate without either leaves the environment open.
     package var isForSandbox: Bool { extensionValue(oid: AppleExtensions.OID.development) != nil }
     package var isForProduction: Bool { extensionValue(oid: AppleExtensions.OID.production) != nil }
-    /// Apple's topic list as it stands there, unread: the room of APNs knows what it says.
+    /// Apple's topic list, undecoded: the APNs module parses it.
     package var appleTopicList: [UInt8]? { extensionValue(oid: AppleExtensions.OID.topics) }
 }
 
 extension TLSCertificate {
-    /// Throws `.identity(.unreadable)`, or `.identity(.keyUnsupported)` for a curve that is spelled out.
+    /// Throws `.identity(.unreadable)`, or `.identity(.keyUnsupported)` if the key spells out its curve.
     static func handle(der: [UInt8]) throws(TLSError) -> CertificateHandle {
         do throws(SigningError) { try checkKey(der) } catch {
             throw .identity(error == .keyOfOtherKind ? .keyUnsupported : .unreadable)
@@ -60,8 +60,8 @@ extension TLSCertificate {
 
     private static let ellipticCurve: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]
 
-    /// Only named curves pass. A certificate may spell its curve out instead, with numbers over which OpenSSL computes
-    /// for a tenth of a second while it decodes the key.
+    /// Lets only named curves pass. A certificate may spell its curve out with numbers instead, over which OpenSSL
+    /// computes for a tenth of a second while it decodes the key.
     /// Source: RFC 5280, section 4.1; RFC 5480, section 2.1.1, which forbids such curves.
     private static func checkKey(_ der: [UInt8]) throws(SigningError) {
         var file = DERReader(der)
@@ -69,7 +69,7 @@ extension TLSCertificate {
         var body = try certificate.structure()
         if body.isNext(DERTag.context0) { _ = try body.structure(DERTag.context0) }
         _ = try body.contents(of: DERTag.integer)
-        // The signature's algorithm, the issuer, the validity, the subject.
+        // Skip the signature's algorithm, the issuer, the validity and the subject.
         for _ in 0..<4 { _ = try body.structure() }
         var key = try body.structure()
         var algorithm = try key.structure()

@@ -1,27 +1,28 @@
 import COpenSSL
 
-/// How one side speaks: whom it believes, what it shows, which protocols it offers. TLS 1.2 and newer.
+/// The TLS settings of one side: whom it trusts, its identity, and the protocols that it offers. TLS 1.2 and newer.
 ///
 /// Immutable once made, and shared by the sessions of many threads. A rotation makes a new one.
 @safe package final class TLSContext: @unchecked Sendable {
-    // Proof for `@unchecked`: OpenSSL locks and counts references of an SSL_CTX itself; we change it while
-    // making it only.
+    // Proof for `@unchecked`: OpenSSL locks and counts references of an SSL_CTX itself. We change it only while making
+    // it.
     let context: OpaquePointer
     let isServer: Bool
-    /// In the server's callback: lives as long as the context, which every session keeps.
+    /// Used by the server's callback. It lives as long as the context, which every session retains.
     private let protocols: ProtocolList
     private let trust: TLSTrust?
 
     package enum ClientCertificates: Sendable {
-        /// Not asked for.
+        /// The server does not ask for one.
         case ignored
-        /// Asked for; none and any pass the handshake, and the session tells which came. Apple's servers do it so.
+        /// The server asks for one. The handshake succeeds with any or none, and the session reports which came.
+        /// Apple's servers do this.
         case requested
-        /// The handshake fails without one that these authorities signed.
+        /// The handshake fails unless these authorities signed the client's certificate.
         case required(TLSTrust)
     }
 
-    /// - Parameter identity: shown to servers that ask for it.
+    /// - Parameter identity: the identity shown to servers that ask for one.
     package static func client(
         trust: TLSTrust, alpn: [String] = ["h2"], identity: TLSIdentity? = nil
     ) throws(TLSError) -> TLSContext {
@@ -31,14 +32,14 @@ import COpenSSL
         if let identity { try made.use(identity) }
         if !alpn.isEmpty {
             let wire = made.protocols
-            // This function alone of OpenSSL's answers 0 for success.
+            // Unlike the rest of OpenSSL, this function returns 0 for success.
             guard unsafe SSL_CTX_set_alpn_protos(made.context, wire.bytes.baseAddress, UInt32(wire.bytes.count)) == 0
             else { throw ErrorQueue.asLibraryError }
         }
         return made
     }
 
-    /// A client that offers no ALPN is accepted, as Apple's servers do; one that offers only others is refused.
+    /// Accepts a client that offers no ALPN, as Apple's servers do, but refuses one that offers only other protocols.
     package static func server(
         identity: TLSIdentity, alpn: [String] = ["h2"], clientCertificates: ClientCertificates = .ignored
     ) throws(TLSError) -> TLSContext {
@@ -72,7 +73,7 @@ import COpenSSL
         unsafe shim_SSL_CTX_set_house_options(context)
         unsafe shim_SSL_CTX_set_session_cache_off(context)
         _ = unsafe SSL_CTX_set_num_tickets(context, 0)
-        // An idle connection keeps no record buffers: 34 KiB each, times thousands of warm connections.
+        // Idle connections keep no record buffers: 34 KiB each, times thousands of warm connections.
         _ = unsafe shim_SSL_CTX_set_mode(context, Int(SSL_MODE_RELEASE_BUFFERS))
         guard unsafe shim_SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1,
             unsafe SSL_CTX_set_ciphersuites(context, Self.suitesOfTLS13) == 1,
@@ -82,7 +83,7 @@ import COpenSSL
 
     deinit { unsafe SSL_CTX_free(context) }
 
-    /// AES-128-GCM first: 7 % less work per byte than 256 (performance.md), and nobody breaks either.
+    /// AES-128-GCM comes first: it costs 7 % less per byte than AES-256 (performance.md), and neither can be broken.
     private static let suitesOfTLS13 = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     /// HTTP/2 forbids all but the forward-secret AEAD suites (RFC 9113, section 9.2.2).
     private static let suitesOfTLS12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -102,7 +103,7 @@ import COpenSSL
     }
 }
 
-/// ALPN names as the wire has them: a length octet before each. At an address that doesn't move.
+/// ALPN names in wire format, a length octet before each, at a stable address.
 @safe private final class ProtocolList {
     let bytes: UnsafeMutableBufferPointer<UInt8>
 
@@ -120,7 +121,7 @@ import COpenSSL
     deinit { unsafe bytes.deallocate() }
 }
 
-/// The server's choice: the first of its own that the client offers.
+/// Chooses the first of the server's protocols that the client offers.
 private let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, chosenLength, offered, offeredLength, context in
     guard let context = unsafe context, let chosen = unsafe chosen else { return SSL_TLSEXT_ERR_ALERT_FATAL }
     let own = unsafe Unmanaged<ProtocolList>.fromOpaque(context).takeUnretainedValue()

@@ -1,54 +1,54 @@
 import Signing
 
-/// What can go wrong in this room. Holds values, never a key, a password or a byte of the conversation.
+/// An error of this module. Its values never hold a key, a password or a byte of the conversation.
 package enum TLSError: Error, Equatable, Sendable {
-    /// We did not believe the peer's certificate.
+    /// The peer's certificate failed verification.
     case verification(TLSVerificationFault)
-    /// The peer said no.
+    /// The peer refused, with this alert.
     case alert(TLSAlert)
-    /// The ALPN protocols have none in common.
+    /// The two sides have no ALPN protocol in common.
     case noSharedProtocol
-    /// What the peer sent is not TLS, or breaks its rules. The word is OpenSSL's.
+    /// The peer's bytes are not TLS or break its rules. The reason is OpenSSL's text.
     case protocolViolation(reason: String)
-    /// A certificate or key that we were given to use.
+    /// A certificate or key given to us can't be used.
     case identity(TLSIdentityFault)
     /// The extra authorities are not PEM certificates.
     case trustUnreadable
-    /// A host name that can't be verified against (empty, or holding a NUL).
+    /// The host name can't be verified against: it is empty or contains a NUL.
     case hostNameUnusable
     /// OpenSSL could not build an object of its own: out of memory, or a broken installation.
     case library(reason: String)
 }
 
-/// Why a peer's certificate was not believed.
+/// The reason why a peer's certificate failed verification.
 package enum TLSVerificationFault: Equatable, Sendable {
-    /// It stands for itself, and is not among the trusted ones.
+    /// The certificate is self-signed and not among the trusted ones.
     case selfSigned
-    /// Nobody trusted signed it, or an intermediate certificate is missing.
+    /// No trusted authority signed it, or an intermediate certificate is missing.
     case unknownIssuer
-    /// It names somebody else.
+    /// The certificate names another host.
     case nameMismatch
     case expired
     case notYetValid
     case revoked
-    /// OpenSSL's `X509_V_ERR_*`: an open space.
+    /// Another code of OpenSSL (`X509_V_ERR_*`): an open space.
     case other(code: Int32)
 }
 
-/// Why a certificate and key can't be used. What a person who uploads one has to know.
+/// The reason why a certificate and key can't be used, for the person who uploads them.
 package enum TLSIdentityFault: Equatable, Sendable {
-    /// Neither PEM nor PKCS#12.
+    /// The file is neither PEM nor PKCS#12.
     case unreadable
     case certificateMissing
     case keyMissing
     /// No certificate in the text belongs to the key.
     case keyMismatch
     case wrongPassword
-    /// An encryption that this machine's OpenSSL does not have (its legacy provider is missing).
+    /// This machine's OpenSSL lacks the encryption (its legacy provider is missing).
     case encryptionUnsupported
-    /// The key is of another kind, curve or length than is used here.
+    /// The key's kind, curve or length is not supported.
     case keyUnsupported
-    /// The file asks for at least that many rounds of key derivation, which is too many.
+    /// The file asks for too many rounds of key derivation: at least this many.
     case derivationTooLong(rounds: Int)
     case tooLarge
 }
@@ -83,7 +83,7 @@ package struct TLSAlert: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension TLSError {
-    /// Why a private key could not be read.
+    /// Translates the reason why a private key could not be read.
     init(_ error: SigningError) {
         switch error {
         case .keyUnreadable: self = .identity(.unreadable)

@@ -2,9 +2,9 @@ import COpenSSL
 import Signing
 
 extension TLSIdentity {
-    /// From a PKCS#12 file, as Keychain exports it (often RC2-40: the legacy provider is loaded for that).
+    /// Reads a PKCS#12 file, as Keychain exports it (often RC2-40, for which the legacy provider is loaded).
     ///
-    /// Deriving its keys may take a second (`DerivationBudget`): call it where a thread may be blocked.
+    /// Deriving its keys may take a second (`DerivationBudget`): call it on a thread that may block.
     /// Throws `.identity` with what is missing or wrong.
     package init(pkcs12: [UInt8], password: String) throws(TLSError) {
         guard pkcs12.count <= TLSIdentity.bytesMax else { throw .identity(.tooLarge) }
@@ -16,8 +16,8 @@ extension TLSIdentity {
     }
 }
 
-/// Loads OpenSSL's old ciphers once for the process. The default provider first and by name: OpenSSL stops loading
-/// it by itself as soon as another one is asked for. False where the machine has no legacy provider.
+/// Loads OpenSSL's old ciphers once per process; false if the machine has no legacy provider. The default provider is
+/// loaded first, by name, because OpenSSL stops loading it by itself once another one is requested.
 private let legacyProvider: Bool =
     unsafe OSSL_PROVIDER_load(nil, "default") != nil
     && OSSL_PROVIDER_load(nil, "legacy") != nil

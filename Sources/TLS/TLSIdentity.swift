@@ -1,7 +1,7 @@
 import COpenSSL
 import Signing
 
-/// A certificate, those between it and its root, and the private key: what one side shows and proves.
+/// The private key, certificate and intermediate certificates with which one side proves who it is.
 ///
 /// Immutable. Its description names the certificate, never the key.
 package struct TLSIdentity: Sendable, CustomStringConvertible {
@@ -10,14 +10,14 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     let chain: [CertificateHandle]
     let key: KeyOwner
 
-    /// A real one has at most five.
+    /// Real identities have at most five.
     static let certificatesMax = 16
     /// A real file has about 10 KiB.
     package static let bytesMax = 256 * 1_024
 
-    /// From a text that holds the certificate, perhaps its chain, and its key, in any order.
+    /// Reads a text that holds the certificate, perhaps its chain, and its key, in any order.
     ///
-    /// - Parameter password: for an encrypted key.
+    /// - Parameter password: the password of an encrypted key.
     /// Throws `.identity` with what is missing or wrong.
     package init(pem: [UInt8], password: [UInt8] = []) throws(TLSError) {
         guard pem.count <= TLSIdentity.bytesMax else { throw .identity(.tooLarge) }
@@ -40,7 +40,7 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
         certificate = try TLSCertificate(leaf)
     }
 
-    /// Certificate, chain and key (PKCS#8, not encrypted) in one text. A secret: to be sealed.
+    /// Certificate, chain and key (PKCS#8, not encrypted) in one text. It is a secret, so seal it.
     package func pem() throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
         let bio = try MemoryBIO()
@@ -68,7 +68,7 @@ extension TLSIdentity {
         throw .identity(.keyMissing)
     }
 
-    /// Throws `.identity(.tooLarge)` for more than `countMax` certificates, before any of them is decoded.
+    /// Throws `.identity(.tooLarge)` for more than `countMax` certificates, before decoding any of them.
     static func readCertificates(
         _ pem: [UInt8], countMax: Int = .max - 1
     ) throws(TLSError) -> [CertificateHandle] {

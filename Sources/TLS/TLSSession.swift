@@ -2,24 +2,24 @@ import COpenSSL
 
 /// How a read of plaintext ended.
 package enum TLSReadResult: Equatable, Sendable {
-    /// So many bytes stand at the start of the buffer.
+    /// The number of bytes now at the start of the buffer.
     case bytes(Int)
-    /// Feed more ciphertext first.
+    /// More ciphertext has to be fed first.
     case needsMore
-    /// The peer closed politely: no more comes.
+    /// The peer closed the session with a close_notify; no more bytes follow.
     case ended
 }
 
-/// One conversation, between memory and memory: ciphertext in, plaintext out, and the reverse. No socket.
+/// One TLS conversation between buffers: ciphertext in and plaintext out, and the reverse. It owns no socket.
 ///
-/// Lives on one thread. After an error it is good for nothing but `takeCiphertext` (an alert may wait there).
+/// Lives on one thread. After an error only `takeCiphertext` is useful, because an alert may be waiting there.
 @safe package final class TLSSession {
     package enum State: Equatable, Sendable {
-        /// → open, ended
+        /// The handshake is not complete. → open, ended
         case handshaking
-        /// → ended
+        /// Data may be read and written. → ended
         case open
-        /// The peer's close_notify came, or an error.
+        /// The peer sent close_notify, or an error occurred.
         case ended
     }
 
@@ -29,10 +29,11 @@ package enum TLSReadResult: Equatable, Sendable {
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
     private let context: TLSContext
-    /// Thrown by the reads after what came before it.
+    /// The failure that reads throw after the data decrypted before it.
     private var failed: TLSError?
 
-    /// - Parameter serverName: of a client's peer: a host name or an IP literal. Verified; names are sent as SNI too.
+    /// - Parameter serverName: the host name or IP literal of a client's peer, to be verified. Names are also sent as
+    ///   SNI.
     package init(_ context: TLSContext, serverName: String? = nil) throws(TLSError) {
         precondition(context.isServer == (serverName == nil), "a client knows whom it calls, a server does not")
         ErrorQueue.clear()
@@ -61,7 +62,7 @@ package enum TLSReadResult: Equatable, Sendable {
             serverName.hasPrefix("[") && serverName.hasSuffix("]")
             ? String(serverName.dropFirst().dropLast()) : serverName
         guard !bare.isEmpty, !bare.utf8.contains(0) else { throw .hostNameUnusable }
-        // An address first: OpenSSL would take it for a name, and match it against none.
+        // Try an IP address first: OpenSSL would take it for a host name that matches no certificate.
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), bare) == 1 { return }
         ErrorQueue.clear()
         unsafe SSL_set_hostflags(session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
@@ -69,7 +70,7 @@ package enum TLSReadResult: Equatable, Sendable {
         else { throw ErrorQueue.asLibraryError }
     }
 
-    /// Takes what came from the socket, and drives the handshake with it.
+    /// Takes ciphertext from the socket and advances the handshake with it.
     package func feed(_ ciphertext: Span<UInt8>) throws(TLSError) {
         if ciphertext.isEmpty || state == .ended { return }
         let written = unsafe ciphertext.withUnsafeBytes { bytes in
@@ -79,7 +80,7 @@ package enum TLSReadResult: Equatable, Sendable {
         if state == .handshaking { try advance() }
     }
 
-    /// Goes on with the handshake as far as the bytes reach. A client calls it once to begin.
+    /// Advances the handshake as far as the bytes allow. A client calls it once to begin.
     package func advance() throws(TLSError) {
         guard state == .handshaking else { return }
         ErrorQueue.clear()
@@ -91,7 +92,7 @@ package enum TLSReadResult: Equatable, Sendable {
         if let failure = noteStop(result) { throw failure }
     }
 
-    /// Fills the buffer from its start with as many records as have come and fit.
+    /// Fills the buffer from its start with as many records as have arrived and fit.
     package func read(into buffer: inout [UInt8]) throws(TLSError) -> TLSReadResult {
         precondition(!buffer.isEmpty)
         var filled = 0
@@ -104,7 +105,7 @@ package enum TLSReadResult: Equatable, Sendable {
             if result == 1 {
                 filled += count
             } else {
-                // What was decrypted before a failure is handed out first.
+                // Return the data decrypted before a failure first.
                 failed = noteStop(result)
                 break
             }
@@ -114,7 +115,7 @@ package enum TLSReadResult: Equatable, Sendable {
         return state == .ended ? .ended : .needsMore
     }
 
-    /// Encrypts all of it, in records of 16 KiB. Bytes leave with `takeCiphertext`.
+    /// Encrypts all of it, in records of 16 KiB. `takeCiphertext` returns the result.
     package func write(_ plaintext: Span<UInt8>) throws(TLSError) {
         precondition(state == .open, "nothing can be said before the handshake, or after the end")
         if plaintext.isEmpty { return }
@@ -123,14 +124,14 @@ package enum TLSReadResult: Equatable, Sendable {
         let result = unsafe plaintext.withUnsafeBytes { bytes in
             unsafe SSL_write_ex(session, bytes.baseAddress, bytes.count, &count)
         }
-        // Memory takes everything, so that a write never waits.
+        // A memory buffer takes everything, so a write never waits.
         guard result == 1, count == plaintext.count else { throw failure() }
     }
 
-    /// How many bytes wait for the socket.
+    /// The number of bytes to be sent to the socket.
     package var ciphertextCount: Int { unsafe BIO_ctrl_pending(outgoing) }
 
-    /// Appends all that waits for the socket.
+    /// Appends all bytes to be sent to the socket.
     package func takeCiphertext(into bytes: inout [UInt8]) {
         let count = ciphertextCount
         if count == 0 { return }
@@ -142,7 +143,7 @@ package enum TLSReadResult: Equatable, Sendable {
         bytes.removeLast(count - max(0, Int(read)))
     }
 
-    /// Says goodbye (close_notify). What the peer sends may still be read.
+    /// Queues a close_notify. Data that the peer sends may still be read.
     package func close() {
         guard state == .open else { return }
         ErrorQueue.clear()
@@ -151,9 +152,9 @@ package enum TLSReadResult: Equatable, Sendable {
     }
 }
 
-// How calls fail.
+// Failures of calls.
 extension TLSSession {
-    /// nil where the call only wants more bytes, or the peer closed; the end is noted in `state`.
+    /// Returns nil if the call only needs more bytes, or if the peer closed, which `state` then shows.
     private func noteStop(_ result: Int32) -> TLSError? {
         switch unsafe SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return nil
@@ -178,7 +179,7 @@ extension TLSSession {
 }
 
 extension TLSVerificationFault {
-    /// From OpenSSL's number.
+    /// Translates OpenSSL's verification code.
     init(code: Int32) {
         switch code {
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: self = .selfSigned
@@ -194,9 +195,9 @@ extension TLSVerificationFault {
     }
 }
 
-// What was agreed.
+// The result of the handshake.
 extension TLSSession {
-    /// The protocol that both sides chose; nil where the peer speaks no ALPN.
+    /// The protocol that both sides chose; nil if the peer uses no ALPN.
     package var alpn: String? {
         var start: UnsafePointer<UInt8>?
         var count: UInt32 = 0
@@ -205,12 +206,12 @@ extension TLSSession {
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
     }
 
-    /// nil where the peer showed none.
+    /// The peer's certificate; nil if it showed none.
     package var peerCertificate: TLSCertificate? {
         guard let pointer = unsafe SSL_get1_peer_certificate(session) else { return nil }
         return try? TLSCertificate(unsafe CertificateHandle(adopting: pointer))
     }
 
-    /// As OpenSSL writes it: "TLSv1.3".
+    /// The TLS version as OpenSSL writes it: "TLSv1.3".
     package var version: String { unsafe String(cString: SSL_get_version(session)) }
 }

@@ -1,19 +1,19 @@
 import COpenSSL
 
-/// Whom a side believes. One for the whole process: the system's roots take a megabyte and more, and contexts
-/// of many credentials share them.
+/// The authorities that one side trusts. There is one for the whole process: the system's roots take over a megabyte,
+/// and the contexts of many credentials share them.
 @safe package final class TLSTrust: @unchecked Sendable {
     // Proof for `@unchecked`: a store locks itself (X509_STORE_lock), and we change it in `init` only.
     let store: OpaquePointer
 
-    /// The system's authorities, and those in the PEM text.
+    /// Trusts the system's authorities and those in the PEM text.
     package static func system(and extraPEM: [UInt8] = []) throws(TLSError) -> TLSTrust {
         let trust = try TLSTrust(pem: extraPEM)
         guard unsafe X509_STORE_set_default_paths(trust.store) == 1 else { throw ErrorQueue.asLibraryError }
         return trust
     }
 
-    /// Those in the PEM text and nobody else.
+    /// Trusts only the authorities in the PEM text.
     package static func only(pem: [UInt8]) throws(TLSError) -> TLSTrust {
         let trust = try TLSTrust(pem: pem)
         return trust
