@@ -1,4 +1,4 @@
-/// Who delivers. The numbers stand in the database: never reused.
+/// A push provider. The numbers are stored in the database and never reused.
 package enum Provider: Int16, Hashable, Sendable, CaseIterable {
     case apns = 1
     case fcm = 2
@@ -20,7 +20,7 @@ package enum Provider: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// A property of the token, not of the sender. The numbers stand in the database.
+/// A property of the token, not of the sender. The numbers are stored in the database.
 package enum PushEnvironment: Int16, Hashable, Sendable, CaseIterable {
     case production = 1
     case sandbox = 2
@@ -38,7 +38,7 @@ package enum PushEnvironment: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// What a token is for. Tokens of different kinds are different tokens. The numbers stand in the database.
+/// The purpose of a token. Tokens of different kinds are different tokens. The numbers are stored in the database.
 package enum TokenKind: Int16, Hashable, Sendable, CaseIterable {
     case alert = 1
     case voip = 2

@@ -1,7 +1,7 @@
 import Basis
 
-/// One non-null cell in PostgreSQL's binary form, borrowed from whoever owns the bytes. Readers return nil where
-/// the bytes can't be what was asked for.
+/// One non-null cell in PostgreSQL's binary format, borrowed from the owner of the bytes. Readers return nil if the
+/// bytes can't have the requested type.
 @safe struct BinaryCell {
     private let bytes: UnsafeRawBufferPointer
 
@@ -29,7 +29,7 @@ import Basis
         return unsafe Array(bytes.dropFirst())
     }
 
-    /// Array elements of one dimension, none of them null.
+    /// Reads an array of one dimension without nulls.
     func elements<Element>(_ type: ElementType, _ read: (BinaryCell) -> Element?) -> [Element]? {
         guard count >= 12 else { return nil }
         let dimensions: Int32 = unsafe load(at: 0)
@@ -38,7 +38,7 @@ import Basis
         if dimensions == 0 { return count == 12 ? [] : nil }
         guard dimensions == 1, count >= 20 else { return nil }
         let announced: Int32 = unsafe load(at: 12)
-        // Each element takes four bytes at least: a false count asks for no memory.
+        // Each element takes at least four bytes, so a false count can't make us allocate.
         guard announced >= 0, Int(announced) <= (count - 20) / 4 else { return nil }
         return walk(Int(announced), read)
     }
@@ -71,7 +71,7 @@ import Basis
         return unsafe load(at: 0)
     }
 
-    /// The caller has checked the bounds.
+    /// The caller checks the bounds.
     @unsafe private func load<Integer: FixedWidthInteger>(at offset: Int) -> Integer {
         unsafe Integer(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Integer.self))
     }

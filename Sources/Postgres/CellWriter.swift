@@ -1,12 +1,12 @@
 import Basis
 
-/// Writes values as PostgreSQL's binary protocol has them: a length of four bytes, then the bytes; -1 for null.
+/// Writes values in PostgreSQL's binary protocol: a length of four bytes, then the bytes. A length of -1 means null.
 ///
-/// The one encoding behind parameters, the elements of arrays, and rows of COPY. Everything in it is big-endian.
+/// Parameters, the elements of arrays and rows of COPY all use this encoding. Everything in it is big-endian.
 package struct CellWriter: Sendable {
     var buffer: [UInt8] = []
     private(set) var cellCount = 0
-    /// What the cells have to be; nil where the receiver finds out by itself (COPY).
+    /// The required type of the cells; nil if the receiver checks it itself (COPY).
     private var expected: ElementType?
 
     package mutating func null() { beginCell(byteCount: -1) }
@@ -62,7 +62,7 @@ package struct CellWriter: Sendable {
         buffer.append(contentsOf: value.utf8)
     }
 
-    /// - Parameter utf8: the server refuses what is not UTF-8, or holds a NUL.
+    /// - Parameter utf8: the text. The server refuses invalid UTF-8 and NUL.
     package mutating func textBytes(_ utf8: [UInt8]) {
         beginCell(.text, byteCount: utf8.count)
         buffer.append(contentsOf: utf8)
@@ -74,12 +74,12 @@ package struct CellWriter: Sendable {
         buffer.append(contentsOf: utf8)
     }
 
-    /// The only version of jsonb's binary form so far.
+    /// The only version of jsonb's binary format so far.
     static let jsonbVersion: UInt8 = 1
 }
 
 extension CellWriter {
-    /// One cell that holds an array: dimensions, null flag, element type, count, lower bound, then the elements.
+    /// Writes an array as one cell: dimensions, null flag, element type, count, lower bound, then the elements.
     mutating func array(_ type: ElementType, count: Int, _ write: (Int, inout CellWriter) -> Void) {
         precondition(count >= 0)
         let start = buffer.count
@@ -101,7 +101,7 @@ extension CellWriter {
         patchLength(at: start)
     }
 
-    /// Raw bytes between cells: COPY's row heads.
+    /// Writes raw bytes between cells, for the heads of COPY's rows.
     mutating func head<Integer: FixedWidthInteger>(_ value: Integer) { append(value) }
 
     mutating func restart() {

@@ -1,36 +1,36 @@
-/// One exchange with the server, from its first byte to its last: says what it waits for, and knows nothing of how
-/// to wait. Lives on its connection's loop; resumes whoever waits for it exactly once.
+/// One exchange with the server, from its first byte to its last. It says what it waits for, and doesn't know how to
+/// wait. Lives on its connection's loop and resumes its waiter exactly once.
 protocol Conversation: AnyObject {
-    /// Takes what libpq has ready. Called after input came, until it ends.
+    /// Takes the results that libpq has ready. Called after each input until it ends.
     func advance(_ handle: LibpqHandle) -> ConversationStep
 
-    /// All that was sent has left for the kernel.
+    /// Notes that the kernel has taken all that was sent.
     func everythingLeft()
 
-    /// The connection is gone, and with it this conversation.
+    /// Ends the conversation, because the connection is gone.
     func broke(_ cause: BreakCause)
 }
 
 enum ConversationStep {
     /// More has to come from the server.
     case waits
-    /// Over; its waiter is resumed.
+    /// The conversation is over and its waiter resumed.
     case ended
-    /// The server does not keep to the protocol: the connection is no use any more.
+    /// The server broke the protocol, so the connection is unusable.
     case confused
 }
 
-/// Why a connection was closed under a conversation.
+/// The reason why a connection was closed during a conversation.
 enum BreakCause {
     case lost
     case deadline
 }
 
-/// What a lost answer means.
+/// The meaning of a lost answer.
 enum CommitStake: Sendable {
-    /// Nothing was to be written: a lost answer is a lost connection.
+    /// Nothing was to be written: a lost answer is only a lost connection.
     case nothing
-    /// The conversation ends in a commit: once it left, only a read can tell.
+    /// The conversation ends in a commit. Once the commit has left, only a read can tell whether it happened.
     case commit
 }
 

@@ -1,15 +1,15 @@
 import Basis
 
-/// Some rows of COPY ... TO STDOUT (FORMAT binary). Types don't travel with COPY: a reader checks that the bytes can
-/// be what it reads, and throws `unexpectedShape` where they can't.
+/// Some rows of COPY ... TO STDOUT (FORMAT binary). COPY does not send types. A reader checks that the bytes can have
+/// the requested type, and throws `unexpectedShape` if not.
 package struct CopiedRows: Sendable {
     private let bytes: [UInt8]
-    /// Where each cell's length stands; `columnCount` of them per row.
+    /// The offset of each cell's length, `columnCount` per row.
     private let cells: [Int]
     package let rowCount: Int
     package let columnCount: Int
 
-    /// Bytes of whole rows without the header. Throws where they are no such thing.
+    /// Parses the bytes of whole rows without the header. Throws if they are malformed.
     package init(parsing bytes: [UInt8]) throws(PostgresError) {
         var cells: [Int] = []
         var offset = 0

@@ -1,4 +1,4 @@
-/// From the COPY statement to the server's readiness for rows.
+/// The exchange from the COPY statement until the server is ready for rows.
 final class CopyStartConversation: Conversation {
     private let direction: CopyDirection
     private var failure: PostgresError?
@@ -13,7 +13,7 @@ final class CopyStartConversation: Conversation {
     func advance(_ handle: LibpqHandle) -> ConversationStep {
         while !handle.isBusy {
             guard let result = handle.nextResult() else {
-                // The statement ended without a COPY: refused, or another statement altogether.
+                // The statement ended without a COPY: it was refused, or was another statement.
                 guard let failure else { return .confused }
                 finish(.failure(failure))
                 return .ended
@@ -37,7 +37,7 @@ final class CopyStartConversation: Conversation {
     }
 }
 
-/// Until the kernel has taken what was written.
+/// The exchange until the kernel has taken the bytes written.
 final class CopyWriteConversation: Conversation {
     private var hasLeft = false
     var waiter: CheckedContinuation<Result<Void, PostgresError>, Never>?
@@ -58,7 +58,7 @@ final class CopyWriteConversation: Conversation {
     }
 }
 
-/// From the end of the rows to the server's verdict on them.
+/// The exchange from the end of the rows to the server's verdict on them.
 final class CopyEndConversation: Conversation {
     private var rows = 0
     private var failure: PostgresError?
@@ -91,7 +91,7 @@ final class CopyEndConversation: Conversation {
     }
 }
 
-/// Some rows, and whether they were the last ones.
+/// The exchange that reads some rows, and whether they were the last.
 final class CopyReadConversation: Conversation {
     typealias Chunk = (bytes: [UInt8], isLast: Bool)
 

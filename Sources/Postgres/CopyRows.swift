@@ -9,7 +9,7 @@ package struct CopyRows: Sendable {
         self.columns = Int16(columns)
     }
 
-    /// Exactly one cell per column, of the column's own type: COPY is not told types.
+    /// Writes exactly one cell per column, of the column's own type, because COPY sends no types.
     package mutating func row(_ write: (inout CellWriter) -> Void) {
         cells.head(columns)
         let before = cells.cellCount
@@ -18,10 +18,10 @@ package struct CopyRows: Sendable {
         rowCount += 1
     }
 
-    /// Enough for one write: more would only lie in memory.
+    /// Whether the rows suffice for one write. More would only take memory.
     package var isFull: Bool { cells.buffer.count >= CopyRows.bytesAimed }
 
-    /// For the next rows; keeps the memory.
+    /// Empties the buffer for the next rows, and keeps the memory.
     package mutating func removeAll() {
         cells.restart()
         rowCount = 0
@@ -34,11 +34,11 @@ package struct CopyRows: Sendable {
     private static let columnsMax = 1_600
 }
 
-/// The frame around COPY's binary rows.
+/// The header and trailer around COPY's binary rows.
 ///
 /// Source: PostgreSQL 15, COPY, "Binary Format".
 enum CopyFrame {
-    /// Signature, flags, and the length of a header extension: none.
+    /// Signature, flags, and the length 0 of the header extension.
     static let header: [UInt8] = Array("PGCOPY\n".utf8) + [0xff, 0x0d, 0x0a, 0] + [UInt8](repeating: 0, count: 8)
     static let signatureBytes = 11
     /// A column count of -1.

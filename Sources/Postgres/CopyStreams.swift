@@ -1,32 +1,32 @@
-/// Where a COPY's rows go in. Used inside the body of `copyIn` only.
+/// Sends the rows of a COPY. Used only inside the body of `copyIn`.
 package struct CopyWriter: Sendable {
     private let runner: TransactionRunner
     init(_ runner: TransactionRunner) { self.runner = runner }
 
-    /// Returns once the kernel has taken all of it: that is the back-pressure. What the server thinks of the rows
-    /// shows at the end.
+    /// Returns once the kernel has taken all bytes, which gives back-pressure. The end of the COPY shows whether the
+    /// server accepts the rows.
     package func write(_ rows: CopyRows) async throws(PostgresError) {
         try await runner.writeCopy(rows.buffer, isBinary: true)
     }
 
-    /// Bytes of the text or CSV format, cut anywhere.
+    /// Sends bytes of the text or CSV format, cut anywhere.
     package func write(text bytes: [UInt8]) async throws(PostgresError) {
         try await runner.writeCopy(bytes, isBinary: false)
     }
 }
 
-/// Where a COPY's rows come out. Used inside the body of `copyOut` only.
+/// Receives the rows of a COPY. Used only inside the body of `copyOut`.
 package struct CopyReader: Sendable {
     private let runner: TransactionRunner
     init(_ runner: TransactionRunner) { self.runner = runner }
 
-    /// Some rows of the binary format; nil at the end. Between calls the server is held back by TCP.
+    /// Returns some rows of the binary format; nil at the end. Between calls TCP holds the server back.
     package func next() async throws(PostgresError) -> CopiedRows? {
         guard let bytes = try await runner.readCopy(isBinary: true) else { return nil }
         return try CopiedRows(parsing: bytes)
     }
 
-    /// Some whole rows in whatever format was asked for.
+    /// Returns some whole rows in the requested format.
     package func nextBytes() async throws(PostgresError) -> [UInt8]? { try await runner.readCopy(isBinary: false) }
 }
 
@@ -36,19 +36,19 @@ enum CopyDirection: Sendable {
 }
 
 enum CopyState {
-    /// → into, out (began)
+    /// No COPY is running. → into, out (began)
     case none
     /// Rows are being sent. → none (ended, abandoned)
     case into(isBinary: Bool?)
-    /// Rows are being taken; the header comes first. → drained, none (dropped)
+    /// Rows are being received, the header first. → drained, none (dropped)
     case out(sawHeader: Bool)
-    /// All rows were taken, and the server is content. → none
+    /// All rows were received and the server reported success. → none
     case drained
 }
 
 extension TransactionRunner {
     func beginCopy(_ sql: String, _ direction: CopyDirection) async throws(PostgresError) {
-        // A COPY lives as long as rows move; each step has its own deadline.
+        // A COPY lasts as long as rows move. Each step has its own deadline.
         dueSettings.append("SET LOCAL statement_timeout = 0")
         try await beginNow()
         try await recording { connection throws(PostgresError) in
@@ -70,7 +70,7 @@ extension TransactionRunner {
     func endCopyIn() async throws(PostgresError) -> Int {
         guard case .into(let isBinary) = copy else { preconditionFailure("no COPY takes rows now") }
         copy = .none
-        // A binary COPY of no rows still has its frame; a text COPY of no bytes is as good.
+        // A binary COPY of no rows still needs its frame. A text COPY of no bytes is valid too.
         let remaining = isBinary == true ? CopyFrame.trailer : []
         let rows = try await recording { connection throws(PostgresError) in
             try await connection.endCopyIn(remaining, isAbandoned: false, deadline: self.deadline)
@@ -81,12 +81,12 @@ extension TransactionRunner {
 
     func abandonCopyIn(_ error: PostgresError) async {
         copy = .none
-        // The server's refusal of the abandoned COPY is what was asked for.
+        // An abandoned COPY is always refused, so ignore the error.
         do { _ = try await connection.endCopyIn([], isAbandoned: true, deadline: deadline) } catch {}
         fail(error)
     }
 
-    /// nil at the end.
+    /// Returns nil at the end.
     func readCopy(isBinary: Bool) async throws(PostgresError) -> [UInt8]? {
         guard case .out(let sawHeader) = copy else { return nil }
         let chunk = try await recording { connection throws(PostgresError) in
@@ -131,7 +131,7 @@ extension TransactionRunner {
 }
 
 extension CopyFrame {
-    /// The first chunk's rows.
+    /// Returns the first chunk without the header.
     static func withoutHeader(_ bytes: [UInt8]) throws(PostgresError) -> [UInt8] {
         let fixed = header.count
         guard bytes.count >= fixed, bytes.prefix(signatureBytes).elementsEqual(header.prefix(signatureBytes)) else {

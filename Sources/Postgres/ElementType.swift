@@ -1,4 +1,4 @@
-/// The types that cross this room, with their names in Swift.
+/// The types that this module reads and writes, with their Swift names.
 package enum ElementType: Sendable, CaseIterable {
     case bool
     case bytes
@@ -11,7 +11,7 @@ package enum ElementType: Sendable, CaseIterable {
     case uuid
     case json
 
-    /// Source: pg_type.dat; object ids of built-in types never change.
+    /// The OID of the type. OIDs of built-in types never change. Source: pg_type.dat.
     var objectID: UInt32 {
         switch self {
         case .bool: 16
@@ -42,7 +42,7 @@ package enum ElementType: Sendable, CaseIterable {
         }
     }
 
-    /// `name` and `varchar` travel as text does.
+    /// Whether cells of this OID can be read. `name` and `varchar` have the format of text.
     func reads(_ objectID: UInt32) -> Bool {
         objectID == self.objectID || (self == .text && (objectID == 1043 || objectID == 19))
     }
@@ -52,7 +52,7 @@ package enum ElementType: Sendable, CaseIterable {
     }
 }
 
-/// timestamptz on the wire: microseconds since 2000-01-01, with both ends of the range standing for infinity.
+/// The epoch of timestamptz: microseconds since 2000-01-01. The extreme values stand for infinity.
 enum PostgresEpoch {
     static let microsecondsAfter1970: Int64 = 946_684_800_000_000
 

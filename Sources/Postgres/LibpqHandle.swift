@@ -1,6 +1,6 @@
 import CPostgres
 
-/// Owner of one PGconn, always non-blocking. Lives on its connection's loop; knows libpq's calls and no waiting.
+/// The owner of one PGconn, always non-blocking. Lives on its connection's loop; calls libpq and never waits.
 @safe final class LibpqHandle {
     private let connection: OpaquePointer
 
@@ -15,11 +15,11 @@ import CPostgres
         case idle
         case open
         case failed
-        /// Something is under way, or the connection is gone.
+        /// A command is running, or the connection is gone.
         case unknown
     }
 
-    /// nil where libpq has no memory for it.
+    /// Returns nil if libpq has no memory for it.
     init?(starting keywords: [PostgresSettings.Keyword]) {
         let names = keywords.map(\.name)
         let values = keywords.map(\.value)
@@ -28,7 +28,7 @@ import CPostgres
         }
         guard let started = unsafe started else { return nil }
         unsafe connection = unsafe started
-        // Error texts are reduced to their SQLSTATE before they reach us; notices are dropped.
+        // Reduces error texts to their SQLSTATE before they reach us, and drops notices.
         unsafe PQsetErrorVerbosity(connection, PQERRORS_SQLSTATE)
         unsafe PQsetErrorContextVisibility(connection, PQSHOW_CONTEXT_NEVER)
         _ = unsafe PQsetNoticeReceiver(connection, { _, _ in }, nil)
@@ -36,7 +36,7 @@ import CPostgres
 
     deinit { unsafe PQfinish(connection) }
 
-    /// -1 where there is none. May change with each `dial()`.
+    /// The socket's descriptor; -1 if there is none. May change with each `dial()`.
     var descriptor: Int32 { unsafe PQsocket(connection) }
     var isBroken: Bool { unsafe PQstatus(connection) == CONNECTION_BAD }
     var serverVersion: Int32 { unsafe PQserverVersion(connection) }
@@ -51,10 +51,10 @@ import CPostgres
         }
     }
 
-    /// The SQLSTATE that the server turned us away with; nil where no server said so.
+    /// The SQLSTATE with which the server refused the connection; nil if no server did.
     var dialRefusal: SQLState? {
         guard let message = unsafe PQerrorMessage(connection) else { return nil }
-        // With PQERRORS_SQLSTATE a line ends "FATAL:  28P01"; the word in front may be translated.
+        // With PQERRORS_SQLSTATE a line ends "FATAL:  28P01". The severity may be translated.
         for line in unsafe String(cString: message).split(separator: "\n").reversed() {
             guard let space = line.lastIndex(of: " "), line[..<space].hasSuffix(": ") else { continue }
             let state = SQLState(String(line[line.index(after: space)...]))
@@ -75,13 +75,13 @@ import CPostgres
 
 // Reading and writing.
 extension LibpqHandle {
-    /// False: the connection is gone. What was complete before has been handed out already.
+    /// Returns false if the connection is gone. Complete results have already been handed out then.
     func consumeInput() -> Bool { unsafe PQconsumeInput(connection) == 1 }
 
-    /// True while a result is incomplete; also takes in notices and notifications.
+    /// Whether a result is incomplete. Reading it also processes notices and notifications.
     var isBusy: Bool { unsafe PQisBusy(connection) == 1 }
 
-    /// nil: the end of one command's results. Only while not busy.
+    /// Returns nil at the end of one command's results. Call it only while not busy.
     func nextResult() -> PendingResult? {
         guard let result = unsafe PQgetResult(connection) else { return nil }
         return unsafe PendingResult(adopting: result)
@@ -93,7 +93,7 @@ extension LibpqHandle {
         case failed
     }
 
-    /// A failed write says `everythingLeft`, too: libpq reports it with the next read.
+    /// Sends buffered bytes. Returns `everythingLeft` even for a failed write, which libpq reports at the next read.
     func flush() -> FlushStep {
         switch unsafe PQflush(connection) {
         case 0: .everythingLeft
@@ -112,15 +112,15 @@ extension LibpqHandle {
     }
 }
 
-// Sending. False: the connection is broken, or the message is too large for the protocol.
+// Sending. False means that the connection is broken, or the message too large for the protocol.
 extension LibpqHandle {
     var isPipelined: Bool { unsafe PQpipelineStatus(connection) != PQ_PIPELINE_OFF }
     func enterPipeline() -> Bool { unsafe PQenterPipelineMode(connection) == 1 }
-    /// Only between conversations.
+    /// Call it only between conversations.
     func exitPipeline() -> Bool { unsafe PQexitPipelineMode(connection) == 1 }
     func sendSync() -> Bool { unsafe PQpipelineSync(connection) == 1 }
 
-    /// The simple protocol: several statements, no parameters, not in a pipeline.
+    /// Uses the simple protocol: several statements, no parameters, not in a pipeline.
     func sendScript(_ sql: String) -> Bool { unsafe PQsendQuery(connection, sql) == 1 }
 
     func sendPreparation(_ statement: Statement, types: [UInt32]) -> Bool {
@@ -149,7 +149,7 @@ extension LibpqHandle {
 
     private static let binary: Int32 = 1
 
-    /// libpq copies all of it into its own buffer before it returns.
+    /// Calls `body` with libpq's form of the parameters. libpq copies all of it before it returns.
     private func withWire(
         _ parameters: Parameters,
         _ body: (
@@ -163,7 +163,7 @@ extension LibpqHandle {
             for start in parameters.starts {
                 let length = unsafe Int32(bigEndian: buffer.loadUnaligned(fromByteOffset: start, as: Int32.self))
                 lengths.append(max(0, length))
-                // A value of no bytes still needs a pointer: nil is null.
+                // An empty value still needs a pointer, because nil means null.
                 let value = unsafe buffer.baseAddress?.advanced(by: start + 4).assumingMemoryBound(to: CChar.self)
                 unsafe values.append(length < 0 ? nil : value)
             }
@@ -174,7 +174,7 @@ extension LibpqHandle {
 
 // COPY.
 extension LibpqHandle {
-    /// Never blocks: what the socket doesn't take stays in libpq's buffer until `flush()`.
+    /// Never blocks. Bytes that the socket doesn't take stay in libpq's buffer until `flush()`.
     func putCopy(_ bytes: [UInt8]) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
@@ -182,7 +182,7 @@ extension LibpqHandle {
         }
     }
 
-    /// - Parameter isAbandoned: makes the server refuse the COPY with 57014.
+    /// - Parameter isAbandoned: whether to make the server refuse the COPY with 57014.
     func endCopy(isAbandoned: Bool) -> Bool {
         if isAbandoned { return unsafe PQputCopyEnd(connection, "abandoned") == 1 }
         return unsafe PQputCopyEnd(connection, nil) == 1
@@ -208,11 +208,11 @@ extension LibpqHandle {
     }
 }
 
-/// A nil-terminated array of C strings, as libpq's keyword lists want it.
+/// Calls `body` with a nil-terminated array of C strings, as libpq's keyword lists need.
 private func withCStrings<Answer>(
     _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Answer
 ) -> Answer {
-    // All texts one after the other, each with its NUL, so that one buffer holds them.
+    // One buffer holds all texts, each with its NUL.
     let starts = strings.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.utf8.count + 1) }
     let bytes: [CChar] = strings.flatMap { (text: String) -> [CChar] in Array(text.utf8CString) }
     return unsafe bytes.withUnsafeBufferPointer { bytes in

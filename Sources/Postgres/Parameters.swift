@@ -1,12 +1,11 @@
 import Basis
 
-/// The values of $1, $2, ... in the order of the calls: one flat buffer, and the types that go with it.
+/// The values of $1, $2, ... in the order of the calls: one flat buffer and their types.
 ///
-/// The types are told to the server when the statement is prepared, so that a mistake is refused there instead of
-/// being read as something else.
+/// The types are sent when the statement is prepared. So the server refuses a mismatch instead of misreading a value.
 package struct Parameters: Sendable {
     private(set) var types: [UInt32] = []
-    /// Where each value's cell starts in the buffer.
+    /// The offset of each value's cell in the buffer.
     private(set) var starts: [Int] = []
     private var cells = CellWriter()
 
@@ -70,7 +69,7 @@ package struct Parameters: Sendable {
         if let utf8 { cells.json(utf8) } else { cells.null() }
     }
 
-    /// An array of one dimension, written element by element: exactly one cell for each index.
+    /// Adds an array of one dimension. `write` must write exactly one cell per index.
     package mutating func array(
         _ type: ElementType, count: Int, _ write: (_ index: Int, _ cell: inout CellWriter) -> Void
     ) {
@@ -85,7 +84,7 @@ package struct Parameters: Sendable {
     }
 }
 
-// Arrays that stand ready. The optional twins write nulls.
+// Arrays from Swift arrays. The overloads with optional elements write nulls.
 extension Parameters {
     package mutating func boolArray(_ values: [Bool]) { array(.bool, count: values.count) { $1.bool(values[$0]) } }
     package mutating func int16Array(_ values: [Int16]) { array(.int16, count: values.count) { $1.int16(values[$0]) } }

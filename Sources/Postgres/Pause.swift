@@ -7,7 +7,7 @@ final class Pause: TimerHandler {
 
     private init(_ waiter: CheckedContinuation<Void, Never>) { self.waiter = waiter }
 
-    // A stopped loop lets its timers go unfired.
+    // A stopped loop drops its timers without firing them.
     deinit { waiter?.resume() }
 
     func timerFired(tag: UInt64) {
@@ -15,7 +15,7 @@ final class Pause: TimerHandler {
         waiter = nil
     }
 
-    /// Called on the loop, by an actor that is pinned to it.
+    /// Waits. Called on the loop, by an actor that is pinned to it.
     static func wait(
         _ duration: Duration, on loop: ReactorLoop, isolation: isolated (any Actor)? = #isolation
     ) async {
@@ -26,6 +26,6 @@ final class Pause: TimerHandler {
 }
 
 enum Chance {
-    /// From 0 up to 1.
+    /// Returns a random number from 0 up to, but not including, 1.
     static func fraction() -> Double { Double(Entropy.uint64() >> 11) / Double(1 << 53 as UInt64) }
 }

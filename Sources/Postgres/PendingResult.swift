@@ -1,6 +1,6 @@
 import CPostgres
 
-/// Owner of one PGresult until it is read off, or becomes a `ResultSet`.
+/// The owner of one PGresult until it is read, or becomes a `ResultSet`.
 @safe struct PendingResult: ~Copyable {
     private let result: OpaquePointer
 
@@ -8,7 +8,7 @@ import CPostgres
         case rows
         case done
         case sync
-        /// Not executed: an earlier command of the pipeline was refused.
+        /// The command was not executed, because an earlier one of the pipeline was refused.
         case skipped
         case refused
         case copyIn
@@ -39,13 +39,13 @@ import CPostgres
         }
     }
 
-    /// The server's word for what it did ("COMMIT", "ROLLBACK", "INSERT 0 5").
+    /// The server's tag of the completed command ("COMMIT", "ROLLBACK", "INSERT 0 5").
     var commandTag: String { unsafe String(cString: PQcmdStatus(result)) }
 
     var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
 
-    /// nil where libpq itself made the error, or the server ended the connection with it: then no refusal is told
-    /// but the connection's end.
+    /// The server's refusal. nil if libpq itself made the error, or if the server ended the connection with it: callers
+    /// then report the lost connection.
     func refusal(of statement: String) -> Refusal? {
         guard let code = field(Diagnostic.sqlState), field(Diagnostic.severity) == "ERROR" else { return nil }
         return Refusal(

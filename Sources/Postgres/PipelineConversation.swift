@@ -1,9 +1,9 @@
-/// Several commands in one go, closed by one Sync: they arrive together, and stand or fall together.
+/// Several commands sent together and closed by one Sync: all succeed or none does.
 final class PipelineConversation: Conversation {
     enum Expectation {
-        /// Parse of a named statement; remembered by the connection once it succeeded.
+        /// Parse of a named statement. The connection remembers the name once it succeeded.
         case preparation(name: String, types: [UInt32])
-        /// BEGIN, SET LOCAL: its answer tells nothing.
+        /// BEGIN or SET LOCAL, whose answer has no information.
         case control
         case commit
         case query(Statement)
@@ -11,7 +11,7 @@ final class PipelineConversation: Conversation {
 
     struct Answer: Sendable {
         let outcome: Result<[ResultSet], PostgresError>
-        /// What the server has prepared now, even where a later command was refused.
+        /// The statements that the server has now prepared, even if a later command was refused.
         let newlyPrepared: [(name: String, types: [UInt32])]
     }
 
@@ -34,14 +34,14 @@ final class PipelineConversation: Conversation {
     func everythingLeft() { hasLeft = true }
 
     func broke(_ cause: BreakCause) {
-        // A refusal that came first has rolled everything back already.
+        // An earlier refusal has already rolled everything back.
         finish(.failure(failure ?? cause.error(stake, hasLeft: hasLeft)))
     }
 
     func advance(_ handle: LibpqHandle) -> ConversationStep {
         while !handle.isBusy {
             guard let result = handle.nextResult() else {
-                // One nil closes each command's results; a second one means that libpq expects nothing, and we do.
+                // One nil ends each command's results. A second one means that libpq expects no more, although we do.
                 if isBetweenCommands { return .confused }
                 isBetweenCommands = true
                 continue
@@ -65,14 +65,14 @@ final class PipelineConversation: Conversation {
         waiter = nil
     }
 
-    /// False: not an answer to what was asked.
+    /// Returns false if the result is no answer to the command.
     private func take(_ result: consuming PendingResult) -> Bool {
         switch result.kind {
         case .rows, .done: return success(result)
         case .skipped: return failure != nil
         case .refused:
             guard let refusal = result.refusal(of: statementName) else { return false }
-            // The first refusal is the cause; nothing after it was executed.
+            // The first refusal is the cause; no later command was executed.
             if failure == nil { failure = refusal.asError }
             return true
         case .sync, .copyIn, .copyOut, .other: return false
@@ -84,7 +84,7 @@ final class PipelineConversation: Conversation {
         case .preparation(let name, let types): newlyPrepared.append((name, types))
         case .control: break
         case .commit:
-            // A COMMIT of a failed transaction is answered with "ROLLBACK", and no error.
+            // A COMMIT of a failed transaction returns "ROLLBACK" and no error.
             if failure == nil && result.commandTag != "COMMIT" {
                 failure = .refused(Refusal(sqlState: .inFailedTransaction, statement: "COMMIT"))
             }
@@ -104,6 +104,6 @@ final class PipelineConversation: Conversation {
 }
 
 extension Refusal {
-    /// `statement_timeout` is our deadline, kept by the server.
+    /// The error for the caller. `statement_timeout` is our deadline, enforced by the server.
     var asError: PostgresError { sqlState == .queryCanceled ? .deadlinePassed : .refused(self) }
 }

@@ -1,29 +1,29 @@
 import Basis
 
 package struct PoolSettings: Sendable {
-    /// A session costs the server a process and some megabytes.
+    /// Each session costs the server a process and some megabytes.
     package var connectionsMax = 8
     package var waitersMax = 1_024
-    /// Longer than a restart of the server takes, so that one passes unnoticed.
+    /// Longer than a restart of the server takes, so that callers don't notice one.
     package var waitMax: Duration = .seconds(5)
-    /// One conversation, where its caller names nothing else.
+    /// The deadline of one conversation if its caller sets none.
     package var deadline: Duration = .seconds(30)
     /// Shorter would hammer a server that is starting.
     package var backoffFloor: Duration = .milliseconds(50)
-    /// Longer would leave work lying after the server is back.
+    /// Longer would delay work after the server is back.
     package var backoffCeiling: Duration = .seconds(1)
-    /// A session's memory grows with what it has cached: it is replaced now and then.
+    /// A session's memory grows with its caches, so sessions are replaced at this age.
     package var ageMax: Duration = .seconds(3_600)
 
     package init() {}
 }
 
-/// What a pool looks like from outside.
+/// The state of a pool for its users.
 package struct PoolSnapshot: Equatable, Sendable {
     package let open: Int
     package let busy: Int
     package let waiting: Int
-    /// Why the last attempt to connect failed; nil once one has succeeded.
+    /// The reason why the last attempt to connect failed; nil once one has succeeded.
     package let outage: UnavailableReason?
 
     package init(open: Int, busy: Int, waiting: Int, outage: UnavailableReason?) {
@@ -34,14 +34,14 @@ package struct PoolSnapshot: Equatable, Sendable {
     }
 }
 
-/// The pool's decisions, without a socket: who gets which connection, when to dial, when to give up.
+/// The pool's decisions, without a socket: which caller gets a connection, when to dial, when to give up.
 package struct PoolMachine {
     package enum Action: Equatable, Sendable {
         case dial(Int)
         case lend(Int, to: Int)
         case refuse(Int, PostgresError)
         case close(Int)
-        /// Call `wake` then.
+        /// Call `wake` at this time.
         case wake(at: MonotonicInstant)
     }
 
@@ -52,17 +52,17 @@ package struct PoolMachine {
     }
 
     private enum Use {
-        /// → idle (opened), gone (failed)
+        /// The connection is being opened. → idle (opened), gone (failed)
         case dialing
-        /// → busy (lent), gone (found dead, too old)
+        /// The connection is free. → busy (lent), gone (found dead, too old)
         case idle
-        /// → idle, busy (handed over), gone (broken)
+        /// A caller has it. → idle, busy (handed over), gone (broken)
         case busy
     }
 
     private let settings: PoolSettings
     private var slots: [Slot] = []
-    /// Callers in the order in which they came.
+    /// Waiting callers in order of arrival.
     private var waiters: [Int] = []
     private var nextNumber = 1
     private var failures = 0
@@ -84,7 +84,7 @@ package struct PoolMachine {
             outage: isClosing ? .shuttingDown : outage)
     }
 
-    /// The idle connection used last: the others may grow old in peace.
+    /// Takes the idle connection that was used last, so that unneeded ones can grow old.
     package mutating func takeIdle() -> Int? {
         guard !isClosing, let index = slots.lastIndex(where: { $0.use == .idle }) else { return nil }
         slots[index].use = .busy
@@ -99,7 +99,7 @@ package struct PoolMachine {
         return (waiter, dials(now))
     }
 
-    /// Waited long enough, or cancelled. Does nothing for a waiter that was served.
+    /// Removes a waiter whose time is over or that was cancelled. Does nothing if it was already served.
     package mutating func leave(_ waiter: Int, _ error: PostgresError? = nil) -> [Action] {
         guard let index = waiters.firstIndex(of: waiter) else { return [] }
         waiters.remove(at: index)
@@ -120,13 +120,13 @@ package struct PoolMachine {
         return [.close(number)] + gone(number, now)
     }
 
-    /// Found closed by the other side.
+    /// Removes a connection that the server closed.
     package mutating func gone(_ number: Int, _ now: MonotonicInstant) -> [Action] {
         slots.removeAll { $0.number == number }
         return dials(now)
     }
 
-    /// - Parameter chance: from 0 up to 1.
+    /// - Parameter chance: a random number from 0 up to 1.
     package mutating func dialFailed(
         _ number: Int, _ reason: UnavailableReason, chance: Double, _ now: MonotonicInstant
     ) -> [Action] {
@@ -135,7 +135,7 @@ package struct PoolMachine {
         outage = reason
         blockedUntil = now + backoff(chance)
         guard !reason.passes else { return dials(now) }
-        // Waiting would not mend it.
+        // Waiting would not help.
         let refused = waiters
         waiters = []
         return refused.map { .refuse($0, .unavailable(reason)) }
@@ -154,13 +154,13 @@ package struct PoolMachine {
 }
 
 extension PoolMachine {
-    /// Doubles from the floor to the ceiling; the upper half of it is chance, so that processes spread.
+    /// Doubles from the floor to the ceiling. The upper half is random, so that processes spread.
     private func backoff(_ chance: Double) -> Duration {
         let doubled = settings.backoffFloor * (1 << min(failures - 1, 20))
         return min(doubled, settings.backoffCeiling) * (0.5 + 0.5 * chance)
     }
 
-    /// A pool without a single connection is not exhausted: it has found no server yet.
+    /// The error for callers. A pool without any open connection is not exhausted: it has not reached a server yet.
     private var refusal: PostgresError {
         if let outage { return .unavailable(outage) }
         return slots.contains { $0.use != .dialing } ? .poolExhausted : .unavailable(.unreachable)
@@ -176,7 +176,7 @@ extension PoolMachine {
         return waiters.isEmpty ? [] : [.lend(number, to: waiters.removeFirst())]
     }
 
-    /// As many attempts as callers wait for; a single one while the server is gone.
+    /// Starts one attempt per waiting caller, or a single one while the server is gone.
     private mutating func dials(_ now: MonotonicInstant) -> [Action] {
         guard !isClosing else { return [] }
         var dialing = slots.count { $0.use == .dialing }

@@ -1,4 +1,4 @@
-// COPY travels outside of the pipeline: libpq allows it nowhere else.
+// libpq supports COPY only outside of a pipeline.
 extension PostgresConnection {
     func beginCopy(_ sql: String, _ direction: CopyDirection, deadline: Duration) async throws(PostgresError) {
         try leavePipeline()
@@ -20,7 +20,7 @@ extension PostgresConnection {
         }.get()
     }
 
-    /// Returns how many rows the server took.
+    /// Returns the number of rows that the server took.
     func endCopyIn(_ remaining: [UInt8], isAbandoned: Bool, deadline: Duration) async throws(PostgresError) -> Int {
         guard let handle, remaining.isEmpty || handle.putCopy(remaining), handle.endCopy(isAbandoned: isAbandoned)
         else {

@@ -1,14 +1,14 @@
-/// Statements around the queries of one round trip.
+/// The statements around the queries of one round trip.
 struct Framing: Sendable {
-    /// Sent before: BEGIN, SET LOCAL, ROLLBACK.
+    /// The statements sent before: BEGIN, SET LOCAL, ROLLBACK.
     var opening: [String] = []
-    /// COMMIT after the last query.
+    /// Whether COMMIT follows the last query.
     var commits = false
 }
 
 extension PostgresConnection {
-    /// One round trip: everything is sent at once, and stands or falls together. After an error a transaction that
-    /// was opened by a BEGIN still waits for its `rollBack`.
+    /// Runs one round trip: all queries are sent at once, and all succeed or none does. After an error, a transaction
+    /// opened by a BEGIN still needs `rollBack`.
     func run(
         _ queries: [Query], _ stake: CommitStake, framing: Framing = Framing(), deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
@@ -20,7 +20,7 @@ extension PostgresConnection {
         }
     }
 
-    /// SQL text of several statements, in the simple protocol.
+    /// Runs SQL text of several statements in the simple protocol.
     func script(_ sql: String, _ stake: CommitStake, deadline: Duration) async throws(PostgresError) {
         try leavePipeline()
         guard let handle, handle.sendScript(sql) else {
@@ -35,7 +35,7 @@ extension PostgresConnection {
         try outcome.get()
     }
 
-    /// Leaves the connection out of any transaction, or closed.
+    /// Ends any transaction, or closes the connection if that fails.
     func rollBack() async {
         guard let handle, handle.transactionStatus != .idle else { return }
         do {
@@ -46,7 +46,7 @@ extension PostgresConnection {
         if self.handle?.transactionStatus != .idle { end(.lost) }
     }
 
-    /// A ROLLBACK waits for nobody: a server that takes longer is not well, and closing does the same.
+    /// A ROLLBACK waits for no lock. If it takes longer, the server is in trouble, and closing has the same effect.
     private static let rollBackMax: Duration = .seconds(5)
 
     private func exchange(
@@ -55,7 +55,7 @@ extension PostgresConnection {
         try enterPipeline()
         try checkTypes(queries)
         guard let expectations = send(queries, framing) else {
-            // The Sync never left: whatever did is rolled back.
+            // The Sync never left, so whatever did is rolled back.
             end(.lost)
             throw .connectionLost
         }
@@ -68,7 +68,7 @@ extension PostgresConnection {
         return try answer.outcome.get()
     }
 
-    /// One name is prepared for one list of types.
+    /// Throws if one name comes with two lists of types.
     private func checkTypes(_ queries: [Query]) throws(PostgresError) {
         var seen = prepared
         for query in queries where !query.statement.name.isEmpty {
@@ -81,9 +81,9 @@ extension PostgresConnection {
     }
 }
 
-// Into libpq's buffer.
+// Writing into libpq's buffer.
 extension PostgresConnection {
-    /// nil: the connection is broken, or a message too large.
+    /// Returns nil if the connection is broken or a message is too large.
     private func send(_ queries: [Query], _ framing: Framing) -> [PipelineConversation.Expectation]? {
         guard let handle else { return nil }
         var expectations: [PipelineConversation.Expectation] = []
@@ -144,7 +144,7 @@ extension PipelineConversation.Expectation {
 }
 
 extension PostgresConnection {
-    /// The server's side of a deadline that is shorter than the session's; for this transaction only.
+    /// A statement timeout for this transaction, if its deadline is shorter than the session's.
     nonisolated func timeoutStatement(_ deadline: Duration) -> String? {
         guard deadline < settings.statementTimeout else { return nil }
         return "SELECT set_config('statement_timeout', '\(deadline.wholeMilliseconds)', true)"

@@ -1,16 +1,16 @@
 import Basis
 import Reactor
 
-/// One session with the server. Holds one conversation at a time, and is closed for good when anything about it is
-/// in doubt: a new one is cheap.
+/// One session with the server. It holds one conversation at a time, and is closed for good at any doubt, because a new
+/// one is cheap.
 ///
-/// Pinned to its loop. Must be closed before it is let go: the loop holds it until then.
+/// Pinned to its loop. It must be closed before it is released: the loop holds it until then.
 package actor PostgresConnection {
     package nonisolated let loop: ReactorLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     nonisolated let settings: PostgresSettings
-    /// nil: never opened, or closed.
+    /// The libpq connection; nil if never opened, or closed.
     var handle: LibpqHandle?
     private var conversation: (any Conversation)?
     private var eventHandler: ConnectionEventHandler?
@@ -19,12 +19,12 @@ package actor PostgresConnection {
     private var dialing: CheckedContinuation<Result<Void, PostgresError>, Never>?
     private var waitingForEnd: [CheckedContinuation<Void, Never>] = []
     private var notificationHandler: (@Sendable (PostgresNotification) -> Void)?
-    /// Statement names with the parameter types that they were prepared for.
+    /// The prepared statements' names, with their parameter types.
     var prepared: [String: [UInt32]] = [:]
 
-    /// Beyond this many names a statement is parsed at each use instead: names are meant to be few.
+    /// With more names, further statements are parsed at each use: names should be few.
     static let preparedMax = 512
-    /// The server's own timeout answers first where it can, and the connection lives on.
+    /// Lets the server's own timeout come first where possible, so that the connection survives.
     static let deadlineGrace: Duration = .milliseconds(250)
 
     package init(_ settings: PostgresSettings, loop: ReactorLoop) {
@@ -34,13 +34,13 @@ package actor PostgresConnection {
 
     var isOpen: Bool { handle != nil }
 
-    /// The server's process of this session; nil: it is not open.
+    /// The process id of this session at the server; nil if it is not open.
     var serverProcess: Int32? { handle?.processID }
 
-    /// Open, and between conversations and transactions.
+    /// Whether it is open, and between conversations and transactions.
     package var isReusable: Bool { handle?.transactionStatus == .idle && conversation == nil }
 
-    /// Asks the kernel whether the server has hung up since: costs one system call, and saves a `commitUnknown`.
+    /// Asks the kernel whether the server has hung up. Costs one system call, and saves a `commitUnknown`.
     func isStillThere() -> Bool {
         guard let handle, conversation == nil else { return false }
         if !handle.consumeInput() { end(.lost) } else { idle(handle) }
@@ -62,7 +62,7 @@ extension PostgresConnection {
             dialing = continuation
             eventHandler = ConnectionEventHandler(self)
             startTimer(settings.connectTimeout)
-            // libpq's rule: the first wait is for writing.
+            // libpq requires that the first wait is for writing.
             if handle.isBroken { dialFailed() } else { watch(handle.descriptor, .write) }
         }
         try outcome.get()
@@ -75,7 +75,7 @@ extension PostgresConnection {
     }
 
     private func continueDialing(_ handle: LibpqHandle) {
-        // libpq may close the socket and open another under the same number (the next address, TLS refused).
+        // libpq may close the socket and open another with the same number (next address, TLS refused).
         unwatch()
         switch handle.dial() {
         case .wantsRead: watch(handle.descriptor, .read)
@@ -100,21 +100,21 @@ extension PostgresConnection {
         waiter?.resume(returning: outcome)
     }
 
-    /// What each session has, whatever the server's configuration says.
+    /// Sets what each session needs, regardless of the server's configuration.
     private func setUpSession() async throws(PostgresError) {
         var settings = [
             ("statement_timeout", "\(settings.statementTimeout.wholeMilliseconds)"),
             ("idle_in_transaction_session_timeout", "\(settings.idleInTransactionTimeout.wholeMilliseconds)"),
             ("timezone", "UTC"),
             ("client_min_messages", "warning"),
-            // Compiling a plan costs more than any of our statements take.
+            // Compiling a plan costs more than any of our statements takes.
             ("jit", "off"),
-            // As we notice it of the server (`PostgresSettings`): left alone it would keep the session, and its locks, of
-            // whom a broken network took away for two hours in silence, and for a quarter of one while it sends.
+            // Lets the server detect a lost peer as fast as we do (`PostgresSettings`). By default it would keep the
+            // session and its locks for two hours of silence, or for 15 minutes while it sends.
             ("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
             ("tcp_user_timeout", "25000"),
         ]
-        // A statement whose caller went away ends instead of working on. Known since PostgreSQL 14.
+        // Ends a statement whose client is gone. Supported since PostgreSQL 14.
         if let handle, handle.serverVersion >= 140_000 { settings.append(("client_connection_check_interval", "2s")) }
         let calls = settings.map { "set_config('\($0.0)', '\($0.1)', false)" }
         let statement = Statement(unprepared: "SELECT " + calls.joined(separator: ", "))
@@ -122,7 +122,7 @@ extension PostgresConnection {
     }
 }
 
-// The loop's side.
+// Callbacks of the loop.
 extension PostgresConnection {
     fileprivate func socketIsReady() {
         guard let handle else { return }
@@ -131,13 +131,13 @@ extension PostgresConnection {
         pump()
     }
 
-    /// Moves whatever can move: output first, then the conversation.
+    /// Flushes the output, then advances the conversation.
     private func pump() {
         guard let handle, flush(handle) else { return }
         guard let conversation else { return idle(handle) }
         switch conversation.advance(handle) {
         case .waits:
-            // libpq's own errors (lost synchronization, no memory) close its socket.
+            // libpq closes its socket after errors of its own (lost synchronization, no memory).
             if handle.isBroken { end(.lost) }
         case .ended:
             self.conversation = nil
@@ -147,7 +147,7 @@ extension PostgresConnection {
         }
     }
 
-    /// False: the connection has ended.
+    /// Returns false if the connection has ended.
     private func flush(_ handle: LibpqHandle) -> Bool {
         switch handle.flush() {
         case .everythingLeft:
@@ -161,7 +161,7 @@ extension PostgresConnection {
         return true
     }
 
-    /// Nobody waits for an answer: only notifications can come, or the end.
+    /// Handles input outside a conversation: only notifications or the end can come.
     private func idle(_ handle: LibpqHandle) {
         _ = handle.isBusy
         while let notification = handle.nextNotification() {
@@ -175,7 +175,7 @@ extension PostgresConnection {
         end(.deadline)
     }
 
-    /// Closes the connection; everyone who waits on it is told. Safe to call again.
+    /// Closes the connection and resumes all its waiters. Safe to call again.
     func end(_ cause: BreakCause) {
         guard handle != nil else { return }
         release()
@@ -191,7 +191,7 @@ extension PostgresConnection {
     private func release() {
         stopTimer()
         unwatch()
-        // `LibpqHandle` says goodbye and closes the socket in its `deinit`.
+        // The `deinit` of `LibpqHandle` ends the session and closes the socket.
         handle = nil
         eventHandler = nil
         prepared = [:]
@@ -200,7 +200,7 @@ extension PostgresConnection {
 
 // Conversations.
 extension PostgresConnection {
-    /// Starts a conversation whose bytes are in libpq's buffer already.
+    /// Starts a conversation whose bytes are already in libpq's buffer.
     func start(_ conversation: any Conversation, deadline: Duration) {
         precondition(self.conversation == nil, "one conversation at a time")
         self.conversation = conversation
@@ -208,7 +208,7 @@ extension PostgresConnection {
         pump()
     }
 
-    /// While nobody takes what the server sends, the socket is left alone, and TCP slows the server down.
+    /// Stops reading from the socket while there is no reader, so that TCP slows the server down.
     func pauseReading() { unwatch() }
 
     /// Returns when the connection has ended.
@@ -254,7 +254,7 @@ extension PostgresConnection {
     }
 }
 
-/// Hears the loop for a connection, on the loop's thread. Holds it until the connection is closed.
+/// The handler of a connection's events, on the loop's thread. Holds the connection until it is closed.
 final class ConnectionEventHandler: ReadinessHandler, TimerHandler {
     private let connection: PostgresConnection
 
@@ -270,6 +270,6 @@ final class ConnectionEventHandler: ReadinessHandler, TimerHandler {
 }
 
 extension Duration {
-    /// Rounded up, and at least 1: PostgreSQL reads 0 as "no limit".
+    /// The milliseconds rounded up, at least 1: PostgreSQL reads 0 as "no limit".
     var wholeMilliseconds: Int64 { max(1, (wholeNanoseconds - 1) / 1_000_000 + 1) }
 }

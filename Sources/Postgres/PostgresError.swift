@@ -1,35 +1,35 @@
-/// How a conversation with PostgreSQL failed, and whether its transaction may stand all the same.
+/// The failure of a conversation with PostgreSQL, and whether its transaction may have committed all the same.
 ///
-/// Holds names and codes only, never a value: messages and DETAIL lines of the server are not read at all.
+/// Holds names and codes only, never a value. The server's messages and DETAIL lines are never read.
 package enum PostgresError: Error, Equatable, Sendable {
-    /// The server said no. The transaction is rolled back.
+    /// The server refused a statement. The transaction is rolled back.
     case refused(Refusal)
-    /// `statement_timeout` or our own timer. The transaction is rolled back, or will be: its COMMIT never left.
+    /// `statement_timeout` or our own timer fired. The transaction is or will be rolled back: its COMMIT never left.
     case deadlinePassed
-    /// The connection broke before a COMMIT left: the transaction is rolled back for certain.
+    /// The connection broke before a COMMIT left, so the transaction is certainly rolled back.
     case connectionLost
-    /// The COMMIT left, and no answer came. Only a read can tell what stands.
+    /// The COMMIT left, and no answer came. Only a read can tell whether it happened.
     case commitUnknown
-    /// There is no server to talk to. Nothing was sent.
+    /// No server can be reached. Nothing was sent.
     case unavailable(UnavailableReason)
-    /// Every connection was busy for too long, or too many callers wait already. Nothing was sent.
+    /// Every connection was busy for too long, or too many callers are waiting. Nothing was sent.
     case poolExhausted
     /// The caller's task was cancelled while it waited for a connection. Nothing was sent.
     case cancelled
-    /// The answer is not what the statement promises: another type, a null, data that is short or malformed.
+    /// The answer doesn't match the statement: another type, a null, data that is short or malformed.
     case unexpectedShape(statement: String, column: Int)
-    /// The settings can't be used. Says what is wrong, not what stands there.
+    /// The settings can't be used. The text gives the reason and never quotes them.
     case settingsInvalid(String)
 }
 
-/// A server's refusal of one statement.
+/// The server's refusal of one statement.
 package struct Refusal: Equatable, Sendable {
     package let sqlState: SQLState
-    /// The statement's name; empty for one without.
+    /// The statement's name; empty if it has none.
     package let statement: String
-    /// The constraint that said no, by name.
+    /// The name of the violated constraint.
     package let constraint: String?
-    /// Where in the SQL text, counted in characters from 1.
+    /// The place in the SQL text, counted in characters from 1.
     package let position: Int?
 
     package init(sqlState: SQLState, statement: String, constraint: String? = nil, position: Int? = nil) {
@@ -40,18 +40,18 @@ package struct Refusal: Equatable, Sendable {
     }
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 package enum UnavailableReason: Equatable, Sendable {
-    /// No server answered in time, or what answered does not speak PostgreSQL's protocol.
+    /// No server answered in time, or the peer does not speak PostgreSQL's protocol.
     case unreachable
     /// The resolver doesn't know the host.
     case nameUnknown
-    /// The server answered and turned us away: starting up, too many connections, wrong password, no such database.
+    /// The server refused the connection: starting up, too many connections, wrong password, no such database.
     case rejected(SQLState)
     /// Our own side is closing.
     case shuttingDown
 
-    /// Whether waiting helps. A wrong password stays wrong.
+    /// Whether waiting may help. A wrong password stays wrong.
     package var passes: Bool {
         switch self {
         case .unreachable, .nameUnknown: true
@@ -72,12 +72,12 @@ extension PostgresError {
         }
     }
 
-    /// Two transactions got into each other's way; the same one may pass at once.
+    /// Whether two transactions conflicted. The same one may pass at once.
     package var isConflict: Bool { sqlState == .serializationFailure || sqlState == .deadlockDetected }
 
     package var mayHaveCommitted: Bool { self == .commitUnknown }
 
-    /// Whether the same transaction may pass later, and nothing of it stands now.
+    /// Whether the same transaction may pass later, and none of it is committed now.
     package var isTransient: Bool {
         switch self {
         case .refused(let refusal): isConflict || refusal.isOfTheMoment
@@ -89,14 +89,15 @@ extension PostgresError {
 }
 
 extension Refusal {
-    /// Resources (53), the operator (57), a lock that was taken, a read-only server after a fail-over, or a plan
-    /// that a migration made stale.
+    /// Whether the cause is temporary: resources (53), the operator (57), a lock, a read-only server after a fail-over,
+    /// or a plan that a migration made stale.
     fileprivate var isOfTheMoment: Bool {
         sqlState.isOfClass("53") || sqlState.isOfClass("57") || sqlState == .lockNotAvailable
             || sqlState == .readOnlyTransaction || leavesStalePlans
     }
 
-    /// The connection's prepared statements no longer fit the database: it is closed, and the next one prepares anew.
+    /// Whether the connection's prepared statements no longer fit the database. It is then closed, and the next one
+    /// prepares anew.
     var leavesStalePlans: Bool {
         sqlState == .featureNotSupported || sqlState == .undefinedStatement || sqlState == .duplicateStatement
     }

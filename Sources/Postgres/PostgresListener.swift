@@ -1,29 +1,29 @@
 import Reactor
 
 package enum ListenerEvent: Sendable, Equatable {
-    /// Connected, again or for the first time, or events were dropped: whatever was announced before may have been
-    /// missed, so look for yourself.
+    /// The session is connected, for the first time or again, or events were dropped. Earlier notifications may be
+    /// lost, so query the database.
     case listening
     case notification(PostgresNotification)
 }
 
-/// What was said with NOTIFY.
+/// A message sent with NOTIFY.
 package struct PostgresNotification: Sendable, Equatable {
     package let channel: String
     package let payload: String
-    /// The server's process of the session that said it (`PostgresPool.owns`).
+    /// The server process of the session that sent it (`PostgresPool.owns`).
     package let sender: Int32
 }
 
-/// One session that hears NOTIFY, for as long as it lives. Pinned to its loop.
+/// One session that receives NOTIFY for as long as it lives. Pinned to its loop.
 ///
-/// PostgreSQL keeps notifications for nobody: what is said while we are away is lost. That is why every return is
-/// told as `listening`.
+/// PostgreSQL stores no notifications, so those sent during a disconnection are lost. That is why every reconnection is
+/// reported as `listening`.
 package actor PostgresListener {
     package nonisolated let loop: ReactorLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// For one reader. Ends with `close()`.
+    /// The events, for one reader. Ends with `close()`.
     package nonisolated let events: AsyncStream<ListenerEvent>
     private nonisolated let sink: AsyncStream<ListenerEvent>.Continuation
     private let settings: PostgresSettings
@@ -32,9 +32,9 @@ package actor PostgresListener {
     private var isClosed = false
     private var hasStarted = false
 
-    /// A reader that falls behind loses the oldest, and is told.
+    /// A reader that falls behind loses the oldest events, and gets `listening`.
     private static let eventsMax = 1_024
-    /// A server that went away without a word is noticed after this and the deadline of one ping.
+    /// A server that vanished silently is noticed after this interval and the deadline of one ping.
     private static let pingInterval: Duration = .seconds(15)
     private static let pingDeadline: Duration = .seconds(5)
     private static let backoffFloor: Duration = .milliseconds(50)
@@ -92,7 +92,7 @@ package actor PostgresListener {
             throw error
         }
         self.connection = connection
-        // Closed in the meantime: nobody else would end it.
+        // Close it if `close()` was called meanwhile, because no other code would.
         if isClosed { await connection.close() }
         PostgresListener.send(.listening, sink)
         return connection

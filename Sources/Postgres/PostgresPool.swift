@@ -1,12 +1,11 @@
 import Basis
 import Reactor
 
-/// A bounded number of sessions with one server, lent to one conversation each.
+/// A bounded number of sessions with one server, each lent to one conversation at a time.
 ///
-/// Pinned to its loop, and so are its connections. A connection comes back clean or is closed and replaced. While
-/// the server is gone a single connection tries to come back, and callers wait for it as long as `waitMax` says.
-/// A conversation that has begun runs to its end even where its task is cancelled: it is bounded by its deadline,
-/// and knowing its answer is worth more than leaving early.
+/// Pinned to its loop, like its connections. A connection comes back clean, or is closed and replaced. While the server
+/// is gone, a single connection tries to return, and callers wait for it up to `waitMax`. A started conversation runs
+/// to its end even if its task is cancelled: its deadline bounds it, and its answer is worth more than leaving early.
 package actor PostgresPool {
     package nonisolated let loop: ReactorLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -24,7 +23,7 @@ package actor PostgresPool {
         let timer: TimerID
     }
 
-    /// Connects when somebody asks.
+    /// Connects on demand.
     package init(_ settings: PostgresSettings, pool: PoolSettings = PoolSettings(), loop: ReactorLoop) {
         self.settings = settings
         self.pool = pool
@@ -34,12 +33,12 @@ package actor PostgresPool {
 
     package func census() -> PoolSnapshot { machine.census }
 
-    /// Whether one of its sessions is served by this process of the server.
+    /// Whether this server process serves one of the pool's sessions.
     package func owns(_ serverProcess: Int32) -> Bool {
         connections.values.contains { $0.assumeIsolated { $0.serverProcess } == serverProcess }
     }
 
-    /// Callers that wait are turned away; conversations that have begun end first, within their deadline.
+    /// Refuses waiting callers. Conversations that have begun end first, within their deadline.
     package func close() async {
         perform(machine.close())
         guard !machine.isEmpty else { return }
@@ -51,7 +50,7 @@ package actor PostgresPool {
 
 // One round trip.
 extension PostgresPool {
-    /// The queries travel together, and stand or fall together. Returns one result set per query.
+    /// Sends the queries together: all succeed or none does. Returns one result set per query.
     package func run(_ queries: [Query], deadline: Duration? = nil) async throws(PostgresError) -> [ResultSet] {
         try await once(queries, .commit, deadline ?? pool.deadline)
     }
@@ -60,7 +59,7 @@ extension PostgresPool {
         try await once([query], .commit, deadline ?? pool.deadline).only(query)
     }
 
-    /// For queries that write nothing: a lost answer is a lost connection, and no riddle.
+    /// Sends queries that write nothing. A lost answer is then only a lost connection.
     package func read(_ queries: [Query], deadline: Duration? = nil) async throws(PostgresError) -> [ResultSet] {
         try await once(queries, .nothing, deadline ?? pool.deadline)
     }
@@ -69,7 +68,7 @@ extension PostgresPool {
         try await once([query], .nothing, deadline ?? pool.deadline).only(query)
     }
 
-    /// Inside BEGIN and COMMIT, which travel with the queries.
+    /// Sends the queries between BEGIN and COMMIT, in the same round trip.
     package func run(
         _ queries: [Query], transaction options: TransactionOptions
     ) async throws(PostgresError) -> [ResultSet] {
@@ -86,7 +85,7 @@ extension PostgresPool {
         }
     }
 
-    /// SQL text of several statements in the simple protocol, one transaction unless it says otherwise.
+    /// Runs SQL text of several statements in the simple protocol, as one transaction unless it says otherwise.
     package func script(_ sql: String, deadline: Duration? = nil) async throws(PostgresError) {
         let deadline = deadline ?? pool.deadline
         try await lending(deadline) { connection async throws(PostgresError) in
@@ -112,8 +111,8 @@ extension PostgresPool {
 
 // Several round trips.
 extension PostgresPool {
-    /// COMMIT after the body returns, ROLLBACK when it throws. A failed statement fails the transaction, whatever
-    /// the body makes of its error.
+    /// Commits after the body returns, and rolls back if it throws. A failed statement fails the transaction, even if
+    /// the body catches its error.
     package func transaction<Answer: Sendable>(
         _ options: TransactionOptions = TransactionOptions(),
         _ body: @Sendable (PostgresTransaction) async throws(PostgresError) -> Answer
@@ -125,7 +124,7 @@ extension PostgresPool {
             do throws(PostgresError) {
                 answer = try await body(PostgresTransaction(runner))
             } catch {
-                // The body's own error is the one to tell.
+                // Report the body's own error.
                 do { try await runner.end(isBodyDone: false) } catch {}
                 throw error
             }
@@ -153,7 +152,7 @@ extension PostgresPool {
         }
     }
 
-    /// Again after a deadlock or a serialization failure, `attemptsMax` times in all.
+    /// Repeats the body after a deadlock or serialization failure, up to `attemptsMax` attempts in all.
     package func retryingConflicts<Answer: Sendable>(
         attemptsMax: Int = 5, _ body: @Sendable () async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
@@ -164,7 +163,7 @@ extension PostgresPool {
             } catch {
                 guard error.isConflict else { throw error }
             }
-            // The other transaction has won and is nearly done; chance keeps losers from meeting again.
+            // The other transaction won and is nearly done. A random pause keeps the losers from colliding again.
             await Pause.wait(PostgresPool.conflictPause * Double(attempt) * Chance.fraction(), on: loop)
         }
         return try await body()
@@ -191,7 +190,7 @@ extension PostgresPool {
         return try await served(waiter, waitMax, actions).get()
     }
 
-    /// The server may have gone while nobody looked: such a connection is replaced before anything is sent.
+    /// Takes an idle connection. One whose server has hung up meanwhile is replaced before anything is sent.
     private func takeIdle() -> Int? {
         while let number = machine.takeIdle() {
             if connections[number]?.assumeIsolated({ $0.isStillThere() }) == true { return number }
@@ -256,7 +255,7 @@ extension PostgresPool {
     }
 }
 
-// The clock.
+// Timers.
 extension PostgresPool {
     private func scheduleWake(_ instant: MonotonicInstant) {
         if let wakeTimer {
@@ -272,7 +271,7 @@ extension PostgresPool {
             wakeTimer = nil
             perform(machine.wake(loop.now))
         case PoolTimerHandler.closing:
-            // Waited long enough: whoever still holds a connection finds it lost.
+            // The deadline passed: callers that still hold a connection find it lost.
             for number in connections.keys.sorted() { connections[number]?.assumeIsolated { $0.close() } }
             connections = [:]
             endClosing()
@@ -287,7 +286,7 @@ extension PostgresPool {
     }
 }
 
-/// Hears the loop's timers for a pool. A tag is a waiter's number, or one of the two below.
+/// The handler of a pool's timers. A tag is a waiter's number, or one of the two below.
 private final class PoolTimerHandler: TimerHandler {
     static let waking = UInt64.max
     static let closing = UInt64.max - 1

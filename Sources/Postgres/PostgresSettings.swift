@@ -1,31 +1,31 @@
 import CPostgres
 import Reactor
 
-/// Where a PostgreSQL server is and who we are there.
+/// The address of a PostgreSQL server and our login there.
 ///
-/// Holds a password: its description names host, database and user, and nothing else.
+/// Holds a password. Its description names only host, database and user.
 package struct PostgresSettings: Sendable {
     struct Keyword: Sendable {
         let name: String
         var value: String
     }
 
-    /// libpq's keywords that were given, each once, none empty.
+    /// The given libpq keywords, each once, none empty.
     private(set) var keywords: [Keyword]
 
-    /// The server's side of the deadline, per session: a statement may not outlive its caller for long.
+    /// The server's side of the deadline, per session, so that a statement ends soon after its caller gave up.
     package var statementTimeout: Duration = .seconds(30)
-    /// A transaction whose owner stalls gives its locks back.
+    /// Makes a transaction whose owner stalls release its locks.
     package var idleInTransactionTimeout: Duration = .seconds(30)
-    /// One attempt: names, TCP, TLS and authentication together.
+    /// The time for one attempt: names, TCP, TLS and authentication together.
     package var connectTimeout: Duration = .seconds(5)
 
-    /// - Parameter text: a postgres:// URL, or libpq's keywords ("host=... dbname=..."). What is absent comes from
+    /// - Parameter text: a postgres:// URL, or libpq's keywords ("host=... dbname=..."). Missing parts come from
     ///   libpq's defaults and the PG... environment variables.
     package init(parsing text: String, applicationName: String = "carillon") throws(PostgresError) {
         var complaint: UnsafeMutablePointer<CChar>?
         let options = unsafe PQconninfoParse(text, &complaint)
-        // libpq's complaint quotes the text, which may hold a password: it is thrown away unread.
+        // libpq's message quotes the text, which may contain a password: discard it unread.
         if let complaint = unsafe complaint { unsafe PQfreemem(complaint) }
         guard let options = unsafe options else {
             throw .settingsInvalid("neither a postgres:// URL nor a list of libpq keywords")
@@ -35,27 +35,27 @@ package struct PostgresSettings: Sendable {
         try finish(applicationName)
     }
 
-    /// A server on a Unix socket.
+    /// Describes a server on a Unix socket.
     package init(socketFolder: String, user: String, database: String, applicationName: String = "carillon") {
         keywords = [
-            // The port is part of the socket's name, and PGPORT must not decide it.
+            // The port is part of the socket's name, so PGPORT must not decide it.
             Keyword(name: "host", value: socketFolder), Keyword(name: "port", value: "5432"),
             Keyword(name: "user", value: user), Keyword(name: "dbname", value: database),
             Keyword(name: "application_name", value: applicationName),
         ]
     }
 
-    /// The same server and user, another database.
+    /// Returns the same server and user with another database.
     package func withDatabase(_ name: String) -> PostgresSettings {
         var changed = self
         changed.set("dbname", name)
         return changed
     }
 
-    /// Names the database to people who gave a URL with a password.
+    /// The URL without its password, to show to people.
     package var urlWithoutPassword: String {
         let user = value("user").map { $0 + "@" } ?? ""
-        // libpq takes a whole connection string there, which may hold a password.
+        // libpq also accepts a whole connection string here, which may contain a password.
         let database = value("dbname").flatMap { $0.contains("=") || $0.contains(":") ? nil : $0 } ?? ""
         let (hosts, ports) = (list("host").isEmpty ? list("hostaddr") : list("host"), list("port"))
         guard hosts.allSatisfy({ !$0.hasPrefix("/") }) else {
@@ -114,12 +114,12 @@ extension PostgresSettings {
     }
 }
 
-// Names become addresses here, so that libpq never asks a resolver on the loop's thread.
+// Resolve names here, so that libpq never asks a resolver on the loop's thread.
 extension PostgresSettings {
-    /// Addresses tried per host name; the rest would outlast the connect timeout anyway.
+    /// The addresses tried per host name. Further ones would exceed the connect timeout anyway.
     static let addressesPerHostMax = 8
 
-    /// The keywords with `hostaddr` for each host that is a name; a host with several addresses stands several times.
+    /// The keywords with a `hostaddr` for each host name. A host with several addresses appears several times.
     func resolved() async throws(PostgresError) -> [Keyword] {
         let hosts = list("host").map(String.init)
         guard value("hostaddr") == nil, hosts.contains(where: Self.wantsResolver) else { return hardened(keywords) }
@@ -137,26 +137,26 @@ extension PostgresSettings {
         return hardened(copy.keywords)
     }
 
-    /// A folder, or an abstract socket, needs no resolver.
+    /// A folder or an abstract socket needs no resolver.
     private static func wantsResolver(_ host: String) -> Bool {
         !host.isEmpty && !host.hasPrefix("/") && !host.hasPrefix("@")
     }
 
-    /// Empty where the name is not known: another host of the list may serve.
+    /// Returns an empty list for an unknown name, because another host of the list may work.
     private static func addresses(of host: String) async -> [String] {
         guard wantsResolver(host) else { return [""] }
         guard let addresses = try? await NameResolver.resolve(host: host, port: 0) else { return [] }
         return addresses.prefix(addressesPerHostMax).map(\.hostText)
     }
 
-    /// What we want unless the owner of the settings said otherwise.
+    /// Adds our defaults for keywords that the settings leave open.
     private func hardened(_ keywords: [Keyword]) -> [Keyword] {
         var keywords = keywords
         let settings = [
             ("client_encoding", "UTF8"),
             // Kerberos would look for tickets on disk and network, blocking the loop.
             ("gssencmode", "disable"),
-            // A peer that went away without a word is noticed within 25 s, in silence and while we send.
+            // Detects a peer that vanished silently within 25 s, idle or while sending.
             ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
             ("tcp_user_timeout", "25000"),
         ]
@@ -168,7 +168,7 @@ extension PostgresSettings {
 }
 
 extension SocketAddress {
-    /// The address alone, as libpq's `hostaddr` has it.
+    /// The address alone, in the format of libpq's `hostaddr`.
     fileprivate var hostText: String {
         let text = description
         guard let colon = text.lastIndex(of: ":") else { return text }

@@ -1,4 +1,4 @@
-/// How strictly a transaction is kept apart from others.
+/// The isolation level of a transaction.
 package enum Isolation: Sendable {
     case readCommitted
     case repeatableRead
@@ -16,9 +16,9 @@ package enum Isolation: Sendable {
 package struct TransactionOptions: Sendable {
     package var isolation: Isolation
     package var isReadOnly: Bool
-    /// How long to wait for any one lock; then 55P03. nil: as long as the statement may run.
+    /// The longest wait for any one lock, which then fails with 55P03. nil: as long as the statement may run.
     package var lockTimeout: Duration?
-    /// For each round trip. nil: the pool's.
+    /// The deadline of each round trip; nil: the pool's.
     package var deadline: Duration?
 
     package init(
@@ -41,13 +41,13 @@ package struct TransactionOptions: Sendable {
     }
 }
 
-/// Several round trips that stand or fall together. Used by one task at a time, and not after its body has returned.
+/// Several round trips of one transaction. Used by one task at a time, and not after its body has returned.
 package struct PostgresTransaction: Sendable {
     private let runner: TransactionRunner
 
     init(_ runner: TransactionRunner) { self.runner = runner }
 
-    /// One round trip; BEGIN travels with the first.
+    /// Runs one round trip. BEGIN travels with the first.
     package func run(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
         try await runner.run(queries, commits: false)
     }
@@ -56,18 +56,18 @@ package struct PostgresTransaction: Sendable {
         try await runner.run([query], commits: false).only(query)
     }
 
-    /// The last round trip: the COMMIT travels with it, and nothing may follow.
+    /// Runs the last round trip, with the COMMIT. No other may follow.
     package func runAndCommit(_ queries: [Query]) async throws(PostgresError) -> [ResultSet] {
         try await runner.run(queries, commits: true)
     }
 
-    /// SQL text of several statements; its rows are dropped. Never give it a COMMIT.
+    /// Runs SQL text of several statements and drops their rows. Never give it a COMMIT.
     package func script(_ sql: String) async throws(PostgresError) { try await runner.script(sql) }
 
-    /// ROLLBACK at the end; the body's answer goes to the caller all the same.
+    /// Rolls back at the end. The body's answer still goes to the caller.
     package func abandon() async { await runner.abandon() }
 
-    /// "COPY t (a, b) FROM STDIN (FORMAT binary)": the rows that `body` writes. Returns how many.
+    /// Sends the rows that `body` writes ("COPY t (a, b) FROM STDIN (FORMAT binary)"). Returns their number.
     package func copyIn(
         _ sql: String, _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
     ) async throws(PostgresError) -> Int {
@@ -81,8 +81,8 @@ package struct PostgresTransaction: Sendable {
         return try await runner.endCopyIn()
     }
 
-    /// "COPY (SELECT ...) TO STDOUT (FORMAT binary)". A body that stops early costs the connection:
-    /// a transaction that is read-only then counts as abandoned, another one as lost.
+    /// Receives rows ("COPY (SELECT ...) TO STDOUT (FORMAT binary)"). A body that stops early costs the connection: a
+    /// read-only transaction then counts as abandoned, another one as lost.
     package func copyOut<Answer: Sendable>(
         _ sql: String, _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
@@ -99,7 +99,7 @@ package struct PostgresTransaction: Sendable {
 }
 
 extension [ResultSet] {
-    /// The one answer to one query.
+    /// The only result set, which answers `query`.
     func only(_ query: Query) throws(PostgresError) -> ResultSet {
         guard let first, count == 1 else { throw .unexpectedShape(statement: query.statement.name, column: -1) }
         return first

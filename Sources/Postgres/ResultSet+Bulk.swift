@@ -1,8 +1,8 @@
 import Basis
 
-// Bytes to where they are needed, whole columns, and arrays.
+// Copies of bytes, whole columns, and arrays.
 extension ResultSet {
-    /// Appends the bytes of a text, bytea or jsonb (without its version byte); returns how many.
+    /// Appends the bytes of a text, bytea or jsonb (without its version byte). Returns their number.
     @discardableResult
     package func append(_ row: Int, _ column: Int, to buffer: inout [UInt8]) throws(PostgresError) -> Int {
         let before = buffer.count
@@ -15,7 +15,7 @@ extension ResultSet {
         return buffer.count - before
     }
 
-    /// Lends the cell's bytes as they came.
+    /// Lends the cell's bytes as the server sent them.
     package func withBytes<Answer>(
         _ row: Int, _ column: Int, _ body: (Span<UInt8>) -> Answer
     ) throws(PostgresError) -> Answer {

@@ -1,6 +1,6 @@
 import Basis
 
-// One reader per type, each with a twin for columns that may be null.
+// One reader per type, and one more for columns that may be null.
 extension ResultSet {
     package func bool(_ row: Int, _ column: Int) throws(PostgresError) -> Bool {
         try read(row, column, .bool) { $0.bool }
@@ -38,17 +38,17 @@ extension ResultSet {
         try read(row, column, .bytes) { $0.raw }
     }
 
-    /// A text's UTF-8, without a String.
+    /// The UTF-8 of a text, without creating a String.
     package func textBytes(_ row: Int, _ column: Int) throws(PostgresError) -> [UInt8] {
         try read(row, column, .text) { $0.raw }
     }
 
-    /// A jsonb's UTF-8.
+    /// The UTF-8 of a jsonb.
     package func json(_ row: Int, _ column: Int) throws(PostgresError) -> [UInt8] {
         try read(row, column, .json) { $0.json }
     }
 
-    /// The one place where borrowed bytes are read: `self` outlives them.
+    /// Reads borrowed bytes while `self` stays alive. This is the only place that does.
     @inline(__always)
     private func read<Value>(
         _ row: Int, _ column: Int, _ type: ElementType, _ decode: (BinaryCell) -> Value?
@@ -104,6 +104,6 @@ extension ResultSet {
         try isNullInside(row, column) ? nil : json(row, column)
     }
 
-    /// A cell outside is no null: the reader is left to complain about it.
+    /// False for a cell out of range, so that the reader throws.
     private func isNullInside(_ row: Int, _ column: Int) -> Bool { holds(row, column) && isNull(row, column) }
 }

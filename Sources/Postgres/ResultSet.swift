@@ -1,21 +1,21 @@
 import CPostgres
 
-/// What one statement answered, in binary. Readers throw `unexpectedShape` on another type, a null, an index
-/// outside, or malformed bytes: nothing that a database holds can trap.
+/// The result of one statement, in binary format. Readers throw `unexpectedShape` for another type, a null, an index
+/// out of range, or malformed bytes. No database content can cause a trap.
 @safe package final class ResultSet: @unchecked Sendable {
-    // Proof for `@unchecked Sendable`: the PGresult is never written after libpq handed it over, libpq's accessors
-    // only read it, and it is freed once, in `deinit`.
+    // Proof for `@unchecked Sendable`: the PGresult is never written after libpq handed it over. libpq's accessors only
+    // read it, and `deinit` frees it once.
     private let result: OpaquePointer
     private let statement: String
     private let columnTypes: [UInt32]
     package let rowCount: Int
 
-    /// Takes the result over, and frees it.
+    /// Adopts the result and frees it later.
     init(adopting result: OpaquePointer, statement: String) {
         unsafe self.result = unsafe result
         self.statement = statement
         rowCount = unsafe Int(PQntuples(result))
-        // A result in text format would be read as nonsense: its columns get no type at all.
+        // Columns in text format get no type, because readers would misread them.
         columnTypes = unsafe (0..<PQnfields(result)).map { unsafe PQfformat(result, $0) == 1 ? PQftype(result, $0) : 0 }
     }
 
@@ -23,16 +23,16 @@ import CPostgres
 
     package var columnCount: Int { columnTypes.count }
 
-    /// Rows that an INSERT, UPDATE, DELETE, MERGE, SELECT or COPY touched.
+    /// The number of rows that an INSERT, UPDATE, DELETE, MERGE, SELECT or COPY affected.
     package var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
 
-    /// True for a cell outside, too.
+    /// Whether the cell is null. True for a cell out of range, too.
     package func isNull(_ row: Int, _ column: Int) -> Bool {
         guard holds(row, column) else { return true }
         return unsafe PQgetisnull(result, Int32(row), Int32(column)) == 1
     }
 
-    /// Bytes of the memory that libpq keeps for this result.
+    /// The bytes of memory that libpq holds for this result.
     package var memoryBytes: Int { unsafe PQresultMemorySize(result) }
 
     func holds(_ row: Int, _ column: Int) -> Bool {
@@ -56,7 +56,7 @@ import CPostgres
 
     func shape(_ column: Int) -> PostgresError { .unexpectedShape(statement: statement, column: column) }
 
-    /// text, bytea, jsonb and whatever else: the bytes as they are.
+    /// Returns the raw bytes of text, bytea, jsonb or any other type.
     func anyCell(_ row: Int, _ column: Int) throws(PostgresError) -> BinaryCell {
         guard holds(row, column), columnTypes[column] != 0, let cell = borrow(row, column) else { throw shape(column) }
         return cell
@@ -64,11 +64,11 @@ import CPostgres
 
     func isJSON(_ column: Int) -> Bool { columnTypes[column] == ElementType.json.objectID }
 
-    /// nil for null. The cell is read before this object can go: every reader holds `self`.
+    /// Returns nil for null. Every reader holds `self`, so the cell is read before this object can be freed.
     private func borrow(_ row: Int, _ column: Int) -> BinaryCell? {
         let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
         let count = unsafe Int(PQgetlength(result, row, column))
-        // A null has length 0: the extra question is asked for those alone.
+        // A null has length 0, so only empty cells cost the second call.
         if unsafe count == 0 && PQgetisnull(result, row, column) == 1 { return nil }
         guard let start = unsafe PQgetvalue(result, row, column) else { return nil }
         return unsafe BinaryCell(UnsafeRawBufferPointer(start: start, count: count))

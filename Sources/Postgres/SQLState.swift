@@ -1,11 +1,11 @@
-/// PostgreSQL's word for what happened: five characters, an open space.
+/// PostgreSQL's error code: five characters, an open space.
 ///
 /// Source: PostgreSQL 15, appendix A.
 package struct SQLState: Hashable, Sendable, CustomStringConvertible {
     /// The five characters as bytes, the first one highest.
     private let packed: UInt64
 
-    /// Anything but five characters from A-Z and 0-9 becomes `unreadable`.
+    /// Any text but five characters from A-Z and 0-9 becomes `unreadable`.
     package init(_ code: String) { self.init(utf8: code.utf8) }
 
     init(utf8 code: some Collection<UInt8>) {
@@ -20,12 +20,12 @@ package struct SQLState: Hashable, Sendable, CustomStringConvertible {
     }
     package var description: String { code }
 
-    /// The first two characters: the family.
+    /// Whether the first two characters, the class, are these.
     package func isOfClass(_ prefix: String) -> Bool { code.hasPrefix(prefix) }
 }
 
 extension SQLState {
-    /// Not a code at all: the peer is no PostgreSQL.
+    /// The text is not a code, so the peer is not PostgreSQL.
     package static let unreadable = SQLState("")
 
     package static let tooManyConnections = SQLState("53300")
@@ -62,6 +62,6 @@ extension SQLState {
     package static let duplicateDatabase = SQLState("42P04")
     package static let undefinedStatement = SQLState("26000")
     package static let duplicateStatement = SQLState("42P05")
-    /// Also "cached plan must not change result type": a migration passed under a prepared statement.
+    /// Also "cached plan must not change result type": a migration changed the tables of a prepared statement.
     package static let featureNotSupported = SQLState("0A000")
 }

@@ -1,17 +1,17 @@
-/// SQL with a name. Prepared once per connection; the name stands in errors and in nothing else.
+/// SQL with a name, prepared once per connection. The name otherwise only appears in errors.
 package struct Statement: Sendable {
-    /// Empty: parsed at each use.
+    /// The name. A statement with an empty one is parsed at each use.
     package let name: String
     package let sql: String
 
-    /// - Parameter name: one name, one SQL text: a connection keeps what it prepared under it.
+    /// - Parameter name: belongs to one SQL text only, because a connection keeps what it prepared under it.
     package init(_ name: String, _ sql: String) {
         precondition(!name.isEmpty)
         self.name = name
         self.sql = sql
     }
 
-    /// For what runs once.
+    /// Creates a statement that is run once.
     package init(unprepared sql: String) {
         name = ""
         self.sql = sql

@@ -1,7 +1,7 @@
 import Reactor
 
-/// Keeps one transaction on one connection: what was begun, what failed, how it has to end. Pinned to the
-/// connection's loop.
+/// One transaction on one connection: whether it has begun or failed, and how it must end. Pinned to the connection's
+/// loop.
 actor TransactionRunner {
     nonisolated let loop: ReactorLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -10,18 +10,18 @@ actor TransactionRunner {
     let options: TransactionOptions
     let deadline: Duration
     var state = State.fresh
-    /// Travels with the next round trip.
+    /// Settings that travel with the next round trip.
     var dueSettings: [String] = []
     var copy = CopyState.none
 
     enum State {
-        /// Nothing was sent: there is nothing to end. → begun, ended
+        /// No bytes were sent, so there is no transaction to end. → begun, ended
         case fresh
         /// BEGIN was sent. → failed, abandoned, ended
         case begun
-        /// An error stands; the rest waits for its ROLLBACK. → ended
+        /// An error occurred, and only a ROLLBACK may follow. → ended
         case failed(PostgresError)
-        /// The body wants a ROLLBACK. → ended
+        /// The body asked for a ROLLBACK. → ended
         case abandoned
         case ended
     }
@@ -57,7 +57,7 @@ actor TransactionRunner {
         state = .abandoned
     }
 
-    /// After the body: COMMIT, or ROLLBACK with the error that stands.
+    /// Ends the transaction after the body: COMMIT, or ROLLBACK with the recorded error.
     func end(isBodyDone: Bool) async throws(PostgresError) {
         defer { state = .ended }
         switch state {
@@ -79,7 +79,7 @@ actor TransactionRunner {
 }
 
 extension TransactionRunner {
-    /// Throws the error that stands already: after it the server would refuse everything anyway.
+    /// Throws the recorded error, after which the server would refuse everything anyway.
     private func opening() throws(PostgresError) -> Framing {
         switch state {
         case .fresh:
@@ -97,7 +97,7 @@ extension TransactionRunner {
         return dueSettings
     }
 
-    /// BEGIN on its own, where what follows can't travel with it.
+    /// Sends BEGIN on its own, for statements that it can't travel with.
     func beginNow() async throws(PostgresError) {
         let framing = try opening()
         if framing.opening.isEmpty { return }
@@ -106,7 +106,7 @@ extension TransactionRunner {
         }
     }
 
-    /// The first error stands until the end.
+    /// Runs the work and records its error until the end.
     func recording<Answer: Sendable>(
         _ work: (PostgresConnection) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {

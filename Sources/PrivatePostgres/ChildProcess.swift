@@ -1,12 +1,12 @@
 import CShims
 import Glibc
 
-/// Starts programs with nothing of ours: no descriptor, no signal mask, no environment, no terminal, no folder.
+/// Starts programs that inherit nothing from us: no descriptor, signal mask, environment, terminal or folder.
 ///
-/// The server must not inherit a listening socket: after our death it would keep the port taken.
+/// The server must not inherit a listening socket: after our death it would keep the port occupied.
 enum ChildProcess {
-    /// - Parameter input: what it reads; nil: nothing.
-    /// - Parameter log: the descriptor that both of its outputs go to.
+    /// - Parameter input: the descriptor of standard input; nil: none.
+    /// - Parameter log: the descriptor of both outputs.
     static func spawn(_ command: [String], input: Int32? = nil, log: Int32) -> pid_t? {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -34,7 +34,7 @@ enum ChildProcess {
         var all = sigset_t()
         unsafe sigfillset(&all)
         unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        // A session of its own: Ctrl-C at our terminal, or its closing, is not meant for the server.
+        // A separate session, so that Ctrl-C at our terminal or its closing does not reach the server.
         let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | ChildProcess.setsid
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         let environment = ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"]
@@ -50,7 +50,7 @@ enum ChildProcess {
     /// POSIX_SPAWN_SETSID, a macro behind _GNU_SOURCE. Source: glibc's spawn.h.
     private static let setsid: Int32 = 0x80
 
-    /// Waits. The exit status; nil where it did not exit by itself.
+    /// Waits for the end. Returns the exit status, or nil if a signal ended the process.
     static func wait(_ process: pid_t) -> Int32? {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) < 0 {
@@ -59,13 +59,13 @@ enum ChildProcess {
         return status & 0x7f == 0 ? (status >> 8) & 0xff : nil
     }
 
-    /// Whether our child has ended; takes it off the kernel's table. True for a process that is no child of ours.
+    /// Whether our child has ended, which also removes it from the kernel's table. True if it is no child of ours.
     static func reap(_ process: pid_t) -> Bool {
         var status: Int32 = 0
         return unsafe waitpid(process, &status, WNOHANG) != 0
     }
 
-    /// True where it exits with 0. Its outputs are dropped.
+    /// Returns whether the program exits with 0. Its outputs are dropped.
     static func runQuietly(_ command: [String]) -> Bool {
         let nowhere = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard nowhere >= 0 else { return false }
@@ -74,7 +74,7 @@ enum ChildProcess {
         return wait(process) == 0
     }
 
-    /// What it writes, up to 64 KiB (a pipe's size: more would block it).
+    /// Returns the program's output, up to 64 KiB: more would fill the pipe and block it.
     static func output(_ command: [String]) -> String? {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return nil }
@@ -89,7 +89,7 @@ enum ChildProcess {
     }
 }
 
-/// A nil-terminated array of C strings that the callee may not keep.
+/// Calls `body` with a nil-terminated array of C strings, which it must not keep.
 private func withArguments<Answer>(
     _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Answer
 ) -> Answer {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files and folders by the kernel's calls; a failure names the path and says why.
+/// Files and folders through system calls. A failure names the path and the reason.
 enum Files {
     static func failure(_ path: String) -> PrivateServerError {
         let reason = unsafe strerror(errno).map { unsafe String(cString: $0) }
@@ -12,7 +12,7 @@ enum Files {
         return unsafe lstat(path, &status) == 0
     }
 
-    /// Of what a link leads to.
+    /// The status of the file that a link leads to.
     static func status(_ path: String) -> stat? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status : nil
@@ -23,7 +23,7 @@ enum Files {
         return unsafe lstat(path, &status) == 0 ? status : nil
     }
 
-    /// With every folder above it. What exists stays as it is.
+    /// Makes the folder and every folder above it. Existing ones stay unchanged.
     static func makeFolders(_ path: String, mode: mode_t) throws(PrivateServerError) {
         var partial = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
@@ -33,7 +33,7 @@ enum Files {
         guard let status = status(path), status.st_mode & S_IFMT == S_IFDIR else { throw failure(path) }
     }
 
-    /// Absolute, without links.
+    /// The absolute path without links.
     static func realPath(_ path: String) throws(PrivateServerError) -> String {
         guard let resolved = unsafe realpath(path, nil) else { throw failure(path) }
         defer { unsafe free(resolved) }
@@ -48,7 +48,7 @@ enum Files {
         return buffer.isEmpty ? nil : String(decoding: buffer, as: UTF8.self)
     }
 
-    /// nil where it can't be read. For small files.
+    /// Reads a small file. nil if it can't be read.
     static func read(_ path: String) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -67,7 +67,7 @@ enum Files {
 
     static func readText(_ path: String) -> String? { read(path).map { String(decoding: $0, as: UTF8.self) } }
 
-    /// Whole or not at all: into a file beside it, to disk, then renamed.
+    /// Writes the whole file or nothing: writes a draft beside it, syncs it and renames it.
     static func write(_ text: String, to path: String, mode: mode_t, owner: ServerAccount) throws(PrivateServerError) {
         let draft = path + ".new"
         let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
@@ -100,7 +100,7 @@ enum Files {
         return names.sorted()
     }
 
-    /// With everything in it; links are removed, not followed.
+    /// Removes the path with everything in it. Links are removed, not followed.
     static func removeTree(_ path: String) throws(PrivateServerError) {
         guard let status = statusOfLink(path) else { return }
         if status.st_mode & S_IFMT == S_IFDIR {
@@ -111,7 +111,7 @@ enum Files {
         }
     }
 
-    /// A rename survives a crash of the machine only once its folder is on disk.
+    /// Syncs the folder: a rename survives a crash of the machine only after that.
     static func syncFolder(_ path: String) throws(PrivateServerError) {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(path) }

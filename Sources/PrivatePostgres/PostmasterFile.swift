@@ -1,6 +1,6 @@
 import Glibc
 
-/// A server's postmaster.pid: who it is, where its socket is, whether it takes connections.
+/// A server's postmaster.pid: its process, its socket's folder, and whether it accepts connections.
 ///
 /// Source: PostgreSQL 15, pidfile.h.
 struct PostmasterFile: Equatable, Sendable {
@@ -23,17 +23,17 @@ struct PostmasterFile: Equatable, Sendable {
         self.init(parsing: text)
     }
 
-    /// Whether the process lives and is the server of this folder, and not another that got its number since.
+    /// Whether the process lives and is the server of this folder, not another process that reused its number.
     func isServing(_ folder: String) -> Bool {
         guard isAlive else { return false }
-        // A server changes into its folder. Where the kernel doesn't let us see that (root in a container, without
-        // the right to trace), the command that we started it with tells.
+        // A server changes into its folder. Root in a container may lack the right to see that; then the command line
+        // with which we started it decides.
         if let current = Files.linkTarget("/proc/\(process)/cwd") { return current == folder }
         guard let command = Files.read("/proc/\(process)/cmdline") else { return false }
         return command.split(separator: 0).contains { $0.elementsEqual(folder.utf8) }
     }
 
-    /// A zombie is dead: it only waits for its parent to take note.
+    /// False for a zombie, which only waits for its parent to reap it.
     var isAlive: Bool {
         guard kill(process, 0) == 0 || errno == EPERM else { return false }
         guard let status = Files.readText("/proc/\(process)/stat"), let end = status.lastIndex(of: ")") else {
@@ -42,14 +42,14 @@ struct PostmasterFile: Equatable, Sendable {
         return !status[end...].dropFirst(2).hasPrefix("Z")
     }
 
-    /// Whether PostgreSQL would take the number for a running server, be it a zombie's or a stranger's.
+    /// Whether PostgreSQL would take the number for a running server, even if it is a zombie or another program.
     var blocksStart: Bool { !ChildProcess.reap(process) || kill(process, 0) == 0 }
 
     var isPostgres: Bool { Files.readText("/proc/\(process)/comm")?.hasPrefix("postgres") == true }
 
-    /// Makes a stale file harmless where the kernel has given its number to another program: PostgreSQL would take
-    /// that for a running server. The rest of the file stays, since PostgreSQL finds by it whether processes of the
-    /// old server still use its shared memory.
+    /// Makes a stale file harmless if another program now has its process number: PostgreSQL would take that program
+    /// for a running server. The other lines stay, because PostgreSQL uses them to find processes of the old server
+    /// that still use its shared memory.
     static func disown(in folder: String, _ account: ServerAccount) throws(PrivateServerError) {
         guard let text = Files.readText(path(in: folder)) else { return }
         let remaining = text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().joined(
@@ -57,6 +57,6 @@ struct PostmasterFile: Equatable, Sendable {
         try Files.write("\(unusedNumber)\n" + remaining, to: path(in: folder), mode: 0o600, owner: account)
     }
 
-    /// One beyond the kernel's PID_MAX_LIMIT.
+    /// The number after the kernel's PID_MAX_LIMIT.
     private static let unusedNumber = 4_194_305
 }

@@ -1,17 +1,17 @@
 import Postgres
 import Reactor
 
-/// The PostgreSQL that comes with the gateway: kept in its data folder, reached over a Unix socket, run as an
-/// unprivileged user. It outlives us when we are killed, and is adopted by the next start.
+/// The PostgreSQL server that the gateway runs in its data folder, reached over a Unix socket, as an unprivileged user.
+/// It survives if the gateway is killed, and the next start adopts it.
 package actor PrivateServer {
     private let dataFolder: String
     private var running: ServerStarter.Running?
     private var use: ServerUse?
 
-    /// - Parameter dataFolder: any path; made where it is absent. The server's files lie in its folder `postgres`.
+    /// - Parameter dataFolder: any path, created if absent. The server's files are in its folder `postgres`.
     package init(dataFolder: String) { self.dataFolder = dataFolder }
 
-    /// How to reach the server that runs in a data folder; nil: none does. Starts and adopts nothing.
+    /// Returns how to reach the server that runs in a data folder; nil if none runs. Starts and adopts nothing.
     package static func running(in dataFolder: String) -> PostgresSettings? {
         guard let whole = try? Files.realPath(dataFolder) else { return nil }
         let folder = whole + "/postgres"
@@ -19,16 +19,16 @@ package actor PrivateServer {
         return PostgresSettings(socketFolder: file.socketFolder, user: "carillon", database: "carillon")
     }
 
-    /// Throws where there would be no programs to start one with. Starts nothing.
+    /// Throws if no suitable server programs are installed. Starts nothing.
     package static func check(dataFolder: String) throws(PrivateServerError) {
         let madeBy = Files.readText(dataFolder + "/postgres/PG_VERSION").flatMap { Int($0.prefix { $0.isNumber }) }
         _ = try ServerPrograms.find(version: madeBy)
     }
 
-    /// Makes the server's folder once, and starts the server, or adopts one that runs there. May take seconds, and
-    /// minutes after a crash of the machine. A second call finds the server running, or starts it again.
+    /// Creates the server's folder once, and starts the server, or adopts one that runs there. Takes seconds, or
+    /// minutes after a crash of the machine. A second call finds the server running, or restarts it.
     package func start() async throws(PrivateServerError) -> PostgresSettings {
-        // Our child, killed by somebody: as a zombie it would pass for a running server.
+        // Reap our child if it was killed: as a zombie it would pass for a running server.
         if let running { _ = ChildProcess.reap(running.process) }
         let dataFolder = self.dataFolder
         let existing = use
@@ -45,30 +45,31 @@ package actor PrivateServer {
         return PostgresSettings(socketFolder: running.socketFolder, user: "carillon", database: "carillon")
     }
 
-    /// Stops the server that `start()` has started or adopted, unless another process uses it; otherwise does nothing.
+    /// Stops the server that `start()` started or adopted, unless another process uses it. Otherwise does nothing.
     package func stop() async {
         guard let running, let use else { return }
         self.running = nil
         self.use = nil
         guard use.isLast() else { return }
         let dataFolder = self.dataFolder
-        // Where the lock can't be taken another process is at it: the server is theirs.
+        // If the lock can't be taken, another process is starting or stopping the server and owns it.
         _ = try? await PrivateServer.blocking { () throws(PrivateServerError) in
             try ServerStarter(dataFolder: dataFolder).stop(running)
         }
-        // Until here whoever comes waits.
+        // Keep `use` until here: other processes wait until the server has stopped.
         withExtendedLifetime(use) {}
     }
 
-    /// What happened to a server that is kept running.
+    /// A change of a server that is kept running.
     package enum Event: Sendable, Equatable {
         case ended
-        /// Told once for each end; it is tried again and again.
+        /// Reported once per end, although every further attempt may fail.
         case didNotStart(PrivateServerError)
         case runsAgain
     }
 
-    /// Starts the server again whenever it has died (killed for its memory, say). Returns when stopped or cancelled.
+    /// Restarts the server whenever it has died (for example, killed for lack of memory). Returns when stopped or
+    /// cancelled.
     package func keepRunning(reporting report: @Sendable (Event) -> Void = { _ in }) async {
         var last = Event.runsAgain
         while let running, !Task.isCancelled {
@@ -79,7 +80,7 @@ package actor PrivateServer {
                     last = .runsAgain
                     report(last)
                 } catch {
-                    // What keeps it from starting may pass (a full disk): the next look tries again.
+                    // The cause may pass (a full disk), so the next check tries again.
                     if last == .runsAgain { report(.didNotStart(error)) }
                     last = .didNotStart(error)
                 }
@@ -88,7 +89,7 @@ package actor PrivateServer {
         }
     }
 
-    /// Shorter than the pool's callers wait.
+    /// Shorter than the wait of the pool's callers.
     private static let checkInterval: Duration = .milliseconds(500)
 
     /// The postmaster's process id, while it is known to run.

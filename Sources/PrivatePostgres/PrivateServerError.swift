@@ -1,17 +1,17 @@
-/// Why there is no private PostgreSQL: one line each, for the person who starts the gateway.
+/// The reason why there is no private PostgreSQL: one line each, for the person who starts the gateway.
 package enum PrivateServerError: Error, Equatable, Sendable {
-    /// Neither below /usr/lib/postgresql nor in PATH, or older than 15.
+    /// No programs of PostgreSQL 15 or newer are below /usr/lib/postgresql or in PATH.
     case programsMissing
-    /// The folder was made by another major version.
+    /// Another major version created the folder.
     case versionMissing(String)
-    /// We are root, and there is no user to run PostgreSQL as, or no program to become that user with.
+    /// The gateway runs as root, and there is no user to run PostgreSQL as, or no program to switch to that user.
     case accountMissing
-    /// A file or folder could not be made, read or owned. The call's name and its errno.
+    /// A file or folder could not be created, read or owned.
     case folderUnusable(path: String, reason: String)
-    /// The program's own last line.
+    /// Holds the program's last line.
     case initdbFailed(String)
     case didNotStart(String)
-    /// Still recovering, or stuck.
+    /// The server is still recovering, or stuck.
     case startTookTooLong
     /// Another process has been starting or stopping the same server for too long.
     case folderBusy(path: String)

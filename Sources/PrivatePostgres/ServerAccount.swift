@@ -1,13 +1,13 @@
 import Glibc
 
-/// Who PostgreSQL runs as: ourselves, or somebody unprivileged where we are root.
+/// The user that PostgreSQL runs as: our own, or an unprivileged one if we are root.
 struct ServerAccount: Equatable, Sendable {
     let user: uid_t
     let group: gid_t
-    /// What has to stand in front of a command to run it as that user.
+    /// The command line that runs another command as that user, if put before it.
     private let prefix: [String]
 
-    /// - Parameter folder: an existing server folder decides: it belongs to whom it belongs.
+    /// - Parameter folder: an existing server folder, whose owner becomes the user.
     static func choose(owning folder: String?) throws(PrivateServerError) -> ServerAccount {
         let owner = folder.flatMap { Files.status($0) }
         guard geteuid() == 0 else {
@@ -24,8 +24,8 @@ struct ServerAccount: Equatable, Sendable {
         throw .accountMissing
     }
 
-    /// setpriv replaces itself by the command: the process that we start is the server, and no session or
-    /// terminal is left behind it.
+    /// setpriv replaces itself by the command. So the process that we start is the server, and no session or terminal
+    /// remains.
     private static func becoming(_ user: uid_t, _ group: gid_t) throws(PrivateServerError) -> ServerAccount {
         for folder in ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"] {
             let setpriv = folder + "/setpriv"
@@ -43,7 +43,7 @@ struct ServerAccount: Equatable, Sendable {
         guard unsafe lchown(path, user, group) == 0 else { throw Files.failure(path) }
     }
 
-    /// Whether the user can walk to the folder. Root can always; another user needs leave in each folder above.
+    /// Whether the user can access the folder. Root always can; another user needs permission for each folder above.
     func reaches(_ folder: String) -> Bool {
         prefix.isEmpty || ChildProcess.runQuietly(command("/usr/bin/test", ["-x", folder]))
     }

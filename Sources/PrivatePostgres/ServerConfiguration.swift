@@ -1,6 +1,6 @@
 import Glibc
 
-/// What our private PostgreSQL is told, and why. Written anew at each start; ALTER SYSTEM still wins.
+/// The settings of our private PostgreSQL, with reasons. Written at each start; ALTER SYSTEM overrides them.
 enum ServerConfiguration {
     static let fileName = "carillon.conf"
 
@@ -63,7 +63,7 @@ enum ServerConfiguration {
         """
     }
 
-    /// Trust is enough where only one user can reach the socket at all.
+    /// Trust is safe because only one user can reach the socket at all.
     static let hostRules = "# Written by carillon: the socket's folder is closed to other users.\nlocal all all trust\n"
 
     static func sharedBuffersMegabytes() -> Int {

@@ -1,9 +1,9 @@
 import Glibc
 import Reactor
 
-/// The places of one private server: its data, its log, its lock, its socket.
+/// The paths of one private server: data, log, lock and socket.
 struct ServerFolder: Sendable {
-    /// The gateway's data folder: absolute, without links.
+    /// The gateway's data folder, absolute and without links.
     let dataFolder: String
 
     var entry: String { dataFolder + "/postgres" }
@@ -16,13 +16,13 @@ struct ServerFolder: Sendable {
         self.dataFolder = try Files.realPath(dataFolder)
     }
 
-    /// The server's own folder; nil where there is none yet.
+    /// The server's own folder; nil if there is none yet.
     var dataPath: String? {
         guard Files.exists(entry + "/PG_VERSION") else { return nil }
         return try? Files.realPath(entry)
     }
 
-    /// The major version that made it.
+    /// The major version that created the folder.
     func version(_ dataPath: String) throws(PrivateServerError) -> Int {
         let text = Files.readText(dataPath + "/PG_VERSION") ?? ""
         guard let version = Int(text.prefix { $0.isNumber }) else {
@@ -31,8 +31,8 @@ struct ServerFolder: Sendable {
         return version
     }
 
-    /// One process starts or stops the server at a time. The lock goes with its descriptor, so a killed owner
-    /// leaves none behind.
+    /// Runs `work` while no other process starts or stops the server. The lock ends with its descriptor, so a killed
+    /// owner leaves none behind.
     func locked<Answer>(
         _ work: () throws(PrivateServerError) -> Answer
     ) throws(PrivateServerError) -> Answer {
@@ -47,13 +47,13 @@ struct ServerFolder: Sendable {
     }
 
     private static let lockPauseMicroseconds: UInt32 = 50_000
-    /// As long as a slow start takes: five minutes.
+    /// Allows for a slow start: five minutes.
     private static let lockAttemptsMax = 6_000
 }
 
-// Making the server's folder.
+// Creation of the server's folder.
 extension ServerFolder {
-    /// Runs initdb in a folder beside, and renames: an interrupted one leaves nothing that looks finished.
+    /// Runs initdb in a draft folder and renames it, so that an interrupted run never looks finished.
     func create(_ programs: ServerPrograms, _ account: ServerAccount) throws(PrivateServerError) -> String {
         let place = try choosePlace(account)
         let draft = place + "/postgres.new"
@@ -79,11 +79,11 @@ extension ServerFolder {
         return try Files.realPath(dataPath)
     }
 
-    /// The data folder itself, unless we are root and the server's user can't walk there (a data folder below
-    /// /root): then a folder of its own below /var/lib, with a link in ours.
+    /// Returns the data folder, unless we are root and the server's user can't reach it (as below /root). Then it is a
+    /// separate folder below /var/lib, and the data folder links to it.
     private func choosePlace(_ account: ServerAccount) throws(PrivateServerError) -> String {
         if let status = Files.status(dataFolder), geteuid() == 0 {
-            // Leave to pass through; what lies in it keeps its own modes.
+            // Permit passing through. The contents keep their own modes.
             _ = unsafe chmod(dataFolder, status.st_mode & 0o7777 | 0o011)
         }
         if account.reaches(dataFolder) { return dataFolder }
@@ -102,7 +102,7 @@ extension ServerFolder {
         try Files.write(text + include, to: path, mode: 0o600, owner: account)
     }
 
-    /// In single-user mode, before anyone can connect.
+    /// Runs in single-user mode, before any client can connect.
     private func createDatabase(
         _ dataPath: String, _ programs: ServerPrograms, _ account: ServerAccount
     ) throws(PrivateServerError) {
@@ -127,14 +127,14 @@ extension ServerFolder {
         guard ChildProcess.wait(process) == 0 else { throw .initdbFailed(lastLogLine()) }
     }
 
-    /// Begun anew at each start: what it holds is about this one.
+    /// Truncates the log at each start, so that it describes only this one.
     func openLog() throws(PrivateServerError) -> Int32 {
         let descriptor = unsafe open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Files.failure(log) }
         return descriptor
     }
 
-    /// The last line that complains, or simply the last.
+    /// The last line that reports an error, or else the last line.
     func lastLogLine() -> String {
         let lines = (Files.readText(log) ?? "").split(separator: "\n")
         let complaint = lines.last { line in
@@ -148,13 +148,14 @@ extension ServerFolder {
 
 // The socket's folder.
 extension ServerFolder {
-    /// Short, since a socket's path is limited to 107 bytes, and the same at each start, so that none are left over.
+    /// Returns a short path, because a socket's path is limited to 107 bytes. It is the same at each start, so that no
+    /// old folders remain.
     static func socketFolder(_ dataPath: String, _ account: ServerAccount) throws(PrivateServerError) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in dataPath.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         let name = "/carillon-\(account.user)-" + String(hash, radix: 36)
         for place in runtimeFolder + ["/tmp", "/var/tmp", "/dev/shm"] {
-            // Somebody else may sit on the name: the next one, then the next place.
+            // Another user may own the name: try the next name, then the next place.
             for suffix in ["", "-2", "-3"] where isOurs(place + name + suffix, account) {
                 return place + name + suffix
             }
@@ -162,14 +163,15 @@ extension ServerFolder {
         throw .folderUnusable(path: "/tmp" + name, reason: "can't be made, or belongs to another user")
     }
 
-    /// systemd's, for services that have a /tmp of their own: there nobody outside would find the socket.
+    /// The folder that systemd provides. A service with its own /tmp needs it, because its socket there would be
+    /// hidden.
     private static var runtimeFolder: [String] {
         guard let list = unsafe getenv("RUNTIME_DIRECTORY") else { return [] }
         let first = unsafe String(cString: list).split(separator: ":").first.map(String.init) ?? ""
         return first.hasPrefix("/") && first.utf8.count <= runtimeBytesMax ? [first] : []
     }
 
-    /// What the folder's and the socket's names leave of a socket's path.
+    /// The bytes of a socket's path that the names of folder and socket leave.
     private static let runtimeBytesMax = 40
 
     private static func isOurs(_ folder: String, _ account: ServerAccount) -> Bool {

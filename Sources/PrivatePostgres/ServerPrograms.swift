@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where PostgreSQL's server programs are.
+/// The folder of PostgreSQL's server programs.
 struct ServerPrograms: Equatable, Sendable {
     let folder: String
     let version: Int
@@ -10,8 +10,8 @@ struct ServerPrograms: Equatable, Sendable {
 
     static let versionMin = 15
 
-    /// The newest of Debian's and Red Hat's places, then PATH.
-    /// - Parameter version: what an existing folder was made by; nil where any will do.
+    /// Finds the newest programs in the places of Debian and Red Hat, then in PATH.
+    /// - Parameter version: the version that an existing folder needs; nil: any.
     static func find(version: Int?) throws(PrivateServerError) -> ServerPrograms {
         let found = candidates().filter { $0.version >= versionMin }
         guard !found.isEmpty else { throw .programsMissing }
@@ -43,7 +43,7 @@ struct ServerPrograms: Equatable, Sendable {
         }
     }
 
-    /// "postgres (PostgreSQL) 15.6 (Debian ...)", "postgres (PostgreSQL) 17beta1".
+    /// Parses "postgres (PostgreSQL) 15.6 (Debian ...)" or "postgres (PostgreSQL) 17beta1".
     private static func versionOf(_ program: String) -> Int? {
         guard let text = ChildProcess.output([program, "--version"]),
             let text = text.split(separator: ")", maxSplits: 1).last

@@ -2,15 +2,15 @@ import Basis
 import Glibc
 import Reactor
 
-/// Starts, adopts and stops one private server. Blocking: runs on the blocking pool only.
+/// Starts, adopts and stops one private server. It blocks, so it runs on the blocking pool only.
 struct ServerStarter: Sendable {
-    /// A server that is running.
+    /// A running server.
     struct Running: Sendable {
         let dataPath: String
         let process: pid_t
         let socketFolder: String
 
-        /// Takes note of its end where it is our child.
+        /// Whether it runs. Reaps it if it was our child and has ended.
         var isAlive: Bool {
             _ = ChildProcess.reap(process)
             guard let file = PostmasterFile(in: dataPath), file.process == process else { return false }
@@ -26,9 +26,9 @@ struct ServerStarter: Sendable {
 
     /// Recovery after a crash of the machine replays up to `max_wal_size`.
     private static let startMax: Duration = .seconds(300)
-    /// Processes of a server that was killed notice it within moments, and let go of its shared memory.
+    /// Processes of a killed server notice it within moments and release its shared memory.
     private static let orphansMax: Duration = .seconds(30)
-    /// A killed process is on the kernel's table until all of its memory is given back.
+    /// A killed process stays in the kernel's table until all its memory is freed.
     private static let dyingMax: Duration = .seconds(10)
     private static let stopMax: Duration = .seconds(60)
     private static let pollMicroseconds: UInt32 = 20_000
@@ -47,10 +47,10 @@ struct ServerStarter: Sendable {
         return try launch(dataPath, programs, account)
     }
 
-    /// A server that survived us, by its pid file.
+    /// Adopts a server that outlived its gateway, found by its pid file.
     private func adopt(_ dataPath: String) throws(PrivateServerError) -> Running? {
         guard let file = PostmasterFile(in: dataPath), file.isServing(dataPath) else { return nil }
-        // One that was just killed still looks alive for a moment.
+        // A server that was just killed still looks alive for a moment.
         usleep(ServerStarter.pollMicroseconds)
         let limit = Clocks.monotonicNow() + ServerStarter.startMax
         while Clocks.monotonicNow() < limit {
@@ -58,7 +58,7 @@ struct ServerStarter: Sendable {
             if file.isReady {
                 let running = Running(dataPath: dataPath, process: file.process, socketFolder: file.socketFolder)
                 if running.hasSocket { return running }
-                // Somebody has swept /tmp: a server that can't be reached is started anew.
+                // /tmp was cleaned, so the server can't be reached: restart it.
                 stopLocked(running)
                 return nil
             }
@@ -90,7 +90,7 @@ struct ServerStarter: Sendable {
         }
     }
 
-    /// What a dead server has left that would pass for a living one.
+    /// Removes what a dead server left, which would pass for a running one.
     private func clearRemains(
         _ dataPath: String, _ socketFolder: String, _ account: ServerAccount
     ) throws(PrivateServerError) {
@@ -105,7 +105,7 @@ struct ServerStarter: Sendable {
         ServerStarter.removeSockets(socketFolder)
     }
 
-    /// nil: the server has ended again; its log says why.
+    /// Returns nil if the server ended again; its log has the reason.
     private func attempt(
         _ command: [String], _ dataPath: String, _ socketFolder: String
     ) throws(PrivateServerError) -> Running? {
@@ -124,7 +124,7 @@ struct ServerStarter: Sendable {
         throw .startTookTooLong
     }
 
-    /// Sessions are ended, everything is written: the next start needs no recovery.
+    /// Ends sessions and writes everything, so that the next start needs no recovery.
     func stop(_ running: Running) throws(PrivateServerError) { try folder.locked { stopLocked(running) } }
 
     private func stopLocked(_ running: Running) {
@@ -134,7 +134,7 @@ struct ServerStarter: Sendable {
             while running.isAlive && Clocks.monotonicNow() < limit { usleep(ServerStarter.pollMicroseconds) }
         }
         if PostmasterFile(in: running.dataPath)?.isServing(running.dataPath) == true { return }
-        // Its file goes a moment before it does; who never asks how our child ended leaves it as a zombie.
+        // The pid file goes a moment before the process. Without reaping, our child would stay a zombie.
         let limit = Clocks.monotonicNow() + ServerStarter.stopMax
         while !ChildProcess.reap(running.process) && Clocks.monotonicNow() < limit {
             usleep(ServerStarter.pollMicroseconds)
@@ -143,7 +143,7 @@ struct ServerStarter: Sendable {
         _ = unsafe rmdir(running.socketFolder)
     }
 
-    /// The folder is this server's alone. The lock in it names a process, as the pid file does.
+    /// Removes the sockets of this server's own folder. The lock there names a process, as the pid file does.
     private static func removeSockets(_ folder: String) {
         for name in [".s.PGSQL.5432.lock", ".s.PGSQL.5432"] { _ = unsafe unlink(folder + "/" + name) }
     }

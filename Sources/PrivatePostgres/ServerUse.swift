@@ -1,11 +1,11 @@
 import Glibc
 
-/// That a process uses the private server of a folder: whoever is the last to end stops it, and nobody stops it under
-/// another. A killed process uses nothing any more; two uses within one process are two.
+/// One process's use of a folder's private server. The last user to end stops the server; no other may stop it. A
+/// killed process no longer counts. Two uses within one process count twice.
 final class ServerUse: Sendable {
     private let descriptor: Int32
 
-    /// Waits while the last one of before stops the server.
+    /// Waits while an earlier last user stops the server.
     init(_ file: String) throws(PrivateServerError) {
         descriptor = unsafe open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Files.failure(file) }
@@ -14,7 +14,7 @@ final class ServerUse: Sendable {
         }
     }
 
-    /// Whether nobody else uses it; from then on whoever comes waits until this use ends.
+    /// Whether no other use exists. If so, new ones wait until this use ends.
     func isLast() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 
     deinit { close(descriptor) }

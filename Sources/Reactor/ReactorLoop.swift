@@ -144,7 +144,7 @@ extension ReactorLoop {
         return poller.wait(milliseconds: mayWait ? timeoutMilliseconds() : 0)
     }
 
-    /// The time until the earliest timer, rounded up: waking before it would be a tick for nothing.
+    /// The time until the earliest timer, rounded up, because a tick before it would be wasted.
     private func timeoutMilliseconds() -> Int32 {
         guard let earliest = timers.earliest else { return -1 }
         let nanoseconds = earliest.nanoseconds.subtractingReportingOverflow(Clocks.monotonicNow().nanoseconds)

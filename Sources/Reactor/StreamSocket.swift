@@ -1,6 +1,6 @@
 import Glibc
 
-/// How a read ended.
+/// The result of a read.
 package enum ReadResult: Equatable, Sendable {
     /// The number of bytes now at the start of the buffer.
     case bytes(Int)

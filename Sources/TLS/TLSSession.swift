@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// How a read of plaintext ended.
+/// The result of a read of plaintext.
 package enum TLSReadResult: Equatable, Sendable {
     /// The number of bytes now at the start of the buffer.
     case bytes(Int)

@@ -1,37 +1,37 @@
 import Basis
 
-/// What an API key opens. Of `admin`, everything.
+/// A permission of an API key. `admin` includes all others.
 package enum APIScope: String, CaseIterable, Sendable {
-    /// Registrations and badges, and erasing people.
+    /// Registrations and badges, and erasing users.
     case devices
-    /// Tokens are shown whole, where one of the other scopes shows them at all.
+    /// Shows tokens in full wherever another scope shows them.
     case tokens
-    /// Messages to devices, users and tokens that are named; accounts of messages.
+    /// Messages to named devices, users and tokens; accounts of messages.
     case messages
-    /// Messages to audiences that are described: all, tags, stale devices. And what `messages` reads.
+    /// Messages to described audiences (all, tags, stale devices), and everything that `messages` may read.
     case broadcast
     case feedback
     case credentials
-    /// Making and revoking keys that open no more than this one.
+    /// Creating and revoking keys with at most this key's scopes.
     case keys
     case admin
 }
 
-/// A key as it is listed; the key itself is shown once, when it is made.
+/// A key as listed. The key itself is shown once, when it is created.
 package struct APIKeyRecord: Equatable, Sendable {
     package let id: Int64
-    /// The slug of the app whose it is; nil: of all.
+    /// The slug of the key's app; nil: the key is for all apps.
     package let app: String?
-    /// Another app may have that slug later.
+    /// The app's id, because another app may have the slug later.
     package let appID: AppID?
     package let name: String
-    /// In the order of `APIScope.allCases`.
+    /// The scopes in the order of `APIScope.allCases`.
     package let scopes: [APIScope]
-    /// Its last characters.
+    /// The last characters of the key.
     package let hint: String
     package let createdAt: WallInstant
     package let expiresAt: WallInstant?
-    /// To the minute.
+    /// The last use, to the minute.
     package let lastUsedAt: WallInstant?
 
     package init(
@@ -50,7 +50,7 @@ package struct APIKeyRecord: Equatable, Sendable {
     }
 }
 
-/// A key that is about to be made.
+/// A key to be created.
 package struct NewAPIKey: Equatable, Sendable {
     package let name: String
     package let scopes: [APIScope]

@@ -1,15 +1,15 @@
-/// Which of an app's topics a push goes to, in the words of Apple's topic lists. The numbers stand in the database.
+/// The part of an app's topics that a push goes to, as in Apple's topic lists. The numbers are stored in the database.
 ///
-/// Only topics that Apple gives certificates of their own for: those of the other push types go with the app's. The
-/// bundle id behind a topic is the route's; route and service together are what one credential speaks for.
+/// Only topics with certificates of their own are here; other push types use the app's topic. The route holds the
+/// bundle id. Route and service together are what one credential covers.
 package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
-    /// The bundle id itself, and every push type that is not below.
+    /// The bundle id itself, for every push type without a service below.
     case app = 0
     case voip = 1
     case complication = 2
     case fileProvider = 3
 
-    /// What stands behind the bundle id.
+    /// The part of the topic after the bundle id.
     package var suffix: String {
         switch self {
         case .app: ""
@@ -20,8 +20,8 @@ package enum TopicService: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// What one credential sends of a route's work: a route names the app's topic, and another certificate may speak for one
-/// of its services.
+/// A route and one of Apple's services: what one credential covers. A route names the app's topic, and another
+/// certificate may cover one of its services.
 package struct ServiceRoute: Hashable, Comparable, Sendable {
     package let route: RouteID
     package let service: TopicService

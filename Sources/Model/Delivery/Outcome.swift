@@ -1,6 +1,6 @@
 import Basis
 
-/// What the wire said about one push. Nothing is ever silent: each push that was handed over gets exactly one.
+/// The result of one push on the wire. Each push handed over gets exactly one.
 package enum Outcome: Equatable, Sendable {
     /// The provider took responsibility. Display on the device is not promised.
     case accepted
@@ -13,16 +13,16 @@ package enum Outcome: Equatable, Sendable {
     case unsent(TransportFault)
     /// The bytes left, no answer came. Resending may show the alert twice.
     case unknown(TransportFault)
-    /// Not sent, on purpose, with the word that says why: a dry run, of a provider that can't only look at a push.
+    /// Not sent on purpose, with the reason: a dry run of a provider that can't validate a push without sending it.
     case withheld(reason: String)
 }
 
-/// A provider's refusal, with what it says about whom.
+/// A provider's refusal and whose fault it is.
 package struct Rejection: Equatable, Sendable {
     package let fault: RejectionFault
-    /// The provider's own word, as documented ("BadDeviceToken"). Never holds a token or payload.
+    /// The provider's documented reason ("BadDeviceToken"). Never holds a token or payload.
     package let reason: String
-    /// When the provider last knew the token to be invalid (APNs 410). Absent: the answer carries no time.
+    /// The last time at which the provider knew the token to be invalid (APNs 410); nil: the answer carries no time.
     package let invalidSince: WallInstant?
 
     package init(fault: RejectionFault, reason: String, invalidSince: WallInstant? = nil) {
@@ -32,42 +32,42 @@ package struct Rejection: Equatable, Sendable {
     }
 }
 
-/// Whose fault a refusal is. Only the first three are verdicts about a token (P5).
+/// The party at fault for a refusal. Only the first three cases are verdicts about a token (P5).
 package enum RejectionFault: Equatable, Sendable {
-    /// The token is dead for this topic (410): retired at once, unless registered again since.
+    /// The token is dead for this topic (410). It is retired at once, unless registered again since.
     case tokenUnregistered
-    /// The token looks wrong here (malformed, other topic, other project): suspected, confirmed later.
+    /// The token looks wrong here (malformed, other topic, other project). It is suspected, to be confirmed later.
     case tokenSuspect
-    /// The provider doesn't know the token in this environment: malformed, or simply of the other one. Tried there,
-    /// once, where the app sends there too; else suspected.
+    /// The provider doesn't know the token in this environment: malformed, or of the other environment. It is tried
+    /// there once if the app sends there too; otherwise it is suspected.
     case tokenUnknownHere
     /// These bytes or headers would be refused for any token.
     case message
-    /// Our credential may not send here. Pauses the lane; the push waits.
+    /// Our credential may not send here. The lane pauses; the push waits.
     case credential
-    /// We built the request wrongly. Alarms.
+    /// We built the request wrongly. This raises an alarm.
     case ours
 }
 
-/// Why a push has to wait.
+/// The reason why a push has to wait.
 package enum DeferralReason: Equatable, Sendable {
-    /// This device gets too many: only its push waits.
+    /// This device gets too many pushes, so only its push waits.
     case deviceThrottled
-    /// The provider failed at this push (5xx): it says nothing of the others.
+    /// The provider failed at this push (5xx). Other pushes are not affected.
     case providerBusy
-    /// The provider is overloaded or down (503): whatever else it is sent now is sent in vain.
+    /// The provider is overloaded or down (503). Other pushes would fail too.
     case providerUnavailable
-    /// The whole lane was told to slow down.
+    /// The provider asked the whole lane to slow down.
     case laneThrottled
-    /// The credential is refused or missing: waits until it is mended.
+    /// The credential is refused or missing. The push waits until it is repaired.
     case credentialRefused
-    /// The provider token was too old: again with a new one, on a new connection.
+    /// The provider token was too old. Retried with a new one on a new connection.
     case providerTokenExpired
-    /// The lane can't send (breaker open, credential absent).
+    /// The lane can't send (circuit breaker open, credential absent).
     case laneBlocked
 }
 
-/// Why no answer is known.
+/// The reason why no answer is known.
 package enum TransportFault: Equatable, Sendable {
     case unreachable
     case tlsRefused
@@ -77,11 +77,11 @@ package enum TransportFault: Equatable, Sendable {
     case connectionLost
     case deadlinePassed
     case protocolViolation
-    /// The owner took the push back before it left (pause, cancel, drain, lease end).
+    /// The owner withdrew the push before it left (pause, cancel, drain, lease end).
     case withdrawn
 }
 
-/// Where every (message, registration) pair ends, in exactly one of these (P2). The numbers stand in the database.
+/// The end of each (message, registration) pair, exactly one of these (P2). The numbers are stored in the database.
 package enum TerminalState: Int16, Hashable, Sendable, CaseIterable {
     case accepted = 1
     case rejected = 2
@@ -104,7 +104,7 @@ package enum TerminalState: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// A terminal state and the stable word that says why ("retries_exhausted", "BadTopic").
+/// A terminal state and its stable reason ("retries_exhausted", "BadTopic").
 package struct TerminalStatus: Hashable, Sendable {
     package let state: TerminalState
     package let reason: String
@@ -114,16 +114,16 @@ package struct TerminalStatus: Hashable, Sendable {
     }
 }
 
-/// What we conclude about a token.
+/// Our conclusion about a token.
 package enum TokenVerdict: Equatable, Sendable {
-    /// Dead by the provider's word. `since`: when it last knew; a later registration wins.
+    /// The provider declared the token dead. `since` is when it last knew; a later registration wins.
     case unregistered(since: WallInstant?, reason: String)
-    /// Doubtful: to be confirmed by the window, the share and the sample.
+    /// The token is under suspicion, to be confirmed by the window, the share and the sample.
     case suspected(reason: String)
-    /// Doubtful in both environments: as `suspected`, and never compared again.
+    /// The token is under suspicion in both environments: like `suspected`, but never compared again.
     case suspectedInBoth(reason: String)
-    /// It worked: a suspicion about this generation falls.
+    /// The token worked, so a suspicion about this generation is cleared.
     case cleared
-    /// It worked in the other environment: the registration lives on that route from here on.
+    /// The token worked in the other environment. The registration moves to that route.
     case found(on: RouteID)
 }

@@ -1,4 +1,4 @@
-/// What came of the push at one position of a parcel.
+/// The outcome of the push at one position of a parcel.
 package struct PositionedOutcome: Equatable, Sendable {
     package let position: Int32
     package let outcome: Outcome

@@ -1,11 +1,11 @@
-/// What one answer of a provider means: for the push, the connection that it came on, and for the people who run us.
+/// The meaning of one provider answer for the push, its connection, and the operators.
 package struct ProviderVerdict: Equatable, Sendable {
     package let outcome: Outcome
     package let connection: ConnectionAdvice
     package let alarm: ProviderAlarm?
-    /// The provider's word for it; empty where it said yes.
+    /// The provider's reason; empty if it accepted.
     package let reason: String
-    /// It is one of the words that the provider documents.
+    /// Whether the provider documents this reason.
     package let isDocumented: Bool
 
     package init(
@@ -22,21 +22,21 @@ package struct ProviderVerdict: Equatable, Sendable {
 
 package enum ConnectionAdvice: Equatable, Sendable {
     case keep
-    /// Open no more streams here; answers may still come.
+    /// Open no more streams on it; answers may still come.
     case replace
-    /// No good any more: close it, and connect anew.
+    /// The connection is unusable: close it and connect again.
     case close
 }
 
-/// What a person should look into.
+/// A condition that a person should look into.
 package enum ProviderAlarm: Equatable, Sendable {
-    /// A certificate, key, account, topic or project is set up wrongly, revoked, or expired.
+    /// A certificate, key, account, topic or project is misconfigured, revoked, or expired.
     case credential
-    /// The provider holds our token for too old: look at the clock.
+    /// The provider considers our token too old: check the clock.
     case clock
-    /// The provider sees tokens of our key change too often: another program signs with the same key, most likely; or the
-    /// provider errs.
+    /// The provider sees tokens of our key change too often. Another program probably signs with the same key, unless
+    /// the provider errs.
     case keyShared
-    /// We built a request that no setting of a customer's can have caused.
+    /// We built a request that no customer's setting can have caused.
     case ourRequest
 }

@@ -1,19 +1,19 @@
 import Basis
 
-/// One push that ended otherwise than accepted.
+/// One push that did not end as accepted.
 package struct PushFailure: Equatable, Sendable {
-    /// nil: the device was deleted, or its user erased; or something else was named.
+    /// The device; nil if it was deleted, its user was erased, or the message named something else.
     package let installation: String?
-    /// A user whom the message named, and who has no device for it.
+    /// A user whom the message named and who has no device for it.
     package let user: String?
-    /// A token that the message named itself. Not for showing as it is.
+    /// A token that the message named. Do not show it as it is.
     package let token: DeviceToken?
     package let kind: TokenKind
-    /// nil: it ended before it had one.
+    /// The provider; nil if the push ended before it had one.
     package let provider: Provider?
     package let terminalStatus: TerminalStatus
     package let at: WallInstant
-    /// How often it was tried.
+    /// The number of attempts.
     package let attempts: Int16
 
     package init(
@@ -31,16 +31,16 @@ package struct PushFailure: Equatable, Sendable {
     }
 }
 
-/// What happened to one message's push to one device, as far as it is known.
+/// The known history of one message's push to one device.
 package struct PushHistory: Equatable, Sendable {
     package let message: MessageID
     package let acceptedAt: WallInstant
     package let installation: String
     package let kind: TokenKind
-    /// nil: the app has no such device, now.
+    /// The registration; nil if the app has no such device now.
     package let registration: RegistrationID?
     package let status: PushStatus
-    /// In the order in which they happened.
+    /// The steps in the order in which they happened.
     package let steps: [PushStep]
 
     package init(
@@ -57,28 +57,29 @@ package struct PushHistory: Equatable, Sendable {
     }
 }
 
-/// Where a push is now.
+/// The current status of a push.
 package enum PushStatus: Equatable, Sendable {
-    /// The audience is still being cut, and its turn has not come. → notInAudience, waiting
+    /// The audience is still being cut and has not reached the device. → notInAudience, waiting
     case planning
-    /// The message is not for this device, or the device came after the message.
+    /// The message is not for this device, or the device was registered later.
     case notInAudience
-    /// In a parcel that nobody has leased. → sending
+    /// The push is in a parcel that is not leased. → sending
     case waiting(PendingPush)
-    /// In a parcel that a process has leased, unanswered as far as is settled. → waiting, ended
+    /// The push is in a leased parcel, and no answer is settled. → waiting, ended
     case sending(PendingPush)
     case ended(TerminalStatus)
-    /// Over, but nothing tells how: its history has outlived its retention.
+    /// The push has ended, but its history was deleted after its retention.
     case notKept
 }
 
-/// A push that is still owed.
+/// A push that has not ended.
 package struct PendingPush: Equatable, Sendable {
     package let parcel: ParcelID
     package let leg: RouteDescription
     package let attempts: Int16
     package let dueAt: WallInstant
-    /// Why it waits, where it was tried or handed over before. A newer program may know more words than `WaitCause`.
+    /// The reason of the wait, if it was tried or handed over before. A newer version may know more reasons than
+    /// `WaitCause`.
     package let cause: String?
 
     package init(parcel: ParcelID, leg: RouteDescription, attempts: Int16, dueAt: WallInstant, cause: String?) {
@@ -90,7 +91,7 @@ package struct PendingPush: Equatable, Sendable {
     }
 }
 
-/// The route of a parcel, in words.
+/// A parcel's route, with names instead of ids.
 package struct RouteDescription: Equatable, Sendable {
     package let provider: Provider
     package let environment: PushEnvironment
@@ -102,19 +103,19 @@ package struct RouteDescription: Equatable, Sendable {
     }
 }
 
-/// One settle's word about a push, or the planner's.
+/// A step of a push, recorded by a settle or by the planner.
 package struct PushStep: Equatable, Sendable {
     package let at: WallInstant
-    /// nil: it ended while the audience was cut.
+    /// The parcel; nil if the push ended while the audience was cut.
     package let parcel: ParcelID?
-    /// nil: there was nobody who had one.
+    /// The route; nil if no registration had one.
     package let leg: RouteDescription?
     package let attempts: Int16
     package let event: Event
 
     package enum Event: Equatable, Sendable {
         case ended(TerminalStatus)
-        /// Goes on in another parcel; why.
+        /// The push continues in another parcel, for this reason.
         case goesOn(String)
     }
 

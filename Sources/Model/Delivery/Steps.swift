@@ -1,10 +1,10 @@
-/// The numbered steps between a request and its settled outcome, and of what is said of a message meanwhile: the places
-/// where a crash must lose nothing.
+/// The numbered steps from a request to its settled outcome, and of control requests meanwhile. A crash at any of them
+/// must lose nothing.
 ///
-/// The service announces each step as it passes; production listens with nothing (`nil`), and only the thread test's own
-/// executable is built with a listener, one that ends the process there.
+/// The service announces each step. Production has no listener (`nil`). Only the executable of the crash tests has one,
+/// which ends the process there.
 package enum Step: Int, Sendable, CaseIterable {
-    /// The message was read and checked; nothing is written.
+    /// The message was read and validated; nothing is written.
     case messageRead = 1
     /// The message's row is written, not committed.
     case messageWritten = 2
@@ -16,7 +16,7 @@ package enum Step: Int, Sendable, CaseIterable {
     case sliceWritten = 5
     /// The slice is committed.
     case sliceCommitted = 6
-    /// A parcel was claimed and its badges were raised, not committed.
+    /// A parcel was leased and its badges were incremented, not committed.
     case leaseWritten = 7
     /// The lease is committed; nothing was sent.
     case leaseCommitted = 8
@@ -32,16 +32,16 @@ package enum Step: Int, Sendable, CaseIterable {
     case settleWritten = 13
     /// The settle is committed.
     case settleCommitted = 14
-    /// Messages whose hour has come have plans, not committed.
+    /// Messages whose send time has come have plans, not committed.
     case scheduleWritten = 15
-    /// They are committed; no planner was told.
+    /// The plans are committed; no planner was notified.
     case scheduleCommitted = 16
-    /// Some of the rows that a pause, resume, cancel or rate moves were held, released, ended or forgotten, not committed.
+    /// A control request put rows on hold, released, ended or deleted them, not committed.
     case stopWritten = 17
-    /// These are committed; more may follow.
+    /// These rows are committed; more may follow.
     case stopCommitted = 18
 
-    /// Only a message passes it that named its hour, or of which something is said while it runs; else every push does.
+    /// Whether only scheduled messages and control requests pass this step. Every push passes the other ones.
     package var isOfAControl: Bool {
         switch self {
         case .messageRead, .messageWritten, .messageCommitted, .messageAnswered, .sliceWritten, .sliceCommitted,
@@ -52,11 +52,11 @@ package enum Step: Int, Sendable, CaseIterable {
         }
     }
 
-    /// In the order in which a push passes them.
+    /// The other steps, in the order in which a push passes them.
     package static let ofEveryPush = allCases.filter { !$0.isOfAControl }
 }
 
-/// Who is told of the steps. Called on any thread.
+/// A listener that every step is reported to. Called on any thread.
 package protocol StepListener: Sendable {
     func reached(_ step: Step)
 }

@@ -1,11 +1,11 @@
-/// Whom a message is for: a selection, narrowed by what the selected registrations are.
+/// The registrations that a message is for: a selection, narrowed by provider and kind.
 ///
-/// What is narrowed away is no part of the audience, and counted nowhere.
+/// Registrations excluded by the narrowing are not part of the audience and are not counted.
 package struct Audience: Equatable, Sendable {
     package var selection: Selection
-    /// nil: whoever delivers.
+    /// The providers that may deliver; nil: all.
     package var providers: [Provider]?
-    /// nil: the kind that the push type asks for.
+    /// The token kind; nil: the one that the push type implies.
     package var kind: TokenKind?
 
     package init(_ selection: Selection, providers: [Provider]? = nil, kind: TokenKind? = nil) {
@@ -17,20 +17,22 @@ package struct Audience: Equatable, Sendable {
     package enum Selection: Equatable, Sendable {
         /// Every live registration of the app.
         case all
-        /// These installations, each once. Unknown ones, and those with tokens of other kinds alone, are rejected;
-        /// retired ones are unregistered.
+        /// These installations, each once. An unknown one, or one with tokens of other kinds only, is rejected. A
+        /// retired one is unregistered.
         case installations([String])
-        /// Every live registration of these users, each once. A user who never had one, or none of this kind, is
-        /// rejected; one whose are all retired is unregistered.
+        /// Every live registration of these users, each once. A user who never had one of this kind is rejected. A user
+        /// with retired ones only is unregistered.
         case users([String])
-        /// Every live registration with such tags.
+        /// Every live registration whose tags match.
         case tags(TagExpression)
-        /// Every live registration that this expression is true of: its text, as it was written and could be read. What
-        /// is counted from now in it is counted from when the message was accepted.
+        /// Every live registration that matches this expression, the valid text as it was written. Relative times in it
+        /// count from the message's acceptance.
         case filter(String)
-        /// Every live registration that was last renewed before its provider's time; nobody of the other providers.
+        /// Every live registration last renewed before its provider's cutoff. Those of a provider without a cutoff are
+        /// left out.
         case stale([StaleCutoffs])
-        /// These tokens, registered or not, each once. Where a live registration of the app holds one, that is reached.
+        /// These tokens, registered or not, each once. If a live registration of the app holds one, that registration
+        /// is reached.
         case tokens([InlineTarget])
     }
 
@@ -42,13 +44,13 @@ package struct Audience: Equatable, Sendable {
     package static func stale(_ times: [StaleCutoffs]) -> Audience { Audience(.stale(times)) }
     package static func tokens(_ targets: [InlineTarget]) -> Audience { Audience(.tokens(targets)) }
 
-    /// Who may have to deliver it; nil: all of them.
+    /// The providers that may have to deliver; nil: all.
     package var providersAsked: [Provider]? {
         guard providers == nil, case .tokens(let targets) = selection, !targets.isEmpty else { return providers }
         return Provider.allCases.filter { provider in targets.contains { $0.provider == provider } }
     }
 
-    /// How many were named one by one; nil where that is not how they were selected.
+    /// The number of receivers named one by one; nil for other selections.
     package var namedCount: Int? {
         switch selection {
         case .all, .tags, .filter, .stale: nil
@@ -58,7 +60,7 @@ package struct Audience: Equatable, Sendable {
     }
 }
 
-/// Which tags a registration has to have: one of `any` (where there are any), each of `all`, none of `none`.
+/// The tags that a registration must have: one of `any` (if not empty), each of `all`, none of `none`.
 package struct TagExpression: Equatable, Sendable {
     package var any: [String]
     package var all: [String]
@@ -70,15 +72,15 @@ package struct TagExpression: Equatable, Sendable {
         self.none = none
     }
 
-    /// Asks for no tag: whoever has none of `none`.
+    /// Whether it requires no tag and only excludes some.
     package var onlyExcludes: Bool { any.isEmpty && all.isEmpty }
 }
 
-/// A token that a message names itself, with everything that its provider asks for.
+/// A token that a message itself names, with everything that its provider needs.
 package struct InlineTarget: Hashable, Sendable {
     package let provider: Provider
     package let environment: PushEnvironment
-    /// "" stands for the only topic of the credential.
+    /// The topic; "" means the only topic of the credential.
     package let topic: String
     package let token: DeviceToken
 

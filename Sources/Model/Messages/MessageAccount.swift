@@ -1,6 +1,6 @@
 import Basis
 
-/// States of a message. The numbers stand in the database.
+/// The states of a message. The numbers are stored in the database.
 package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
     case accepted = 1
     case scheduled = 2
@@ -28,37 +28,37 @@ package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Transactional goes before bulk. The numbers stand in the database.
+/// Transactional messages go before bulk ones. The numbers are stored in the database.
 package enum MessageUrgency: Int16, Hashable, Sendable {
     case transactional = 1
     case bulk = 2
 }
 
-/// Where a message stands: every member of its audience in exactly one place (P2).
+/// The status of a message: every member of its audience is counted in exactly one place (P2).
 package struct MessageAccount: Equatable, Sendable {
     package let id: MessageID
     package let state: MessageState
     package let acceptedAt: WallInstant
     package let expiresAt: WallInstant
     package let finishedAt: WallInstant?
-    /// nil until planning ended.
+    /// The size of the audience; nil until planning ended.
     package let audience: Int64?
     /// One count per terminal state, in the order of `TerminalState.allCases`.
     package let outcomes: [Int64]
     /// Planned members that have not ended.
     package let pending: Int64
-    /// Endings other than a plain `accepted`, with their reasons, ordered by state and reason.
+    /// Terminal states with their reasons, except plain `accepted`, ordered by state and reason.
     package let reasons: [TerminalTotal]
-    /// Rising by their numbers. Below the whole by what ended without a route.
+    /// The parts by provider number. They lack the pushes that ended without a route.
     package let providers: [ProviderAccount]
-    /// nil: its push type is not known here.
+    /// The requested form; nil if its push type is unknown here.
     package var form: MessageForm?
-    /// The hour that was asked for; nil: it was sent at once.
+    /// The requested send time; nil: sent at once.
     package let sendAt: WallInstant?
-    /// The hour of each device's own clock that was asked for. `sendAt` is when the first clock shows it, then, and
-    /// `expiresAt` that of who is last.
+    /// The requested hour of each device's local time. `sendAt` is then when the first time zone reaches it, and
+    /// `expiresAt` belongs to the last one.
     package let localHour: LocalHour?
-    /// Pushes a second over all processes; nil: as fast as its providers take it.
+    /// The rate in pushes per second over all processes; nil: as fast as its providers accept them.
     package let ratePerSecond: Int32?
 
     package init(
@@ -90,11 +90,11 @@ package struct MessageAccount: Equatable, Sendable {
     }
 }
 
-/// What a message was asked to be, without what it says and to whom: kept as long as its account.
+/// The requested form of a message, without its content and receivers. Kept as long as its account.
 package struct MessageForm: Equatable, Sendable {
     package let pushType: PushType
     package let isDryRun: Bool
-    /// Whom it is for, as an object: names are counted, tags are told.
+    /// The requested audience as an object. It counts names and lists tags.
     package let asked: JSONText
 
     package init(pushType: PushType, isDryRun: Bool, asked: JSONText) {
@@ -104,9 +104,9 @@ package struct MessageForm: Equatable, Sendable {
     }
 }
 
-/// The part of an account that is one provider's: the pushes whose parcel is, or was, on one of its routes.
+/// One provider's part of an account: the pushes whose parcel is, or was, on one of its routes.
 ///
-/// A push that goes on at another provider counts there from then on.
+/// A push that continues at another provider counts there from then on.
 package struct ProviderAccount: Equatable, Sendable {
     package let provider: Provider
     /// One count per terminal state, in the order of `TerminalState.allCases`.
@@ -119,7 +119,7 @@ package struct ProviderAccount: Equatable, Sendable {
         self.pending = pending
     }
 
-    /// Everybody of the message's audience who is this provider's.
+    /// The number of audience members that belong to this provider.
     package var members: Int64 { outcomes.reduce(pending, +) }
 
     package func count(_ state: TerminalState) -> Int64 {
@@ -146,7 +146,7 @@ package struct FeedbackItem: Equatable, Sendable {
     package let verdict: FeedbackVerdict
     package let reason: String
     package let at: WallInstant
-    /// Set where the verdict is `environmentChanged`, and nowhere else.
+    /// Set only if the verdict is `environmentChanged`.
     package let environments: EnvironmentChange?
 
     package init(
@@ -164,7 +164,7 @@ package struct FeedbackItem: Equatable, Sendable {
     }
 }
 
-/// Where a token was registered, and where its provider knows it.
+/// The environment where a token was registered, and the one where its provider knows it.
 package struct EnvironmentChange: Equatable, Sendable {
     package let from: PushEnvironment
     package let to: PushEnvironment
@@ -174,7 +174,7 @@ package struct EnvironmentChange: Equatable, Sendable {
     }
 }
 
-/// The numbers stand in the database.
+/// A verdict in the feed. The numbers are stored in the database.
 package enum FeedbackVerdict: Int16, Hashable, Sendable {
     case retired = 1
     case suspected = 2
@@ -182,7 +182,7 @@ package enum FeedbackVerdict: Int16, Hashable, Sendable {
     case moved = 4
     case undone = 5
     case cleared = 6
-    /// Found in the other environment.
+    /// The token was found in the other environment.
     case environmentChanged = 7
 
     package var name: String {

@@ -1,21 +1,22 @@
-/// What a sender wants shown or handed over, before any provider's form: the common part of a message.
+/// The common part of a message, before it is compiled for a provider: text, badge, sound, data.
 ///
-/// Who gets it (the audience) and when stand beside it, in the message's row.
+/// The message's row holds its audience and times.
 package struct MessageContent: Equatable, Sendable {
     package var notification: NotificationText?
-    /// The same text in other languages, each locale once; each says only what it changes.
+    /// The text in other languages, each locale once. Each entry holds only the differences.
     package var localizations: [Localization]
     package var badge: BadgeChange
     /// A sound's file name, or "default".
     package var sound: String?
-    /// The sender's own members, in the sender's order; handed to the app as they are.
+    /// The sender's own members in their order, passed unchanged to the app.
     package var data: [DataMember]
     package var options: MessageOptions
     /// The sender's `apns` object: overrides the common part key by key.
     package var apns: JSONText?
-    /// The sender's `fcm` object: likewise.
+    /// The sender's `fcm` object: overrides the common part key by key.
     package var fcm: JSONText?
-    /// Its texts have holes that each device's own values fill (`TemplateText`). Otherwise braces are braces.
+    /// Whether the texts contain placeholders that each device's own values fill (`TemplateText`). Otherwise braces are
+    /// plain text.
     package var isTemplate: Bool
 
     package init(
@@ -35,8 +36,8 @@ package struct MessageContent: Equatable, Sendable {
     }
 }
 
-/// What a locale's people read instead; a member that it does not have is that of the next broader locale
-/// (fr-CA, fr), and in the end the common one's.
+/// The text for one locale. A missing member comes from the next broader locale (fr-CA, fr), and at last from the
+/// common text.
 package struct Localization: Equatable, Sendable {
     /// A BCP 47 tag as the sender wrote it: "fr", "fr-CA", "zh-Hant-TW".
     package let locale: String
@@ -64,12 +65,12 @@ package struct NotificationText: Equatable, Sendable {
     package var byteCount: Int { [title, subtitle, body].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 }
 
-/// What a message does to each receiver's badge.
+/// The change that a message makes to each receiver's badge.
 package enum BadgeChange: Hashable, Sendable {
     case none
-    /// Plus one, once per (message, device).
+    /// Adds one, once per (message, device).
     case increment
-    /// To this number, in the registry too. Never negative.
+    /// Sets this number, in the registry too. Never negative.
     case value(Int32)
 }
 
@@ -84,19 +85,19 @@ package struct DataMember: Equatable, Sendable {
     }
 }
 
-/// One JSON value as text: valid, without white space. Who makes one vouches for that (room JSON does).
+/// One JSON value as text: valid, without white space. The code that creates one vouches for that (module JSON does).
 package struct JSONText: Hashable, Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Contents are a secret: only their size is told.
+    /// The size only, because the contents are secret.
     package var description: String { "JSON of \(bytes.count) bytes" }
 }
 
 package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
-    /// At the device's convenience.
+    /// Delivered at the device's convenience.
     case normal = 1
-    /// Now.
+    /// Delivered at once.
     case high = 2
 
     package var name: String {
@@ -112,18 +113,19 @@ package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// How a message is to be carried.
+/// The delivery options of a message.
 package struct MessageOptions: Equatable, Sendable {
-    /// nil: what the push type asks for (high, where it may choose).
+    /// The priority; nil: the push type's default (high, if it has a choice).
     package var priority: PushPriority?
-    /// How long a push is worth delivering, from its due instant. 0: now or never. nil: a day.
+    /// The time to live of a push from its due time. 0: now or never. nil: a day.
     package var ttlSeconds: Int32?
-    /// nil: made from the message id, so that a repeat is shown once (P4).
+    /// The collapse id; nil: derived from the message id, so that a repeat is shown once (P4).
     package var collapseID: String?
     package var pushType: PushType
-    /// Everything but the delivery: APNs pushes are built and checked, FCM's are sent with `validate_only`.
+    /// Whether this is a dry run without delivery: APNs pushes are built and checked, FCM's are sent with
+    /// `validate_only`.
     package var isDryRun: Bool
-    /// What its app set for others and not for this one.
+    /// The app's limits that this message ignores.
     package var ignored: AppLimits = []
 
     package init(
@@ -137,14 +139,14 @@ package struct MessageOptions: Equatable, Sendable {
         self.isDryRun = isDryRun
     }
 
-    /// A push without a time to live is worth a day.
+    /// The lifetime of a push without a time to live.
     package static let lifetimeDefault: Duration = .seconds(86_400)
-    /// A push that is to arrive "now or never" still needs the time to be sent, and once again.
+    /// A push that is "now or never" still needs time to be sent and retried once.
     package static let lifetimeNowOrNever: Duration = .seconds(30)
-    /// The longest that every provider keeps a push: FCM's 28 days (APNs: 30).
+    /// The longest time that every provider keeps a push: FCM's 28 days (APNs: 30).
     package static let ttlSecondsMax: Int32 = 2_419_200
 
-    /// From a push's due instant to its `expires_at`.
+    /// The time from a push's due time to its `expires_at`.
     package var lifetime: Duration {
         guard let ttlSeconds else { return Self.lifetimeDefault }
         return ttlSeconds > 0 ? .seconds(Int64(ttlSeconds)) : Self.lifetimeNowOrNever

@@ -1,19 +1,19 @@
 import Basis
 
-/// How far a message is, in one snapshot: its account, where the pushes are that have not ended, what they wait for, and
-/// how fast their providers answer.
+/// The progress of a message in one snapshot: its account, its pending pushes, the causes of their waits, and the pace
+/// of its providers.
 package struct MessageProgress: Equatable, Sendable {
     package let account: MessageAccount
-    /// By the database's clock.
+    /// The time of the snapshot, by the database's clock.
     package let at: WallInstant
-    /// Rising by their numbers.
+    /// The parts by provider number.
     package let providers: [ProviderProgress]
-    /// The largest first.
+    /// The waits, the largest first.
     package let waits: [PushWait]
-    /// For all of `waits`: when the last of those that are due later is.
+    /// The latest due time among all `waits` that are due later.
     package let lastDue: WallInstant?
-    /// While planners go through the app's ids: how much of them lies behind, from 0 to 1. nil: the audience is known, or
-    /// is not found by ids.
+    /// The share of the app's ids that planners have scanned, from 0 to 1. nil: the audience is known, or is not found
+    /// by scanning.
     package let scanned: Double?
 
     package init(
@@ -28,13 +28,14 @@ package struct MessageProgress: Equatable, Sendable {
         self.scanned = scanned
     }
 
-    /// Whether a later look shows anything else than that time went by.
+    /// Whether a later query would show no more than elapsed time.
     package func isSame(as other: MessageProgress) -> Bool {
         account == other.account && waits == other.waits && providers.count == other.providers.count
             && zip(providers, other.providers).allSatisfy { $0.withoutPace == $1.withoutPace }
     }
 
-    /// Nothing of it will change any more. Of a cancelled one what was in flight is answered, and the rest counted.
+    /// Whether nothing will change any more. A cancelled message is over once pushes in flight are answered and the
+    /// others counted.
     package var isOver: Bool {
         switch account.state {
         case .finished: true
@@ -44,20 +45,20 @@ package struct MessageProgress: Equatable, Sendable {
     }
 }
 
-/// One provider's part: `sending`, `ready` and `waiting` are its pending pushes.
+/// One provider's part. `sending`, `ready` and `waiting` add up to its pending pushes.
 package struct ProviderProgress: Equatable, Sendable {
     package let provider: Provider
-    /// A process has them.
+    /// Pushes in leased parcels.
     package let sending: Int64
-    /// Nothing keeps them but their turn.
+    /// Pushes that can be sent and only wait to be leased.
     package let ready: Int64
-    /// For what `MessageProgress.waits` tells.
+    /// Pushes with a cause in `MessageProgress.waits`.
     package let waiting: Int64
-    /// Why its pushes ended, the most frequent first, and not all where there are many.
+    /// The reasons of ended pushes, the most frequent first. Rare ones may be missing.
     package let reasons: [TerminalTotal]
-    /// Pushes that ended for reasons which are not told.
+    /// Pushes that ended for reasons not listed in `reasons`.
     package let otherReasons: Int64
-    /// How fast its pushes ended of late; nil: nothing can be said.
+    /// The recent pace of ended pushes; nil if unknown.
     package let pace: Pace?
 
     package init(
@@ -80,14 +81,14 @@ package struct ProviderProgress: Equatable, Sendable {
     }
 }
 
-/// So many pushes that ended, in so much time.
+/// A number of pushes that ended within a period.
 package struct Pace: Equatable, Sendable {
     package let ended: Int64
     package let time: Duration
-    /// For how long none has ended.
+    /// The time since the last push ended.
     package let idle: Duration
 
-    /// nil where nothing ended, or the time is too short to say anything.
+    /// Returns nil if none ended, or if the period is too short for an estimate.
     package init?(ended: Int64, in time: Duration, idle: Duration = .zero) {
         guard ended > 0, time >= Self.shortest else { return nil }
         self.ended = ended
@@ -95,15 +96,15 @@ package struct Pace: Equatable, Sendable {
         self.idle = max(.zero, idle)
     }
 
-    /// Less is the noise of one settle: they come up to a second late.
+    /// A shorter period shows the noise of single settles, which come up to a second late.
     private static let shortest: Duration = .seconds(2)
 
-    /// The last ones of a message are late by more than that: something keeps them, and nobody knows until when.
+    /// The last pushes of a message are at most this late. Beyond it something blocks them for an unknown time.
     private static let lateMax: Duration = .seconds(5)
 
     package var perSecond: Double { Double(ended) / Self.seconds(time) }
 
-    /// nil: no estimate is worth its words, or so many should have ended by now.
+    /// The time in which this many pushes end. nil if it exceeds a year, or if they should have ended by now.
     package func lasting(for pushes: Int64) -> Duration? {
         let seconds = Double(max(0, pushes)) / perSecond
         guard seconds < Self.secondsMax else { return nil }
@@ -111,38 +112,38 @@ package struct Pace: Equatable, Sendable {
         return idle > time + time + Self.lateMax ? nil : time
     }
 
-    /// A year.
+    /// One year.
     private static let secondsMax = 366.0 * 86_400
 
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }
 }
 
-/// Pushes of a message that nobody takes up at present, and why.
+/// Pushes of a message that are not being sent, and the cause.
 package struct PushWait: Equatable, Sendable {
-    /// The numbers stand in statements.
+    /// The cause. SQL statements contain the numbers.
     package enum Cause: Int16, Sendable {
-        /// Until it is resumed; or, of a cancelled message, until they are counted.
+        /// The message is paused, or cancelled and its pushes are not yet counted.
         case onHold = 3
-        /// Until an hour: a pause after an attempt, or what the message's options ask for.
+        /// The pushes are due later: after a retry's wait, or because of the message's options.
         case later = 4
         /// No active credential covers them.
         case credential = 5
         /// The provider refuses the credential.
         case credentialRefused = 6
-        /// No process that tells of it gets a connection.
+        /// No process that reports about it gets a connection.
         case unreachable = 7
-        /// Their provider answers most pushes that it wants less.
+        /// The circuit breaker is open: the provider answers most pushes with throttling.
         case throttled = 8
     }
 
     package let cause: Cause
     package let provider: Provider
     package let environment: PushEnvironment
-    /// Empty where the credential's only one is meant.
+    /// The topic; empty means the credential's only topic.
     package let topic: String
     package let pushes: Int64
     package let since: WallInstant?
-    /// When the first of them is due, or tried next.
+    /// The time when the first of them is due or tried next.
     package let until: WallInstant?
     package let reason: String?
 
@@ -162,10 +163,10 @@ package struct PushWait: Equatable, Sendable {
 }
 
 extension MessageProgress {
-    /// Of less than this share of the ids nobody should conclude what the others hold.
+    /// Below this share of scanned ids, no estimate is derived from them.
     private static let scannedMin = 0.02
 
-    /// Of all its providers, while any of its pushes is left; nil: nothing can be said.
+    /// The pace of all its providers, while pushes are left; nil if unknown.
     package var pushesPerSecond: Double? {
         guard account.state == .sending || account.state == .planning else { return nil }
         let paces = providers.compactMap(\.pace)
@@ -173,8 +174,8 @@ extension MessageProgress {
         return min(paces.reduce(0) { $0 + $1.perSecond }, account.ratePerSecond.map(Double.init) ?? .infinity)
     }
 
-    /// The audience; while it is being found, how large it will be if the rest of the ids holds as many as those that lie
-    /// behind. nil: nothing can be said.
+    /// The audience. While it is being found, its estimated size if the remaining ids hold as many members as the
+    /// scanned ones. nil if unknown.
     package var estimatedAudience: Int64? {
         if let audience = account.audience { return audience }
         let found = account.outcomes.reduce(account.pending, +)
@@ -182,7 +183,7 @@ extension MessageProgress {
         return account.providers.reduce(found) { $0 + coming(to: $1.provider) }
     }
 
-    /// Pushes of a provider that planners have still to find.
+    /// The estimated pushes of a provider that planners have not found yet.
     private func coming(to provider: Provider) -> Int64 {
         guard account.audience == nil, let scanned, scanned >= Self.scannedMin, scanned < 1,
             let found = account.providers.first(where: { $0.provider == provider })?.members
@@ -190,18 +191,18 @@ extension MessageProgress {
         return Int64(Double(found) / scanned + 0.5) - found
     }
 
-    /// Whether so few are still to be sent to a provider that it makes no difference how fast they are: most often those
-    /// that are tried again, one by one.
+    /// Whether the pushes left for a provider are too few for their pace to matter. Most often they are retried one by
+    /// one.
     private func isNearlyAll(of part: ProviderProgress, but few: Int64) -> Bool {
         guard let account = account.providers.first(where: { $0.provider == part.provider }) else { return false }
         return few * Self.fewOf <= account.members - account.pending
     }
 
-    /// One in so many.
+    /// The reciprocal of that share.
     private static let fewOf: Int64 = 100
 
-    /// When its last push may have ended, where each provider goes on as it answers now; nil where something has to
-    /// happen first, or nothing can be said.
+    /// The estimated end of its last push if each provider keeps its pace. nil if something else has to happen first,
+    /// or if unknown.
     package var estimatedEnd: WallInstant? {
         guard account.state == .sending || account.state == .planning, estimatedAudience != nil,
             waits.allSatisfy({ $0.cause == .later })
@@ -212,8 +213,8 @@ extension MessageProgress {
         for part in providers {
             let (open, coming) = (part.sending + part.ready, coming(to: part.provider))
             pushes += open + coming
-            // Of whom everything was sent that has been found: planners are slower than that provider, and whoever has
-            // something open will tell how slow.
+            // All pushes found for this provider are sent, so planning is slower than it is. The pace of providers with
+            // open pushes shows how slow.
             guard open > 0 else {
                 withoutRate += coming
                 continue

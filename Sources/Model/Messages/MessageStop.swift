@@ -1,17 +1,18 @@
-/// What may be said of a message that was accepted.
+/// A request to control an accepted message.
 package enum ControlRequest: Equatable, Sendable {
     case pause, resume, cancel
-    /// So many pushes a second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers take it.
+    /// Pushes per second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers accept
+    /// them.
     case rate(Int32?)
 }
 
-/// What a message may ask for.
+/// The limits of a message's rate.
 package enum MessageRate {
-    /// More than any provider takes.
+    /// More than any provider accepts.
     package static let perSecondMax: Int32 = 1_000_000
 }
 
-/// How fast a message may be sent from now on.
+/// A message's rate from now on.
 package struct RatedMessage: Equatable, Sendable {
     package let message: MessageID
     package let perSecond: Int32
@@ -21,20 +22,20 @@ package struct RatedMessage: Equatable, Sendable {
     }
 }
 
-/// What came of it.
+/// The result of a control request.
 package enum ControlReply: Equatable, Sendable {
-    /// It stands as it was wished: from now on, or already before.
+    /// The message is in the requested state, from now on or already before.
     case done
     case noSuchMessage
-    /// Not possible any more: it is finished, or cancelled.
+    /// The message is finished or cancelled, so no change is possible.
     case over(MessageState)
 }
 
-/// Why nothing of a message may be sent.
+/// The reason why no push of a message may be sent.
 package enum MessageStop: Hashable, Sendable {
-    /// Until it is resumed: what it owes waits.
+    /// Pending pushes wait until the message is resumed.
     case paused
-    /// For good: what it owes and was not tried ends as cancelled.
+    /// Pending pushes that were never tried end as cancelled.
     case cancelled
 }
 

@@ -1,6 +1,6 @@
-/// What a push is to the device's system, in APNs' words. The numbers stand in the database.
+/// The type of a push, named as in APNs. The numbers are stored in the database.
 ///
-/// What each type asks of its topic, priority, size and repetition stands in one table in room APNs.
+/// One table in module APNs holds each type's rules for topic, priority, size and repetition.
 package enum PushType: Int16, Hashable, Sendable, CaseIterable {
     case alert = 1
     case background = 2
@@ -14,7 +14,7 @@ package enum PushType: Int16, Hashable, Sendable, CaseIterable {
     case widgets = 10
     case controls = 11
 
-    /// The word of the header `apns-push-type`.
+    /// The value of the header `apns-push-type`.
     package var name: String {
         switch self {
         case .alert: "alert"

@@ -1,37 +1,37 @@
 import Basis
 
-/// The hour that a message names.
+/// The requested send time of a message.
 package enum SendHour: Equatable, Sendable {
-    /// The same everywhere.
+    /// The same instant for every device.
     case instant(WallInstant)
-    /// One for each clock.
+    /// An hour of each device's local time.
     case local(LocalSending)
 }
 
-/// What the clock on the wall shows, wherever it hangs: an instant in each time zone.
+/// A local date and time without a zone: a different instant in each time zone.
 package struct LocalHour: Equatable, Sendable {
-    /// No clock on earth is further ahead of UTC (Kiritimati), or further behind it (Howland).
+    /// The largest offsets of any time zone, ahead of UTC (Kiritimati) and behind it (Howland).
     package static let aheadMax: Duration = .seconds(14 * 3_600)
     package static let behindMax: Duration = .seconds(12 * 3_600)
 
-    /// How many slices of an audience are cut in one: a day's clocks show an hour at some thirty instants, each with
-    /// parcels of its own, and out of more members each gets more.
+    /// The number of slices that are cut as one. The hour falls on some thirty instants, each with its own parcels, and
+    /// a larger slice fills them better.
     package static let slicesAtOnce = 4
 
-    /// When a clock in UTC shows it.
+    /// The instant at which a clock in UTC shows this time.
     package let inUTC: WallInstant
     package init(inUTC: WallInstant) { self.inUTC = inUTC }
 
-    /// When the first clock anywhere shows it.
+    /// The instant at which the first clock anywhere shows it.
     package var first: WallInstant { inUTC + (.zero - Self.aheadMax) }
-    /// When the last one does.
+    /// The instant at which the last clock shows it.
     package var last: WallInstant { inUTC + Self.behindMax }
 }
 
-/// A message that leaves at an hour of each device's own clock.
+/// A message that is sent at an hour of each device's local time.
 package struct LocalSending: Equatable, Sendable {
     package let hour: LocalHour
-    /// Whom it comes too late for gets it at once; else that one gets none.
+    /// Whether a device whose hour had already passed gets the message at once. Otherwise it gets none.
     package let sendsPassed: Bool
 
     package init(hour: LocalHour, sendsPassed: Bool = false) {
@@ -39,8 +39,8 @@ package struct LocalSending: Equatable, Sendable {
         self.sendsPassed = sendsPassed
     }
 
-    /// When a push leaves whose device's clock shows the hour at `instant`; nil: never, since that was past when the
-    /// message was accepted.
+    /// The time to send to a device whose clock shows the hour at `instant`. nil: never, because the hour had passed
+    /// when the message was accepted.
     package func sends(at instant: WallInstant, acceptedAt: WallInstant) -> WallInstant? {
         if instant >= acceptedAt { return instant }
         return sendsPassed ? acceptedAt : nil

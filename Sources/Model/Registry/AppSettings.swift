@@ -1,21 +1,21 @@
 import Basis
 
-/// What an app's owner may choose.
+/// The settings that an app's owner may choose.
 package struct AppSettings: Equatable, Sendable {
     package var stale: StalePolicy
-    /// Whose clock counts where a device's own is not known: a name that the database knows.
+    /// The time zone of devices whose own is unknown: a name that the database knows.
     package var timeZone = TimeZoneName.utc
-    /// nil: there are none.
+    /// The quiet hours; nil: none.
     package var quietHours: QuietHours?
-    /// At most `DailyCap.max`; nil: as many as are sent.
+    /// The daily cap, at most `DailyCap.max`; nil: no cap.
     package var dailyCap: Int32?
 
     package init(stale: StalePolicy = StalePolicy()) { self.stale = stale }
 }
 
-/// When a registration that was not renewed counts as stale, by provider: in days. nil: never.
+/// The days after which a registration that was not renewed counts as stale, by provider. nil: never.
 ///
-/// Apps register at every start, so that silence says that the app is gone.
+/// Apps register at every start, so silence means that the app is gone.
 /// Source: Google calls a token stale after 270 days without a connection, and drops it then. Apple says nothing.
 package struct StalePolicy: Equatable, Sendable {
     package static let fcmDays: Int32 = 270
@@ -33,7 +33,7 @@ package struct StalePolicy: Equatable, Sendable {
 
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
 
-    /// What counts as stale now.
+    /// The cutoffs as of now.
     package func staleCutoffs(now: WallInstant) -> [StaleCutoffs] {
         Provider.allCases.compactMap { provider in
             self[provider].map { StaleCutoffs(provider: provider, instant: now + .seconds(-Int64($0) * 86_400)) }
@@ -41,7 +41,7 @@ package struct StalePolicy: Equatable, Sendable {
     }
 }
 
-/// Before when a provider's registrations have to be renewed last to count as stale.
+/// A cutoff: a provider's registrations last renewed before it are stale.
 package struct StaleCutoffs: Equatable, Sendable {
     package let provider: Provider
     package let instant: WallInstant

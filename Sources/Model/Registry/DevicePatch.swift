@@ -1,4 +1,4 @@
-/// What changes of an installation's registrations besides their tokens: as a JSON merge patch says it.
+/// The changes to an installation's registrations, except their tokens, as a JSON merge patch expresses them.
 package struct DevicePatch: Equatable, Sendable {
     package typealias Change<Value: Equatable & Sendable> = DeviceRegistration.Change<Value>
 
@@ -7,15 +7,15 @@ package struct DevicePatch: Equatable, Sendable {
     package var timeZone: Change<String> = .keep
     package var appVersion: Change<String> = .keep
     package var tags: Change<[String]> = .keep
-    /// After `tags`. What stands in both is added.
+    /// Tags removed after `tags` is applied. A tag in both lists is added.
     package var tagsRemoved: [String] = []
     package var tagsAdded: [String] = []
-    /// Set: a merge patch of the attributes, a JSON object as bytes.
+    /// If set: a merge patch of the attributes, a JSON object as bytes.
     package var attributes: Change<[UInt8]> = .keep
 
     package init() {}
 
-    /// The tags after it, each once, in their order, new ones last. Names are the same where their bytes are.
+    /// The resulting tags, each once, in their order, new ones last. Names are equal if their bytes are.
     package func patched(_ stored: [String]) -> [String] {
         var kept: [String] = []
         var known: Set<[UInt8]> = []  // lookup only

@@ -1,8 +1,8 @@
 import Basis
 
-/// What a mobile backend says about one installation's token of one kind.
+/// A mobile backend's registration of one installation's token of one kind.
 ///
-/// Absent members keep what is stored (`.keep`), null clears (`.clear`).
+/// Absent members keep the stored value (`.keep`), null clears it (`.clear`).
 package struct DeviceRegistration: Equatable, Sendable {
     package enum Change<Value: Equatable & Sendable>: Equatable, Sendable {
         case keep
@@ -10,12 +10,12 @@ package struct DeviceRegistration: Equatable, Sendable {
         case set(Value)
     }
 
-    /// The app's own name for one copy of it on one device; 1 to 256 bytes.
+    /// The app's own name for one copy of itself on one device; 1 to 256 bytes.
     package var installation: String
     package var kind: TokenKind
     package var provider: Provider
     package var environment: PushEnvironment
-    /// "" stands for the only topic of the credential.
+    /// The topic; "" means the only topic of the credential.
     package var topic: String
     package var token: DeviceToken
     package var user: Change<String>
@@ -25,10 +25,11 @@ package struct DeviceRegistration: Equatable, Sendable {
     package var tags: Change<[String]>
     /// A JSON object, as bytes.
     package var attributes: Change<[UInt8]>
-    /// Counts at creation only.
+    /// The initial badge, used at creation only.
     package var badge: Int32?
-    /// When the backend learned this; nil: just now. Older than what is stored of the installation, or of whoever holds
-    /// the token, which counts from its own time or else from when it was registered: stale, and ignored.
+    /// The time when the backend learned this; nil: just now. The registration is stale, and ignored, if the stored
+    /// state is newer: that of the installation or of the token's holder. A state without this time counts from its
+    /// registration.
     package var asOf: WallInstant?
 
     package init(
@@ -54,19 +55,19 @@ package struct DeviceRegistration: Equatable, Sendable {
     }
 }
 
-/// What a registration turned out to be.
+/// The effect of a registration.
 package enum RegistrationChange: Equatable, Sendable {
-    /// A new installation or kind.
+    /// The installation or kind is new.
     case created
-    /// Same token; something else in the wide row changed.
+    /// The token is the same; something else in the wide row changed.
     case refreshed
-    /// Another token for the same installation and kind; badge, tags and subscriptions stay.
+    /// The token of the same installation and kind is new; badge, tags and subscriptions stay.
     case replaced
-    /// The token lived under another installation of the app, and lives here now.
+    /// The token belonged to another installation of the app and now belongs to this one.
     case moved
-    /// Nothing but the registration time changed.
+    /// Only the registration time changed.
     case unchanged
-    /// Older than what is stored, here or of the token's holder: nothing changed.
+    /// Nothing changed, because the stored state of the installation or of the token's holder is newer.
     case stale
 }
 
@@ -117,12 +118,12 @@ package struct DeviceRecord: Equatable, Sendable {
     }
 }
 
-/// The numbers stand in the database.
+/// The state of a registration. The numbers are stored in the database.
 package enum RegistrationState: Int16, Hashable, Sendable, CaseIterable {
     case active = 1
-    /// A verdict doubts the token; pushes still go out until the doubt is confirmed.
+    /// The token is under suspicion. Pushes still go out until it is confirmed.
     case suspected = 2
-    /// Dead by the provider's word. Kept, so that it can be undone.
+    /// The provider declared the token dead. The row is kept, so that this can be undone.
     case retired = 3
 
     package var name: String {

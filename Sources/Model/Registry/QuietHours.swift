@@ -1,12 +1,12 @@
-/// The hours of the day in which an app's people are left alone, by the clock on each one's wall.
+/// The hours of the day in which an app's users get no pushes, by each device's local time.
 ///
-/// They begin with the minute `from` and are over with the minute `to`, of the next day where that comes first.
+/// They begin with the minute `from` and end with the minute `to`, on the next day if `to` is earlier.
 package struct QuietHours: Equatable, Sendable {
-    /// Minutes after midnight.
+    /// The beginning, in minutes after midnight.
     package let from: Int
     package let to: Int
 
-    /// nil: they would last a whole day, or no time at all.
+    /// Returns nil if both are equal.
     package init?(from: Int, to: Int) {
         precondition((0..<1_440).contains(from) && (0..<1_440).contains(to))
         guard from != to else { return nil }
@@ -14,7 +14,7 @@ package struct QuietHours: Equatable, Sendable {
         self.to = to
     }
 
-    /// Minutes after midnight, of "07:30"; nil where it is written otherwise.
+    /// The minutes after midnight of a text like "07:30"; nil for any other format.
     package static func minute(of text: String) -> Int? {
         let bytes = Array(text.utf8)
         guard bytes.count == 5, bytes[2] == UInt8(ascii: ":") else { return nil }
@@ -29,13 +29,13 @@ package struct QuietHours: Equatable, Sendable {
     }
 }
 
-/// How many messages a person gets on one day of the app's clock.
+/// The number of messages that a user gets on one day of the app's clock.
 package enum DailyCap {
-    /// More is no cap. Whose they were is kept for the day, so that it is a limit for the row too.
+    /// A higher cap limits nothing. The row of the day lists its messages, so this bounds the row's size too.
     package static let max: Int32 = 100
 }
 
-/// What an app may set to spare its people. The numbers stand in the database.
+/// The limits with which an app protects its users. The numbers are stored in the database.
 package struct AppLimits: OptionSet, Hashable, Sendable {
     package let rawValue: Int16
     package init(rawValue: Int16) { self.rawValue = rawValue }

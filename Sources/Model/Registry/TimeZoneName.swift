@@ -1,10 +1,10 @@
-/// What a time zone may be called: a name of the IANA's list, or an offset as phones write it (`GMT+05:30`).
+/// The valid names of time zones: a name of the IANA's list, or an offset as phones write it (`GMT+05:30`).
 ///
-/// Which names there are changes with every edition of that list, and a phone may have a newer one than the gateway's
-/// database: by its shape alone a name is taken or refused, and who has a name that nobody here knows goes by the app's.
+/// The names change with every edition of that list, and a phone may have a newer edition than the gateway's database.
+/// So only the shape of a name is checked. A device with a name unknown here uses the app's time zone.
 package enum TimeZoneName {
     package static let bytesMax = 64
-    /// Where an app says nothing.
+    /// The default of an app.
     package static let utc = "UTC"
 
     /// Parts of letters, digits and `_ + - :`, joined by `/`, each beginning with a letter.
