@@ -2,7 +2,7 @@
 package enum PrivateServerError: Error, Equatable, Sendable {
     /// No programs of PostgreSQL 15 or newer are below /usr/lib/postgresql or in PATH.
     case programsMissing
-    /// Another major version created the folder.
+    /// The programs of the major version that created the folder are missing.
     case versionMissing(String)
     /// The gateway runs as root, and there is no user to run PostgreSQL as, or no program to switch to that user.
     case accountMissing

@@ -63,7 +63,7 @@ package final class StreamSocket {
         }
     }
 
-    /// Returns how many bytes the kernel took; 0 where it would block.
+    /// Returns how many bytes the kernel took; 0 if it would block.
     package func write(_ bytes: Span<UInt8>) throws(ReactorError) -> Int {
         if bytes.isEmpty { return 0 }
         while true {

@@ -30,7 +30,7 @@ package struct TLSCertificate: Sendable, Equatable {
         self = try TLSCertificate(Self.handle(der: der))
     }
 
-    /// The DER value of an extension, by its dotted OID; nil where the certificate lacks it.
+    /// The DER value of an extension, by its dotted OID; nil if the certificate lacks it.
     package func extensionValue(oid: String) -> [UInt8]? { extensions.first { $0.oid == oid }?.value }
 
     /// Apple's marks for the environment. A certificate without either leaves the environment open.

@@ -6,12 +6,12 @@ package enum Outcome: Equatable, Sendable {
     case accepted
     /// The provider answered "no". The same bytes would be refused again.
     case rejected(Rejection)
-    /// Not now: throttled, overloaded, or the lane is blocked. The same bytes may pass later.
-    /// `after` is counted from the answer; nil leaves the wait to the retry policy.
+    /// Not accepted now: throttled, overloaded, or the lane is blocked. The same bytes may pass later. `after` is
+    /// counted from the answer; nil leaves the wait to the retry policy.
     case deferred(after: Duration?, DeferralReason)
     /// No byte was processed. Resending cannot duplicate it.
     case unsent(TransportFault)
-    /// The bytes left, no answer came. Resending may show the alert twice.
+    /// The bytes left and no answer came. Resending may show the alert twice.
     case unknown(TransportFault)
     /// Not sent on purpose, with the reason: a dry run of a provider that can't validate a push without sending it.
     case withheld(reason: String)
@@ -120,7 +120,7 @@ package enum TokenVerdict: Equatable, Sendable {
     case unregistered(since: WallInstant?, reason: String)
     /// The token is under suspicion, to be confirmed by the window, the share and the sample.
     case suspected(reason: String)
-    /// The token is under suspicion in both environments: like `suspected`, but never compared again.
+    /// The token is under suspicion in both environments. As `suspected`, and the other environment is not tried again.
     case suspectedInBoth(reason: String)
     /// The token worked, so a suspicion about this generation is cleared.
     case cleared

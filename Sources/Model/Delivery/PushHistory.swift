@@ -78,7 +78,7 @@ package struct PendingPush: Equatable, Sendable {
     package let leg: RouteDescription
     package let attempts: Int16
     package let dueAt: WallInstant
-    /// The reason of the wait, if it was tried or handed over before. A newer version may know more reasons than
+    /// The reason for the wait, if it was tried or handed over before. A newer version may know more reasons than
     /// `WaitCause`.
     package let cause: String?
 

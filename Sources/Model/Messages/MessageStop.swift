@@ -24,7 +24,7 @@ package struct RatedMessage: Equatable, Sendable {
 
 /// The result of a control request.
 package enum ControlReply: Equatable, Sendable {
-    /// The message is in the requested state, from now on or already before.
+    /// The request is in effect, from now on or already before.
     case done
     case noSuchMessage
     /// The message is finished or cancelled, so no change is possible.

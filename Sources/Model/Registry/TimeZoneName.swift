@@ -7,7 +7,7 @@ package enum TimeZoneName {
     /// The default of an app.
     package static let utc = "UTC"
 
-    /// Parts of letters, digits and `_ + - :`, joined by `/`, each beginning with a letter.
+    /// Accepts parts of letters, digits and `_ + - :`, joined by `/`, each beginning with a letter.
     package static func isPossible(_ text: String) -> Bool {
         guard (1...bytesMax).contains(text.utf8.count) else { return false }
         return text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).allSatisfy { part in
