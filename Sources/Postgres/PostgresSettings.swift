@@ -156,7 +156,7 @@ extension PostgresSettings {
             ("client_encoding", "UTF8"),
             // Kerberos would look for tickets on disk and network, blocking the loop.
             ("gssencmode", "disable"),
-            // Detects a peer that vanished silently within 25 s, idle or while sending.
+            // Detects within 25 s a peer that vanished silently, whether we send or not.
             ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
             ("tcp_user_timeout", "25000"),
         ]
