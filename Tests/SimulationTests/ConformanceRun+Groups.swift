@@ -3,7 +3,7 @@ import QueueRules
 import Store
 import Worlds
 
-// Parcels that are leased or settled together, as one after the other.
+// Parcels leased or settled in one call, compared with the same parcels leased or settled one after the other.
 extension ConformanceRun {
     mutating func lease(together order: LeaseOrder) async throws -> String? {
         let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
@@ -18,7 +18,7 @@ extension ConformanceRun {
         if let difference = differ("again", real.again, simulated.hasFoundRated ? .zero : nil) { return difference }
         guard parcels.count > 1, parcels.contains(where: { !$0.deferrals.isEmpty }) else { return nil }
         groupsDeferred += 1
-        // Before anything else is settled of them.
+        // Settles these parcels before any other operation touches them.
         return random.happens(perMille: 500) ? try await settleTogether() : nil
     }
 
@@ -28,8 +28,8 @@ extension ConformanceRun {
         runs.append(HeldRun(run: run, owner: owner))
     }
 
-    /// Everything that is held is answered to its end, or only what others hold as well, who leased it later; with it goes
-    /// now and then what was settled before.
+    /// Answers all members of most parcels that are held, and settles these parcels in one call. Half of the time it
+    /// takes only parcels that another owner has leased since. Now and then the call repeats an earlier settlement.
     mutating func settleTogether() async throws -> String? {
         var settlements: [Settlement] = []
         let overtaken = random.happens(perMille: 500) ? overtaken : []
@@ -41,7 +41,8 @@ extension ConformanceRun {
             guard let pending = runs[place].run.takeSettlement() else { continue }
             if let difference = try await applyVerdicts(pending.verdicts) { return difference }
             pastSettlements.append(pending.settlement)
-            // Of two of one parcel, which are answered at once, the fenced one may hear of the other or not.
+            // Two settlements of one parcel in one call: the store decides whether the fenced one sees the other, so
+            // only one goes in.
             let isAnother = !settlements.contains { $0.parcel == pending.settlement.parcel }
             if pending.settlement.isGroupable, isAnother {
                 settlements.append(pending.settlement)
@@ -78,7 +79,7 @@ extension ConformanceRun {
             atMost: limit, idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         var planned: [PlannedSlice] = []
         if case .planned(let slices) = real { planned = slices }
-        // Nothing may have been left out either.
+        // One more slice where nothing was planned: the simulated store must find nothing to plan either.
         for place in 0..<max(1, planned.count) {
             let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
             let same = place < planned.count ? SimulatedSlice(planned[place]) : nil

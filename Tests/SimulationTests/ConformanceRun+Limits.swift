@@ -2,7 +2,7 @@ import Model
 import Store
 import Worlds
 
-// What apps spare their people, changed while messages are under way.
+// Changes of an app's limits (quiet hours, daily cap, time zone) while messages are under way.
 extension ConformanceRun {
     mutating func changeLimits() async throws -> String? { try await changeLimits(of: random.pick(apps)) }
 
@@ -10,7 +10,7 @@ extension ConformanceRun {
         var row = simulated.limits(of: app)
         if random.happens(perMille: 300) { row.timeZone = random.pick(["UTC", "GMT+11:55", "GMT-00:04"]) }
         if random.happens(perMille: 700) {
-            // About now on the app's clock, and over midnight where that one comes.
+            // Quiet hours that begin within three minutes of now on the app's clock, past midnight where they reach it.
             let east = Int(SimulatedZones.minutesEast(row.timeZone))
             let minute = Int(now.microseconds / 60_000_000 % 1_440)
             let from = (minute + east + random.within(-3...3) + 1_440) % 1_440

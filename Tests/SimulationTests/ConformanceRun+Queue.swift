@@ -4,7 +4,7 @@ import QueueRules
 import Store
 import Worlds
 
-// Leases and what becomes of them.
+// Leases, and what becomes of them.
 extension ConformanceRun {
     static let owners = [ProcessID(UniversalID(high: 1, low: 1)), ProcessID(UniversalID(high: 2, low: 2))]
 
@@ -17,7 +17,8 @@ extension ConformanceRun {
             return try await leaseQuantum(random.pick(rateLimited))
         }
         let due = simulated.parcels.filter { $0.isReady && $0.dueAt <= now }
-        // Mostly for what is there: what nobody gets says little. Whose message was stopped is rare, and tells most.
+        // Leases mostly aim at parcels that exist: an empty lease proves little. Parcels of stopped messages are rare
+        // and prove the most.
         let stopped = due.filter { simulated.isStopped($0.message) }
         let limited = due.filter { isLimitedInGroup($0, due) }
         let reporting = !stopped.isEmpty ? stopped : limited.isEmpty || random.happens(perMille: 300) ? due : limited
@@ -43,7 +44,7 @@ extension ConformanceRun {
         return differ("lease", real, parcel)
     }
 
-    /// Whose limits are judged, beside others that may be leased with it.
+    /// Whether a lease must apply limits to the parcel, and may take other parcels in the same group.
     private func isLimitedInGroup(_ parcel: ParcelRow, _ due: [ParcelRow]) -> Bool {
         let limits = simulated.limits(of: parcel.app)
         guard parcel.urgency == .transactional, limits.quietHours != nil || limits.dailyCap != nil else { return false }
@@ -75,7 +76,7 @@ extension ConformanceRun {
         return differ("share", real.parcel, share.parcel) ?? differ("next share", real.again, share.again)
     }
 
-    /// Some members get answers; then everything new is settled. A lease that ran out settles in vain.
+    /// Records answers for some members, then settles everything new. An expired lease settles in vain.
     mutating func answerAndSettle() async throws -> String? {
         guard !runs.isEmpty else { return nil }
         let overtaken = overtaken
@@ -98,7 +99,7 @@ extension ConformanceRun {
         return differ("settle", real, reply)
     }
 
-    /// Whose parcel somebody else has leased since. Rare, and what fences are for.
+    /// The runs whose parcel another owner has leased since. They are rare, and fencing exists for them.
     var overtaken: [Int] {
         runs.indices.filter { place in
             let own = runs[place].run.parcel
@@ -120,7 +121,7 @@ extension ConformanceRun {
         ])
     }
 
-    /// A settlement that was written before, or never was: what a lost reply or a loser sends.
+    /// Repeats a settlement that may have been written before or refused, as after a lost reply or by a fenced owner.
     mutating func settleAgain() async throws -> String? {
         guard !pastSettlements.isEmpty else { return nil }
         let settlement = random.pick(pastSettlements)
@@ -148,7 +149,8 @@ extension ConformanceRun {
         return differ("rescue", real, simulated.rescue(now: now))
     }
 
-    /// Verdicts from anywhere: right and wrong generations, before and after the registration time, twice about one.
+    /// Applies verdicts of any origin: right and wrong generations, before and after the registration time, two about
+    /// one token.
     mutating func judge() async throws -> String? {
         var verdicts: [GuardedVerdict] = []
         for _ in 0..<random.within(1...4) where !simulated.registrations.isEmpty {
@@ -169,7 +171,7 @@ extension ConformanceRun {
         return try await applyVerdicts(verdicts)
     }
 
-    /// Itself where it has none.
+    /// The sibling route, or the route itself where it has none.
     private func duplicate(of id: RouteID) -> RouteID {
         guard let own = simulated.route(id) else { return id }
         let duplicate = simulated.routes.first {
@@ -179,8 +181,8 @@ extension ConformanceRun {
         return duplicate?.id ?? id
     }
 
-    /// An app gets a credential for one environment, for all or for calls alone, loses it, or the provider refuses it for
-    /// a while.
+    /// Gives an app a credential for one environment (for all services or for calls alone), retires it, or lets the
+    /// provider refuse it for a while.
     mutating func changeSender() async throws -> String? {
         let place = random.below(apps.count)
         let (app, environment) = (apps[place], random.pick(PushEnvironment.allCases))

@@ -3,13 +3,13 @@ import Encodings
 import LaneRules
 import Model
 
-// Parts of a project's quota, for which several processes ask.
+// Requests of several processes for their parts of a project's quota.
 extension ConformanceRun {
     mutating func askQuota() async throws -> String? {
         for _ in 1...random.within(1...4) {
             let process = ProcessID(UniversalID(high: 7, low: UInt64(random.within(1...3))))
             let project = random.pick(["bells", "bells", "chimes"])
-            // Some are overtaken.
+            // Some requests arrive after a later one of their process.
             let number = now.microseconds + Int64(random.within(-3...3))
             let ask = QuotaRequest(
                 number: number, wants: QuotaPart(millionths: random.pick([10_000, 300_001, 1_000_000])),

@@ -3,7 +3,7 @@ import Model
 import Store
 import Worlds
 
-// Registrations, badges, messages, plans, and looks at them.
+// Registrations, badges, messages and plans, and queries about them.
 extension ConformanceRun {
     static let installations = (1...9).map { "phone-\($0)" }
     static let tags = ["bell", "noon", "tower"]
@@ -45,7 +45,7 @@ extension ConformanceRun {
         return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
     }
 
-    /// Mostly of what was retired, in its own app.
+    /// Undoes an entry of the feedback: mostly a retirement, and mostly in its own app.
     mutating func undo() async throws -> String? {
         let retired = simulated.feedback.filter { $0.verdict == .retired }.map(\.id)
         let known = simulated.feedback.map(\.id) + [99_999]
@@ -85,7 +85,7 @@ extension ConformanceRun {
         return differ("consume badge", real, simulated.consumeBadge(badge, app: app, installation: installation))
     }
 
-    /// A few, some perhaps twice.
+    /// A few of the names, some perhaps twice.
     private mutating func some(of names: [String]) -> [String] {
         var chosen: [String] = []
         for _ in 0..<random.within(0...names.count * 2 / 3) { chosen.append(random.pick(names)) }
@@ -128,7 +128,7 @@ extension ConformanceRun {
         return try await accept(message)
     }
 
-    /// Some transactional messages to few devices each are planned, and leased together.
+    /// Accepts and plans several transactional messages to a few devices each, and leases them together.
     mutating func crowd() async throws -> String? {
         let app = random.pick(apps)
         if random.happens(perMille: 500), let difference = try await changeLimits(of: app) { return difference }
@@ -139,7 +139,7 @@ extension ConformanceRun {
                 audience: Audience(.installations(some(of: Self.installations))), dueAt: nil, localSending: nil)
             if let difference = try await accept(message) { return difference }
         }
-        // Enough for all of them, mostly.
+        // Eight slices are mostly enough for all of them.
         for _ in 1...8 {
             if let difference = try await plan(together: 6, 4, [1, 2]) { return difference }
         }
@@ -169,14 +169,14 @@ extension ConformanceRun {
             audience: message.audience, pushType: message.service.pushType, dueAt: message.dueAt, localSending: local)
         new.ratePerSecond = message.ratePerSecond
         new.ignoredLimits = message.ignored
-        // Limits hold for alerts alone.
+        // Limits apply to alerts only.
         if message.service != .app { message.ignored = [.quietHours, .dailyCap] }
         let real = try await stores.messages.accept(new, now: now)
         simulated.accept(message, now: now)
         return differ("accept", real, .accepted)
     }
 
-    /// An hour that some clock shows about now.
+    /// An hour that a clock of some time zone shows about now.
     private mutating func drawLocalSending() -> LocalSending? {
         guard random.happens(perMille: 300) else { return nil }
         let ahead = random.pick([.zero] + Self.zones.compactMap(SimulatedZones.ahead(of:)))
@@ -209,7 +209,7 @@ extension ConformanceRun {
         if let id = messages.last {
             let app = simulated.message(id)?.app ?? apps[0]
             var real = try await stores.messages.account(app: app, id: id)
-            // What was asked is read back elsewhere; the simulated store keeps no texts.
+            // Other tests read the request back; the simulated store keeps no texts.
             real?.form = nil
             if let difference = differ("account", real, simulated.account(id)) { return difference }
         }

@@ -3,13 +3,13 @@ import Model
 import Store
 import Worlds
 
-// Pauses, cancels and rates.
+// Pauses, cancellations and rates.
 extension ConformanceRun {
     static let rates: [Int32] = [1, 3, 10, 25, 1_000]
 
     mutating func control() async throws -> String? {
         guard !messages.isEmpty else { return nil }
-        // Mostly one that has something to stop.
+        // Mostly picks a message that has ready parcels to stop.
         let waiting = simulated.parcels.filter(\.isReady)
         let id = waiting.isEmpty || random.happens(perMille: 300) ? random.pick(messages) : random.pick(waiting).message
         let control = random.pick([
@@ -26,11 +26,11 @@ extension ConformanceRun {
         let unlike =
             differ("stopped", stopped, simulated.stopped(among: messages))
             ?? differ("rated", rated, simulated.rates(among: messages))
-        // What is among the ready ones until it is carried out is nobody's.
+        // A stopped message's parcels are still in state ready until `carryOut`. No lease may take them.
         return unlike == nil && random.happens(perMille: 500) ? try await lease() : unlike
     }
 
-    /// As if the clock had been set back since, or a lease had not waited.
+    /// Moves the message's next quantum later, as if the clock had been set back since, or a lease had not waited.
     mutating func postpone(_ id: MessageID) async throws {
         guard let place = simulated.rates.firstIndex(where: { $0.message == id }) else { return }
         let pause: Duration = .seconds(random.pick([1, 59, 60, 3_600]))
@@ -50,7 +50,7 @@ extension ConformanceRun {
     }
 
     mutating func carryOut() async throws -> String? {
-        // As production has it, or so few at a time that most takes several transactions.
+        // The production limits, or limits so small that most controls take several transactions.
         let limits = random.pick([
             UpkeepLimits(), UpkeepLimits(movedMax: 1, endedMax: 1), UpkeepLimits(movedMax: 2, endedMax: 3),
         ])

@@ -7,7 +7,7 @@ import Store
 import Testing
 import Worlds
 
-/// One random sequence of operations, performed on the simulated store and on PostgreSQL with the same times.
+/// A random sequence of operations, performed on the simulated store and on PostgreSQL with the same times.
 struct ConformanceRun {
     let seed: UInt64
     let pool: PostgresPool
@@ -17,17 +17,17 @@ struct ConformanceRun {
     var now = WallInstant(secondsSince1970: 1_793_448_000)
     let apps: [AppID]
     var messages: [MessageID] = []
-    /// Leases that somebody holds, or believes to hold.
+    /// Leases that an owner holds, or believes it holds.
     var runs: [HeldRun] = []
     var pastSettlements: [Settlement] = []
-    /// Leases of several parcels of whose members limits held some back.
+    /// How many leases took several parcels and deferred some members by limits.
     var groupsDeferred = 0
-    /// Settles of several parcels of which one left members behind.
+    /// How many settles of several parcels left members to a remainder.
     var groupsLeavingSome = 0
-    /// Active ones; looked up, never walked.
+    /// The active credentials. Never iterated.
     var credentials: [SenderName: CredentialID] = [:]
     var cursors: [(real: FeedbackCursor?, simulated: Int64)]
-    /// What was done, for the report.
+    /// The operations so far, for the report.
     var pushHistory: [String] = []
 
     struct HeldRun: Sendable {
@@ -45,7 +45,7 @@ struct ConformanceRun {
     static let leaseFor: Duration = .seconds(60)
     static let rule = SuspicionRule(window: .seconds(120), shareMax: 0.3, sampleMin: 3)
 
-    /// Empties the database first: identities start anew, as the simulated store's do.
+    /// Empties the database first and restarts its identities, so that ids match those of the simulated store.
     init(seed: UInt64, pool: PostgresPool) async throws {
         self.seed = seed
         self.pool = pool
@@ -63,7 +63,8 @@ struct ConformanceRun {
         cursors = made.map { _ in (nil, 0) }
     }
 
-    /// nil: the two agree to the end. Otherwise the first difference, and the way to it.
+    /// Performs all steps. Returns nil where the two stores agree to the end, otherwise the first difference and the
+    /// steps before it.
     mutating func run() async throws -> String? {
         for _ in 1...4 { _ = try await changeSender() }
         for _ in 1...2 where random.happens(perMille: 500) { _ = try await changeLimits() }
@@ -120,7 +121,7 @@ struct ConformanceRun {
         return nil
     }
 
-    /// Replies are compared as they come.
+    /// Compares two replies in full.
     func differ<Reply: Equatable>(_ operation: String, _ real: Reply, _ expected: Reply) -> String? {
         real == expected ? nil : "\(operation) answers differ\n  PostgreSQL: \(real)\n  simulated:  \(expected)"
     }

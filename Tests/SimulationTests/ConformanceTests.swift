@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// The simulated store is what the worlds are believed by; here it is held against the real one.
+/// Compares the simulated store, on which the worlds rely, with the real one.
 @Suite("The simulated store and PostgreSQL", .serialized)
 struct ConformanceTests {
-    /// More of them: `CARILLON_SEQUENCES=1000 swift test --filter ConformanceTests`.
+    /// The number of sequences. Try more with `CARILLON_SEQUENCES=1000 swift test --filter ConformanceTests`.
     private static let sequences: UInt64 = {
         guard let registration = ProcessInfo.processInfo.environment["CARILLON_SEQUENCES"] else { return 20 }
         return UInt64(registration) ?? 20
     }()
 
-    /// `scripts/soak` tries others than the suite's.
+    /// The first seed. `scripts/soak` tries other seeds than the suite.
     private static let first: UInt64 = {
         guard let registration = ProcessInfo.processInfo.environment["CARILLON_FIRST_SEQUENCE"] else { return 1 }
         return max(1, UInt64(registration) ?? 1)
@@ -29,7 +29,7 @@ struct ConformanceTests {
                 heldBack += run.groupsDeferred
                 leavingSome += run.groupsLeavingSome
             }
-            // Fewer may not come to it.
+            // Fewer sequences may not meet both situations.
             guard Self.sequences >= 50 else { return }
             #expect(heldBack > 0 && leavingSome > 0, "\(heldBack) and \(leavingSome): limits are hardly compared")
         }

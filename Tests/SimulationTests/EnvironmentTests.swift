@@ -2,7 +2,7 @@ import RegistryRules
 import Testing
 import Worlds
 
-/// Worlds in which half of the phones name the wrong environment of APNs, and nothing else goes wrong.
+/// Worlds in which half of the phones name the wrong APNs environment, and nothing else goes wrong.
 @Suite("Phones that name the wrong environment")
 struct EnvironmentTests {
     @Test("are reached once a message where the app sends to both, and remembered", arguments: UInt64(1)...6)
@@ -20,7 +20,7 @@ struct EnvironmentTests {
             let token = world.providers[.apns, row.stored.token]
             #expect(world.store.route(row.stored.route)?.environment == token.environment)
         }
-        // Each of them once, whatever its app goes on naming.
+        // Each mistaken phone is reported once, although its app goes on naming the wrong environment.
         let reported = world.store.feedback.filter { $0.verdict == .environmentChanged }
         #expect(reported.count == world.store.feedback.count && reported.count == world.incidents.found)
         #expect(!reported.isEmpty && reported.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
@@ -33,20 +33,20 @@ struct EnvironmentTests {
         var plan = WorldPlan.calm(seed: seed)
         (plan.apps, plan.messages) = (1, 20)
         plan.suspicion = SuspicionRule(window: .seconds(1), shareMax: 0.2, sampleMin: 5)
-        // The minute before it is past.
+        // The minute before the change is over by then.
         plan.insideOutFrom = .seconds(61)
         var world = SimulatedWorld(plan: plan)
         for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
         let before = world.store.registrations.map(\.stored.route)
         #expect(world.run() == nil)
-        // They got their pushes all the same.
+        // All of them got their pushes.
         for pair in world.ledger.pairs {
             #expect(world.providers.seen(pair).count { $0.answer.kind.isAccepted } == 1)
         }
         #expect(world.incidents.suspectRoutes > 30)
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
         let moved = zip(before, world.store.registrations).count { $0 != $1.stored.route }
-        // One of five answers of that minute, of which few are from before.
+        // `shareMax` allows a fifth of that minute's answers, and few of these came before the change.
         #expect(moved <= before.count / 4)
     }
 
@@ -64,7 +64,7 @@ struct EnvironmentTests {
         var plan = Self.plan(seed)
         plan.badTokens = 100
         var world = SimulatedWorld(plan: plan)
-        // One after the other: two at once may both try.
+        // The messages run one after the other: two at once may both try the other environment.
         for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
         #expect(world.run() == nil)
         for row in world.store.registrations where world.providers[.apns, row.stored.token].flaw != nil {

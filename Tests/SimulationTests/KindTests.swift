@@ -62,7 +62,7 @@ struct KindTests {
         #expect(gaveUp == (content.isSeenTwice ? Int64(world.ledger.pairs.count) : 0))
     }
 
-    /// One message, to Apple's phones with many tokens each.
+    /// A world with one message to Apple's phones, which have tokens of many kinds.
     private static func world(_ content: SimulatedContent, _ audience: Audience) -> SimulatedWorld {
         var plan = WorldPlan.calm(seed: 5)
         plan.apps = 1

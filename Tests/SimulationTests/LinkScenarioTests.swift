@@ -1,11 +1,11 @@
 import Testing
 import Worlds
 
-/// Worlds in which one thing goes wrong between a gateway and who talks to it.
+/// Worlds in which one thing goes wrong between a gateway and its peers.
 @Suite("A world in which one thing goes wrong around the gateways")
 struct LinkScenarioTests {
-    /// The first worlds with such clocks found that a date which had passed by the gateway's own was a wait of a second,
-    /// after a 429 too.
+    /// The first worlds with such clocks found a bug. A date that had passed by the gateway's own clock counted as a
+    /// wait of one second, after a 429 too.
     @Test("and that is their wall clocks: pauses that Google asks for by a date are kept")
     func wallClocks() {
         var passed = 0

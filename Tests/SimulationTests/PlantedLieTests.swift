@@ -3,7 +3,7 @@ import QueueRules
 import Testing
 import Worlds
 
-/// Settles that add up and are not true: what the checkers of each push's ending are there for.
+/// Settles that add up and are not true. The checkers of each push's terminal state exist to catch them.
 @Suite("A world whose engine records what did not happen")
 struct PlantedLieTests {
     static let lies: [PlantedLie] = [

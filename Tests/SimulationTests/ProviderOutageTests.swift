@@ -3,7 +3,7 @@ import Model
 import Testing
 import Worlds
 
-/// Worlds with devices of both providers in which one of them is in trouble all along.
+/// Worlds with devices of both providers, one of which is in trouble all along.
 @Suite("A world in which one provider is in trouble")
 struct ProviderOutageTests {
     private static let kinds = AnswerKind.allCases.filter { !$0.isAccepted && !$0.reportsUnregistered }
@@ -43,11 +43,11 @@ struct ProviderOutageTests {
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
     }
 
-    /// Where a lane has room for one parcel only, that may wait for an answer of its own provider, which takes up to ten
-    /// seconds. What waits for the troubled one waits for minutes.
+    /// The longest wait for a push of the healthy provider. A lane with room for one parcel may wait for an answer of
+    /// its own provider, which takes up to ten seconds. Pushes to the troubled provider wait for minutes.
     private static let timeout: Duration = .seconds(12)
 
-    /// Half of the devices are FCM's. Some processes have hardly room for more than one parcel a lane.
+    /// A plan with half of the devices on FCM. Some processes have hardly room for more than one parcel per lane.
     private static func plan(_ seed: UInt64) -> WorldPlan {
         var plan = WorldPlan.calm(seed: seed)
         plan.fcmDevices = 500
@@ -67,8 +67,7 @@ struct ProviderOutageTests {
         return world
     }
 
-    /// Whoever is reached through the other provider has the push on its way within seconds, although the message is not
-    /// finished.
+    /// Expects each push of the healthy provider to leave within seconds, although its message is not finished.
     private func expectIsolation(_ world: inout SimulatedWorld, from troubled: Provider) {
         #expect(world.run() == nil)
         var others = 0

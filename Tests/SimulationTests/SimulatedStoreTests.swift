@@ -5,7 +5,8 @@ import RegistryRules
 import Testing
 import Worlds
 
-/// Stories that a world once told, in the words of the store. `ConformanceTests` make them true of PostgreSQL.
+/// Scenarios that a world once found, replayed on the simulated store. `ConformanceTests` proves that PostgreSQL does
+/// the same.
 @Suite("The registry and the queue")
 struct SimulatedStoreTests {
     @Test("a message that is refused whole as BadDeviceToken retires nobody, however good the days that follow")
@@ -35,7 +36,8 @@ struct SimulatedStoreTests {
         #expect(store.confirmSuspicions(rule, now: Self.dawn + .seconds(3_600)).retired == 1)
     }
 
-    /// Seed 409 of the first worlds found it: the badge was raised for live members only, the mark set for all.
+    /// Seed 409 of the first worlds found the bug: the badge was raised for live members only, the badge mark set for
+    /// all.
     @Test("a device that comes back between two leases of its parcel gets its badge with the push")
     func badgeOfReturned() throws {
         var store = SimulatedStore()

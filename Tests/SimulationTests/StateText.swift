@@ -5,9 +5,9 @@ import Model
 import Postgres
 import Worlds
 
-/// Everything that is stored, one line a row, the same from the simulated store and from PostgreSQL.
+/// The whole stored state, one line per row, the same from the simulated store and from PostgreSQL.
 enum StateText {
-    /// One statement, one snapshot. Sections in the order of their numbers, rows in the order of their keys.
+    /// One statement, hence one snapshot: sections by number, rows by key.
     static let statement = Statement(
         unprepared: """
             SELECT line FROM (
@@ -137,7 +137,7 @@ enum StateText {
 }
 
 extension StateText {
-    /// The simulated store has no such table: what its history says comes to the same.
+    /// The rows of `message_provider_reasons`. The simulated store has no such table and counts them from its history.
     fileprivate static func providerReasons(of store: SimulatedStore) -> [[Any]] {
         var counts: [String: (cells: [Any], count: Int)] = [:]
         for row in store.history {
@@ -303,7 +303,7 @@ extension FeedbackRow {
 }
 
 extension TopicService {
-    /// A push type that goes to it.
+    /// A push type that goes to this service.
     var pushType: PushType {
         switch self {
         case .app: .alert

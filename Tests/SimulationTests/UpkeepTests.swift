@@ -1,8 +1,8 @@
 import Testing
 import Worlds
 
-/// Worlds whose processes are killed again and again between the transactions of one thing, of which each takes a row or
-/// two.
+/// Worlds whose processes are killed again and again between the transactions of one control, each of which moves a row
+/// or two.
 @Suite("A world whose processes end in the middle of what they carry out")
 struct UpkeepTests {
     @Test("is paused, resumed, cancelled and told other rates all the same: somebody goes on with the rest")

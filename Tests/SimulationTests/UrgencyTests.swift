@@ -2,7 +2,7 @@ import Basis
 import Testing
 import Worlds
 
-/// Worlds in which a broadcast fills its lane behind a small quota of its project.
+/// Worlds in which a broadcast fills its lane behind a small project quota.
 @Suite("A named push beside a broadcast that fills its lane")
 struct UrgencyTests {
     @Test("is leased at once, and has the next request that the quota allows", arguments: UInt64(1)...10)
@@ -16,15 +16,15 @@ struct UrgencyTests {
         let others = sent.filter { $0.message == broadcast }
         #expect(others.count + 1 == sent.count && others.count == 300)
         #expect(sent[place].leasedAt - acceptedAt < .seconds(4), "planners look every few seconds")
-        // Leased for the full lane before it, and sent after it.
+        // These pushes were leased for the full lane before the named push, and sent after it.
         let overtaken = sent[place...].count { $0.message == broadcast && $0.leasedAt < sent[place].leasedAt }
         #expect(overtaken > 0)
         let between = sent[..<place].count { SimulatedWorld.wall(at: $0.openedAt) > sent[place].leasedAt }
         #expect(between <= 1, "one may leave while the lease's reply is on its way")
     }
 
-    /// One process, a quota of one push a second, one app with 300 devices, and a lane that is full with a hundred of them,
-    /// which are one parcel.
+    /// A world with one process, one app with 300 devices, and a quota of one push per second. A hundred members, which
+    /// are one parcel, fill the lane.
     private static func world(_ seed: UInt64) -> SimulatedWorld {
         var plan = WorldPlan.calm(seed: seed, devicesPerApp: 300)
         (plan.processes, plan.apps, plan.messages) = (1, 1, 2)

@@ -23,7 +23,7 @@ struct WorldScenarioTests {
         #expect(world.run() == nil)
         for message in world.store.messages where message.app == AppID(2) {
             let taken = (message.finishedAt ?? message.expiresAt) - message.acceptedAt
-            // An answer may take half of a request's twenty seconds. What waits for the refused one waits for minutes.
+            // An answer may take half of a request's twenty seconds. Pushes of the refused credential wait for minutes.
             #expect(taken < .seconds(12))
         }
     }
@@ -59,7 +59,7 @@ struct WorldScenarioTests {
         #expect(world.run() == nil)
         #expect(world.providers.log.count == world.ledger.pairs.count)
         #expect(world.incidents.quotaParts > 0)
-        // A minute's ramp, and then as many as Google takes: nothing of it is lost between the two.
+        // The pace ramps up for a minute and then stays at the quota; nothing is lost between the two.
         let leftAt = world.providers.log.map(\.push.openedAt)
         let (first, last) = (leftAt.min() ?? .zero, leftAt.max() ?? .zero)
         #expect(last - first <= .seconds(Int64(60 + leftAt.count / 10 + 5)))
@@ -96,7 +96,7 @@ struct WorldScenarioTests {
             }
             for message in world.store.messages {
                 guard let hour = message.localSending?.hour, let finishedAt = message.finishedAt else { continue }
-                // The clock that stands furthest behind shows it last.
+                // The clock furthest behind reaches the hour last.
                 let last = SimulatedZones.minutesEast(message.app.value == 2 ? "GMT-08:06" : "GMT-00:03")
                 #expect(finishedAt < max(hour.inUTC + .seconds(-60 * last), message.acceptedAt) + .seconds(15))
             }
@@ -133,8 +133,8 @@ struct WorldScenarioTests {
         #expect(!world.providers.log.contains { $0.push.registration == RegistrationID(7) })
     }
 
-    /// Seeds 20, 1321 and 1609 of the first worlds in which the checker of poison had something to judge: who had
-    /// travelled with the culprit, and had moved to another route since, was given up with it, untried.
+    /// The first worlds in which the poison checker had something to judge failed at seeds 20, 1321 and 1609. A push
+    /// that had shared the culprit's parcel and had moved to another route since was given up with it, untried.
     @Test(
         "a push that ends its processes is given up alone, also where its company moves on",
         arguments: UInt64(1)...20)

@@ -1,7 +1,7 @@
 import Foundation
 import Worlds
 
-/// Which seeds a test run tries. The same in every run, so that red means changed code.
+/// The seeds that a test run tries: the same in every run, so that red means changed code.
 enum WorldSeeds {
     static let count: UInt64 = {
         guard let registration = ProcessInfo.processInfo.environment["CARILLON_SEEDS"], let count = UInt64(registration)
@@ -11,12 +11,13 @@ enum WorldSeeds {
         return max(1, count)
     }()
 
-    /// Small enough that the cores share them.
+    /// Batches small enough to spread over the cores.
     static let batches: [Range<UInt64>] = stride(from: 1, through: count, by: 25).map { first in
         first..<min(first + 25, count + 1)
     }
 
-    /// Each batch is run once, whoever asks for it; all of them begin with the first that is asked for.
+    /// The results of the batches. Each batch runs once, however many tests ask for it; all start when the first result
+    /// is asked for.
     private static let harvests = batches.map { batch in Task.detached { WorldTotals(batch) } }
 
     /// The census of all batches together.

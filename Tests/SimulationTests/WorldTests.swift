@@ -3,7 +3,7 @@ import Worlds
 
 @Suite("A world full of faults")
 struct WorldTests {
-    /// More of them: `CARILLON_SEEDS=20000 scripts/test --filter WorldTests`, or `carillon-worlds`.
+    /// More seeds: `CARILLON_SEEDS=20000 scripts/test --filter WorldTests`, or `carillon-worlds`.
     @Test("keeps every promise", .serialized, arguments: WorldSeeds.batches)
     func promisesHold(batch: Range<UInt64>) async {
         for report in await WorldSeeds.harvest(of: batch).reports {
@@ -33,7 +33,7 @@ struct WorldTests {
         #expect(whole.accounts.allSatisfy { $0.contains("finished") })
     }
 
-    /// A checker that has nothing to judge, or was disarmed by what goes wrong elsewhere, is green and proves nothing.
+    /// A checker that has nothing to judge, or that another fault disarmed, is green and proves nothing.
     @Test("has something to judge for its checkers, but for a few that only the census is large enough for")
     func checkersAreArmed() async {
         let census = await WorldSeeds.census()
@@ -42,7 +42,7 @@ struct WorldTests {
     }
 }
 
-/// Counts what came about in at least two thousand worlds: scripts/soak runs it with as many (`CARILLON_SEEDS`), and
+/// Counts what happened in at least two thousand worlds. scripts/soak runs it with that many (`CARILLON_SEEDS`);
 /// scripts/test leaves it out.
 @Suite("The census of many worlds full of faults")
 struct WorldCensusTests {
@@ -60,9 +60,9 @@ struct WorldCensusTests {
         #expect(judged * 2_000 >= least * census.worlds, "\(judged) worlds: \(checker.text)")
     }
 
-    /// In two thousand.
+    /// The fewest worlds in two thousand that a checker must judge.
     private static let worldsMin = 100
-    /// What takes several rare things at once.
+    /// Lower bounds for checkers that need several rare things at once.
     static let rare: [WorldChecker: Int] = [
         .rateOnTheWire: 30, .latency: 15, .silenced: 30, .poison: 30, .seenTwice: 10, .confirmed: 30, .stayed: 40,
         .tooLate: 35, .slowedDown: 7,

@@ -4,12 +4,13 @@ import PrivatePostgres
 import Reactor
 import Testing
 
-/// A PostgreSQL of a suite whose tests start programs: these reach it over its socket, each world in a database of its own.
+/// The PostgreSQL of a suite whose tests start programs. The programs reach it over its socket, each world in a
+/// database of its own.
 package final class DatabaseServer: Sendable {
-    /// The one of the suite that runs (`onDatabaseServer`).
+    /// The server of the running suite (`onDatabaseServer`).
     @TaskLocal package static var shared: DatabaseServer?
 
-    /// Where it listens besides its socket, and for whom.
+    /// An address where the server listens besides its socket, and the one client that may use it.
     package struct Network: Sendable {
         let address: String
         let client: String
@@ -32,7 +33,7 @@ package final class DatabaseServer: Sendable {
     /// Programs die in these tests, the machine doesn't: waiting for the disk would prove nothing, and take minutes.
     private static let configuration =
         TemplateServer.fast + TemplateServer.logsLikeOperators
-        // A gateway has 17 connections at most, and there are several in each of several worlds.
+        // A gateway has at most 17 connections, and each of several worlds runs several gateways.
         + ["max_connections = 400"]
 
     private init(folder: URL, _ network: Network?, _ evidence: String) async throws {
@@ -86,7 +87,7 @@ package final class DatabaseServer: Sendable {
         try await administration.script("CREATE DATABASE \(name)")
     }
 
-    /// As a gateway is told of a database of one's own.
+    /// The database's URL over the socket, as a gateway's settings give it.
     package func url(_ database: String) -> String {
         let host = socketFolder.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? socketFolder
         return "postgresql://carillon@/\(database)?host=\(host)"
@@ -107,7 +108,7 @@ package final class DatabaseServer: Sendable {
         try await settings.withDatabase(database).pooled(on: loop, body)
     }
 
-    /// As the kernel does it when memory ends: no word to anybody.
+    /// Ends the server with SIGKILL, as the kernel does when memory runs out.
     package func kill() async throws {
         let process = try #require(await server.processID)
         _ = Glibc.kill(process, SIGKILL)
@@ -115,13 +116,13 @@ package final class DatabaseServer: Sendable {
     }
 
     package func startAgain() async throws {
-        // A start begins the log anew.
+        // A start truncates the log.
         checkLog()
         RunEvidence.keep(logsBelow: folder.path(percentEncoded: false), fileID: evidence)
         _ = try await server.start()
     }
 
-    /// P9: PostgreSQL's log has whole statements, and nobody's secrets: tokens here have long rows of zeros.
+    /// P9: PostgreSQL's log has whole statements but no secrets. Tokens in these tests contain long rows of zeros.
     private func checkLog() {
         let log = folder.appending(path: "postgres.log")
         let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
@@ -139,7 +140,7 @@ package final class DatabaseServer: Sendable {
 }
 
 extension PostgresSettings {
-    /// A pool for a while. Statements may take minutes: they fill tables.
+    /// Opens a pool for the body and closes it. Statements may take minutes, because they fill tables.
     package func pooled<Answer>(
         on loop: ReactorLoop, _ body: (PostgresPool) async throws -> Answer
     ) async throws -> Answer {
@@ -154,14 +155,14 @@ extension PostgresSettings {
 }
 
 extension PostgresPool {
-    /// The one number that the question asks for.
+    /// Reads the one number that the query returns.
     package func number(_ sql: String) async throws -> Int {
         Int(try await read(Query(Statement(unprepared: sql))).int64(0, 0))
     }
 }
 
 package enum TestFolder {
-    /// Short, since sockets lie in it, and open to the server's user.
+    /// Makes a folder for the body. Its path is short, because sockets lie in it, and the server's user can read it.
     package static func within(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "t\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(
@@ -173,7 +174,7 @@ package enum TestFolder {
     }
 }
 
-/// A suite whose tests share a server; it stands before the first of them and is gone after the last.
+/// A suite whose tests share a server, which starts before the first of them and ends after the last.
 package struct OnDatabaseServer: SuiteTrait, TestScoping {
     let evidence: String
 

@@ -12,7 +12,7 @@ package final class Flood {
     private var left: Int
     private var unsent: [UInt8] = []
 
-    /// Requests are written in pieces of about so many bytes.
+    /// The approximate size of a write.
     private static let pieceBytes = 64 << 10
 
     /// - Parameters:
@@ -32,7 +32,8 @@ package final class Flood {
         try session?.advance()
     }
 
-    /// How many bytes the connection took just now. Throws where it has ended.
+    /// Writes what the connection takes now and returns the number of bytes. Throws `HungUp` where the gateway has
+    /// ended it.
     package func push() throws -> Int {
         guard !isHungUp else { throw HungUp() }
         if session?.state == .handshaking { try listen() }
@@ -58,7 +59,7 @@ package final class Flood {
         return unsafe poll(&event, 1, 0) != 0
     }
 
-    /// Hears of the handshake alone.
+    /// Reads what the TLS handshake needs, and no answers.
     private func listen() throws {
         var buffer = [UInt8](repeating: 0, count: Self.pieceBytes)
         guard case .bytes(let count) = try socket.read(into: &buffer) else { return }

@@ -2,7 +2,8 @@ import Basis
 import Expressions
 import Model
 
-/// Expressions of every form, over few values, so that registrations of the same few values fit about as often as not.
+/// Random filter expressions of every form over few values, so that registrations with these values match about half
+/// the time.
 package struct RandomFilter {
     package var random: SeededGenerator
 
@@ -15,7 +16,7 @@ package struct RandomFilter {
         "4", "4.2", "4.2.0", "4.10", "4.9.1", "0", "0.0.1", "12345678901234567890", "04.2",
     ]
     package static let versions = versionTexts.compactMap { VersionNumber($0) }
-    /// What devices say.
+    /// App versions as devices report them, most of them no valid version.
     package static let otherVersionTexts = [
         "4.2-beta", "4.2.1 (77)", "v4", "beta", "4.", "4..2", ".4", "４", "99999999999999999999999999999999.1",
     ]

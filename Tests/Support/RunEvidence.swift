@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// What scripts/test looks through when all tests have run: the logs of what they started, and the secrets that may stand
-/// in none of them. Without a folder of such a run nothing is kept. The files are named after the suite that calls.
+/// What scripts/test searches after all tests: the logs of the programs they started, and the secrets that no log may
+/// contain. Outside of such a run nothing is kept. The files are named after the calling suite.
 package enum RunEvidence {
     private static let folder = ProcessInfo.processInfo.environment["CARILLON_RUN_FOLDER"].map { URL(filePath: $0) }
-    /// By suite.
+    /// The secrets written so far, by suite.
     private static let known = Mutex<[Substring: Set<String>]>([:])
 
-    /// Tokens, keys and payloads that a test uses; of a crowd that begins or ends alike, what they share.
+    /// Records tokens, keys and payloads that a test uses. For many that begin or end alike, the common part is enough.
     package static func secrets(_ secrets: [String], fileID: String = #fileID) {
         guard let folder else { return }
         let suite = suite(of: fileID)
@@ -18,12 +18,12 @@ package enum RunEvidence {
             let place = folder.appending(path: "secrets")
             try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
             let file = place.appending(path: "\(suite)-\(ProcessInfo.processInfo.processIdentifier)")
-            // All of them: a process has few enough.
+            // Writes the whole list each time: a process has few secrets.
             try? Data(known[suite, default: []].sorted().map { $0 + "\n" }.joined().utf8).write(to: file)
         }
     }
 
-    /// Takes the logs out of a folder that is about to be removed, PostgreSQL's as well, which may lie one folder deeper.
+    /// Moves the logs out of a folder that is about to be removed. PostgreSQL's log may lie one folder deeper.
     package static func keep(logsBelow path: String, fileID: String = #fileID) {
         guard let folder else { return }
         let place = URL(filePath: path)

@@ -2,16 +2,17 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A folder for a private PostgreSQL of the tests, gone with the test process.
+/// The folder of a private PostgreSQL of the tests. It is removed when the test process ends.
 package enum ServerFolder {
-    /// What stands before the name that is unique. A run of scripts/test has a folder for it.
+    /// The path before the unique part of the name. A run of scripts/test has a folder for it.
     private static let prefix = (folderOfRound ?? "/tmp") + "/carillon-server-"
     private static let folderOfRound: String? = {
         let environment = ProcessInfo.processInfo.environment
         return environment["CARILLON_RUN_FOLDER"] == nil ? nil : environment["TMPDIR"]
     }()
 
-    /// Readable by the server's user; named after this process, so that a later run can tell what is left over.
+    /// Makes a folder that the server's user can read. Its name contains this process's id, so that a later run
+    /// recognises leftovers.
     package static func make() throws -> String {
         var template = Array("\(prefix)\(getpid())-XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
@@ -20,10 +21,11 @@ package enum ServerFolder {
         return path
     }
 
-    /// The folders to remove at this process's end, and the suite that wants its logs kept.
+    /// The folders to remove when this process ends, each with the suite that keeps its logs.
     private static let leftAtExit = Mutex<[(folder: String, evidence: String?)]>([])
 
-    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`); nil: nobody does.
+    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`); nil: the log is not
+    ///   kept.
     package static func removeAtExit(_ folder: String, evidence: String? = nil) {
         leftAtExit.withLock { folders in
             if folders.isEmpty {
@@ -37,10 +39,11 @@ package enum ServerFolder {
         }
     }
 
-    /// Kills the server that lives there, and removes everything.
+    /// Kills the server of the folder, and removes everything.
     package static func destroy(_ folder: String) { end(folder, alsoRemoving: folder) }
 
-    /// Hundreds of databases take a minute to remove: scripts/test does it beside the next round.
+    /// Kills the server, and leaves the folder to scripts/test. Removing hundreds of databases takes a minute, and
+    /// scripts/test does it beside the next round.
     private static func leave(_ folder: String, evidence: String?) {
         end(folder, evidence: evidence, alsoRemoving: folderOfRound == nil ? folder : "")
     }
@@ -52,7 +55,7 @@ package enum ServerFolder {
         _ = unsafe system("rm -rf '\(removed)' '\(file?.socketFolder ?? "")'")
     }
 
-    /// Removes what a run that was killed has left: its folders, and the servers that live in them.
+    /// Removes what a killed run has left: its folders, and the servers that run in them.
     package static func sweep() {
         let script = """
             for folder in \(prefix)*; do
@@ -66,13 +69,13 @@ package enum ServerFolder {
     }
 }
 
-/// What a running server's own file says.
+/// The contents of a running server's `postmaster.pid`.
 package struct PostmasterFile {
     package let process: Int32
     package let socketFolder: String
 
     /// - Parameter dataFolder: the parent of the server's folder `postgres`.
-    /// - Returns: nil where no server runs, or its file is not whole yet.
+    /// - Returns: nil where no server runs, or its file is not complete yet.
     package init?(in dataFolder: String) {
         guard let text = try? String(contentsOfFile: dataFolder + "/postgres/postmaster.pid", encoding: .utf8)
         else { return nil }

@@ -3,17 +3,18 @@ import Postgres
 import PrivatePostgres
 import Reactor
 
-/// A private PostgreSQL that the tests of a process share, gone with the process. Each test has a copy of its template.
+/// The private PostgreSQL that the tests of a process share. It ends with the process. Each test gets a copy of its
+/// template.
 package struct TemplateServer: Sendable {
     package let settings: PostgresSettings
     package let folder: String
-    /// A copy costs a processor more than the disk: a few at a time are as fast as many.
+    /// Copying a template is bound by the processor, not by the disk: two at a time are as fast as many.
     private let copying = Turnstile(places: 2)
     private static let template = "carillon_template"
 
     /// Without waiting for the disk: processes die in tests, the machine doesn't.
     package static let fast = ["fsync = off"]
-    /// As much as docs/operations.md allows an operator to log: scripts/test looks for secrets in it.
+    /// The most that docs/operations.md allows an operator to log. scripts/test searches this log for secrets.
     package static let logsLikeOperators = [
         "log_min_messages = 'warning'", "log_error_verbosity = 'terse'", "log_min_error_statement = 'error'",
         "log_statement = 'all'", "log_parameter_max_length = 0", "log_parameter_max_length_on_error = 0",
@@ -21,7 +22,8 @@ package struct TemplateServer: Sendable {
 
     /// Starts a server and makes its template.
     ///
-    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`); nil: it has none to keep.
+    /// - Parameter evidence: the file of the suite that keeps the server's log (`RunEvidence`); nil: the log is not
+    ///   kept.
     package static func start(
         evidence: String? = #fileID, template prepare: (PostgresPool) async throws -> Void
     ) async throws -> TemplateServer {
@@ -53,7 +55,7 @@ package struct TemplateServer: Sendable {
     }
 }
 
-/// A pool of its own on a database, closed at the end.
+/// Opens a pool on a database for the body, and closes it at the end.
 package func withPool<Answer>(
     _ settings: PostgresSettings, pool poolSettings: PoolSettings = .patient,
     _ body: (PostgresPool) async throws -> Answer
@@ -68,7 +70,7 @@ package func withPool<Answer>(
 }
 
 extension PoolSettings {
-    /// For tests that are not about waiting: a busy machine is no failure.
+    /// Settings for tests that are not about waiting: a busy machine is no failure.
     package static var patient: PoolSettings {
         var settings = PoolSettings()
         settings.waitMax = .seconds(60)

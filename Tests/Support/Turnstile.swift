@@ -1,4 +1,4 @@
-/// Lets a few at a time pass, in the order in which they came.
+/// Lets a limited number of tasks pass at a time, in the order of their arrival.
 package actor Turnstile {
     package nonisolated let places: Int
     private var free: Int
@@ -9,7 +9,7 @@ package actor Turnstile {
         free = places
     }
 
-    /// - Parameter wanted: how many places the work takes; with all of them it is alone.
+    /// - Parameter wanted: how many places the work takes; with all of them it runs alone.
     package nonisolated func pass<Answer>(
         taking wanted: Int = 1, _ work: () async throws -> Answer
     ) async throws -> Answer {

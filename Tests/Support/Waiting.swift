@@ -1,13 +1,14 @@
-/// Something that should have happened by now did not.
+/// The error for an awaited event that did not happen in time.
 package struct TookTooLong: Error, CustomStringConvertible {
     package let description: String
 
     package init(description: String) { self.description = description }
 }
 
-/// Asks again and again until it is true: for what nobody announces.
+/// Polls until the condition is true, for events that nothing announces.
 ///
-/// The bound is a safety net, generous because machines are slow; no test is right or wrong by how long something takes.
+/// The bound is a safety net, generous because machines are slow. No test is right or wrong by how long something
+/// takes.
 package func eventually(
     _ what: String, within bound: Duration = .seconds(120), pause: Duration = .milliseconds(10),
     _ isTrue: () async throws -> Bool
@@ -20,7 +21,7 @@ package func eventually(
     }
 }
 
-/// The same for a value: ends with the first that is not nil.
+/// Polls for a value, and returns the first that is not nil.
 package func foundEventually<Value>(
     _ what: String, within bound: Duration = .seconds(120), _ find: () async throws -> Value?
 ) async throws -> Value {

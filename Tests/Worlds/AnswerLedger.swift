@@ -2,15 +2,16 @@ import Basis
 import Model
 import QueueRules
 
-/// What was heard of each push under each lease, and what its lease found: what endings are held against.
+/// The answers received for each push under each lease, and what the lease found about its members. Checkers compare
+/// terminal states with it.
 ///
-/// Written by the bookkeeper where a process hears an answer, and read by the checkers alone. Looked up, never walked.
+/// The world writes it when a process receives an answer; only checkers read it. It is never iterated.
 struct AnswerLedger: Sendable {
     private var byLease: [LeaseName: [RegistrationID: ReceivedAnswers]] = [:]
     private var findings: [LeaseName: [RegistrationID: MemberFinding]] = [:]
-    /// Pushes of which an answer was lost.
+    /// Pushes whose answer was lost at least once.
     private var lost: Set<PushPair> = []
-    /// Pushes of which the transport said two things at once.
+    /// Pushes for which the transport reported two outcomes at once.
     private var contradicted: Set<PushPair> = []
 
     func answers(_ lease: LeaseName, _ member: RegistrationID) -> ReceivedAnswers {
@@ -25,7 +26,7 @@ struct AnswerLedger: Sendable {
 
     func isContradicted(_ pair: PushPair) -> Bool { contradicted.contains(pair) }
 
-    /// What a lease found: who is gone, and who is held back.
+    /// Records what a lease found: members that are gone, and members deferred by limits.
     mutating func begin(_ parcel: LeasedParcel) {
         for (place, member) in parcel.members.enumerated() {
             let deferral = parcel.deferrals.isEmpty ? MemberDeferral.none : parcel.deferrals[place]
@@ -45,7 +46,7 @@ struct AnswerLedger: Sendable {
         if isSent { lost.insert(PushPair(message: push.message, registration: push.registration)) }
     }
 
-    /// Another word before the first one was passed on: either may count.
+    /// Records a second outcome that came before the first was passed on. Either may count.
     mutating func contradict(_ lease: LeaseName, _ pair: PushPair, _ outcome: Outcome) {
         contradicted.insert(pair)
         if outcome == .accepted {
@@ -55,17 +56,17 @@ struct AnswerLedger: Sendable {
     }
 }
 
-/// Of one push under one lease.
+/// The answers to one push under one lease.
 struct ReceivedAnswers: Sendable {
     var answer: ProviderAnswer?
-    /// Its stream ended without one.
+    /// Whether its stream ended without an answer.
     var isFault = false
     var isAcceptedToo = false
-    /// How far the clock of the gateway that heard it was ahead.
+    /// How far the clock of the gateway that received the answer was ahead.
     var clockError = Duration.zero
 
-    /// What the provider asked for, as the gateway could read it. A date is read by a clock that may be wrong; one that
-    /// has passed by that clock says nothing, and the documentation's pause stands.
+    /// The pause that the provider asked for, as the gateway could read it. The gateway compares a date with its own
+    /// clock, which may be wrong. A date in that clock's past means nothing, and the documented pause applies.
     func pauseAsked(_ answer: ProviderAnswer) -> Duration? {
         guard answer.retryAt != nil, let retryAfter = answer.retryAfter else { return answer.pauseAsked }
         let read = .seconds(retryAfter) - clockError
@@ -77,7 +78,7 @@ struct ReceivedAnswers: Sendable {
 }
 
 extension MemberStatus {
-    /// The push ends with the lease.
+    /// Whether the push ends with the lease.
     fileprivate var isEnd: Bool {
         switch self {
         case .deleted, .retired, .excluded: true

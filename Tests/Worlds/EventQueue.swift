@@ -1,7 +1,7 @@
-/// What is going to happen, in order of time; what falls on the same instant, in the order in which it was put in.
+/// Future events in order of time; events at the same instant keep the order in which they were put.
 ///
-/// A binary heap of small entries: the events, which are large, stay where they were put. The bound is a promise of the
-/// world: work that grows without end is a bug that it must find.
+/// A binary heap of small entries: the events, which are large, stay in their slots. The bound on its size is a promise
+/// of the world, because work that grows without end is a bug to find.
 struct EventQueue<Event> {
     private struct Entry {
         let at: SimulatedTime

@@ -2,48 +2,48 @@ import Basis
 import Model
 import QueueRules
 
-/// What an all-seeing bookkeeper writes down at each commit and each open stream: independent of the store's own
-/// counts, and never read by anything but the checkers.
+/// The world's own record of each commit and each open stream. It is independent of the store's counts, and only
+/// checkers read it.
 package struct Ledger: Sendable {
-    /// Every (message, registration) that was ever frozen into a parcel, in that order.
+    /// Every (message, registration) ever frozen into a parcel, in that order.
     package private(set) var pairs: [PushPair] = []
-    /// Looked up, never walked.
+    /// The status of each pair. Never iterated.
     private var status: [PushPair: PairStatus] = [:]
     private var badges: [RegistrationID: Int32] = [:]
     private var raised: Set<PushPair> = []
     private var lapsed: Set<LeaseName> = []
-    /// Until when, by true time, the store said that nobody else gets the parcel. Looked up, never walked.
+    /// The true time until which the store reserved the parcel for a lease. Never iterated.
     private var promises: [LeaseName: SimulatedTime] = [:]
     package private(set) var lapses: [PushPair: Int] = [:]
     /// Registrations that were retired, removed, replaced or moved: not "alive all along".
     package private(set) var disturbed: Set<RegistrationID> = []
-    /// Pushes that no provider saw, since it has no form of them.
+    /// Pushes that no provider saw, because it has no form for them.
     package private(set) var refusedHere: Set<PushPair> = []
     package private(set) var leases = 0
-    /// The other environment, as a lease offered it. Looked up, never walked.
+    /// What each lease knew about the other environment. Never iterated.
     private var offers: [LeaseName: EnvironmentOffer] = [:]
     /// Tokens, by generation, for which both environments were asked.
     private var compared: Set<TokenName> = []
     private var samples: [(route: RouteID, sample: AnswerSample, at: WallInstant)] = []
     private var finds: [(route: RouteID, at: WallInstant)] = []
-    /// Tokens that were found in the other environment and stayed where they were, since too many were.
+    /// Tokens that were found in the other environment but stayed on their route, because too many were found.
     package private(set) var held: Set<RegistrationID> = []
 
-    /// Who was sent what on which day, and which pairs that was decided for.
+    /// The messages counted for each user on each day, and the pairs already counted.
     private var days: [UserDay: Set<MessageID>] = [:]
     private var spent: Set<PushPair> = []
-    /// Looked up, never walked.
+    /// The pairs that a lease was free to send. Never iterated.
     private var freed: Set<PushPair> = []
 
-    /// Notes that a lease is free to send it; the first time counts.
+    /// Counts a push that a lease is free to send. Only the first call for a pair counts.
     ///
-    /// - Returns: how many messages its person has had on that day now.
+    /// - Returns: how many messages count for the user on that day now.
     mutating func spend(_ pair: PushPair, _ day: UserDay) -> Int {
         if spent.insert(pair).inserted { days[day, default: []].insert(pair.message) }
         return days[day]?.count ?? 0
     }
 
-    /// A lease is free to send it.
+    /// Records that a lease is free to send the push.
     mutating func free(_ pair: PushPair) { freed.insert(pair) }
 
     func wasFree(_ pair: PushPair) -> Bool { freed.contains(pair) }
@@ -51,12 +51,12 @@ package struct Ledger: Sendable {
     func messages(_ day: UserDay) -> Set<MessageID> { days[day] ?? [] }
 
     package struct PairStatus: Sendable {
-        /// nil: it is owed still.
+        /// nil: the push is still owed.
         package var terminalStatus: TerminalStatus?
         package var isEnded: Bool { terminalStatus != nil }
     }
 
-    /// nil where the pair was never frozen.
+    /// The pair's status; nil where the pair was never frozen.
     package subscript(_ pair: PushPair) -> PairStatus? { status[pair] }
 
     package mutating func freeze(_ pair: PushPair) -> String? {
@@ -135,7 +135,7 @@ package struct Ledger: Sendable {
 
     package func badge(of registration: RegistrationID) -> Int32 { badges[registration, default: 0] }
 
-    /// The change that a message makes, the first time only.
+    /// Applies the message's badge change to the registration, the first time only.
     package mutating func raiseBadge(_ pair: PushPair, _ change: BadgeChange) {
         guard raised.insert(pair).inserted else { return }
         switch change {
@@ -152,18 +152,18 @@ struct UserDay: Hashable, Sendable {
     let day: Int64
 }
 
-/// One token of a registration: what was found out about it says nothing of the next.
+/// One token of a registration. Findings about one generation don't apply to the next.
 package struct TokenName: Hashable, Sendable {
     package let registration: RegistrationID
     package let generation: TokenGeneration
 }
 
-/// What a lease knew of the other environment.
+/// What a lease knew about the other environment.
 package struct EnvironmentOffer: Sendable {
-    /// There is a credential for it.
+    /// Whether the app has a credential for it.
     package let isThere: Bool
     package var generations: [RegistrationID: TokenGeneration] = [:]
-    /// Those that both environments had been asked about by then.
+    /// The tokens for which both environments had been asked by then.
     package var compared: Set<TokenName> = []
 }
 

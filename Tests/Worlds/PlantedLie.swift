@@ -1,7 +1,7 @@
 import Model
 import QueueRules
 
-/// A settle that says something else than what happened, and adds up: for tests of the checkers.
+/// A settle that records a terminal state that did not happen, and still adds up. It tests the checkers.
 package struct PlantedLie: Sendable {
     package let from: TerminalState
     package let terminalStatus: TerminalStatus

@@ -4,14 +4,14 @@ import Calendar
 import FCM
 import Model
 
-/// What a provider answers: its own words in its own bytes. What they mean is for the product's classification.
+/// A provider's answer, in the provider's own reasons and bytes. The product's classification decides what it means.
 package struct ProviderAnswer: Equatable, Sendable {
     package let kind: AnswerKind
-    /// In a 410: since when the token is dead.
+    /// The time since which the token is dead, in a 410.
     package var since: WallInstant?
-    /// In the header, in seconds.
+    /// The `Retry-After` header in seconds.
     package var retryAfter: Int?
-    /// The same as a date, to the second: what the header says then.
+    /// The same as a date, to the second. The header carries it where it is set.
     package var retryAt: WallInstant?
 
     package init(_ kind: AnswerKind, since: WallInstant? = nil, retryAfter: Int? = nil) {
@@ -21,7 +21,7 @@ package struct ProviderAnswer: Equatable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// As room Delivery reads it.
+    /// Classifies the answer with the product's own code, as Delivery does.
     package func verdict(now: WallInstant) -> ProviderVerdict {
         let wait = Array((retryAt.map(HTTPDate.format) ?? retryAfter.map { "\($0)" } ?? "").utf8)
         let body = Array(self.body.utf8)
@@ -36,16 +36,16 @@ package struct ProviderAnswer: Equatable, Sendable {
         return #"{"reason":"\#(kind.rawValue)","timestamp":\#(since.microseconds / 1_000)}"#
     }
 
-    /// How long the provider wants to be left alone with this push, by its header or by its documentation.
+    /// How long the provider asks us to wait with this push, by its header or by its documentation.
     package var pauseAsked: Duration? {
         guard let floor = kind.floor else { return nil }
         guard let retryAfter else { return floor }
-        // Google's header says it all; Apple's may only add to what it documents.
+        // Google's header replaces the documented pause; Apple's may only lengthen it.
         return kind.provider == .fcm ? .seconds(max(1, retryAfter)) : max(floor, .seconds(retryAfter))
     }
 }
 
-/// Everything that the providers of these worlds can say. The census asks for each of them.
+/// Every answer that the providers of these worlds can give. The census requires each of them.
 package enum AnswerKind: String, CaseIterable, Sendable {
     // Apple's.
     case delivered
@@ -63,21 +63,21 @@ package enum AnswerKind: String, CaseIterable, Sendable {
     // Google's.
     case sent
     case appGone = "UNREGISTERED"
-    /// A 404 of the front door: no such project. Says nothing about a token.
+    /// A 404 of Google's frontend: the project does not exist. It proves nothing about a token.
     case noSuchProject
     case senderMismatch = "SENDER_ID_MISMATCH"
-    /// INVALID_ARGUMENT of the token, in words and by the field.
+    /// INVALID_ARGUMENT about the token: the first names it in the message text, the second in the field.
     case tokenIsNone, tokenFieldIsBad
-    /// INVALID_ARGUMENT of the message, in words and by the field.
+    /// INVALID_ARGUMENT about the message: the first names it in the message text, the second in the field.
     case messageTooBig, messageFieldIsBad
-    /// A 401 of what Google's customer gave Google for its devices, not of our access token.
+    /// A 401 about the credential that the project's owner gave Google for its devices, not about our access token.
     case thirdPartyAuth = "THIRD_PARTY_AUTH_ERROR"
     case accessRefused
     case permissionDenied
     case projectQuota, deviceQuota
     case unavailable = "UNAVAILABLE"
     case internalError = "INTERNAL"
-    /// A page of some machine in between.
+    /// A page of a machine between Google's frontend and us.
     case badGateway
 
     package var provider: Provider {
@@ -110,7 +110,7 @@ package enum AnswerKind: String, CaseIterable, Sendable {
 
     package var isAccepted: Bool { self == .delivered || self == .sent }
 
-    /// The push ended with it, undelivered.
+    /// Whether the push ends undelivered with this answer.
     package var isRefusal: Bool {
         switch self {
         case .payloadTooLarge, .messageTooBig, .messageFieldIsBad, .thirdPartyAuth: true
@@ -118,10 +118,10 @@ package enum AnswerKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Dead, by the provider's word.
+    /// Whether the provider says that the token is dead.
     package var reportsUnregistered: Bool { self == .unregistered || self == .expiredToken || self == .appGone }
 
-    /// Something is wrong with the token, or with whom it is shown to.
+    /// Whether the answer blames the token, or its use with this sender.
     package var suspectsToken: Bool {
         switch self {
         case .badDeviceToken, .notForTopic, .senderMismatch, .tokenIsNone, .tokenFieldIsBad: true
@@ -129,8 +129,8 @@ package enum AnswerKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// What the providers' documentation asks for where no header does: Google 60 s after a 429 and 10 s after a 5xx;
-    /// the same is our measure for Apple, which names none.
+    /// The pause that the provider's documentation asks for where no header does. Google asks for 60 s after a 429 and
+    /// 10 s after a 5xx. Apple names none; we apply the same.
     package var floor: Duration? {
         switch status {
         case 429: .seconds(60)

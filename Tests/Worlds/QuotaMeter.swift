@@ -1,18 +1,17 @@
 import Basis
 
-/// What all processes asked of a project's quota, as Google counts it: every push that left, but for what was answered
-/// 429.
+/// What all processes used of a project's quota, as Google counts it: every push that left, except those answered 429.
 ///
-/// The bookkeeper's own count, in true time: the lanes have `SharedPace`.
+/// It is the world's own count, in true time; the lanes have `SharedPace`.
 struct QuotaMeter: Sendable {
     let project: Int64
-    /// When each push left, and from where, and when a 429 for one came back: the last minute's.
+    /// The pushes of the last minute, with time and sender, and the times of their 429s.
     private var left: [(at: SimulatedTime, from: Addressee)] = []
     private var thrownBack: [SimulatedTime] = []
     static let window = SimulatedTime.seconds(60)
-    /// The processes' own minute, and as long as an ask that its caller gave up may still be on its way.
+    /// The processes' own minute, plus the longest time that an abandoned quota request may still be on its way.
     private static let quietTime = SimulatedTime.seconds(61 + 33)
-    /// When somebody wanted to send, the first time after a rest.
+    /// When a process wanted to send for the first time after a quiet time.
     private(set) var began: SimulatedTime?
     private var asked: SimulatedTime?
 
@@ -33,13 +32,13 @@ struct QuotaMeter: Sendable {
         thrownBack.append(now)
     }
 
-    /// Within the last so many seconds.
+    /// The requests that Google counted within the last so many seconds.
     func counted(within seconds: Int64, at now: SimulatedTime) -> Int {
         let since = now - .seconds(seconds)
         return left.count { $0.at > since } - thrownBack.count { $0 > since }
     }
 
-    /// Processes from which something left.
+    /// The number of processes that sent something.
     func senders(within seconds: Int64, at now: SimulatedTime) -> Int {
         let since = now - .seconds(seconds)
         var senders: [Addressee] = []

@@ -14,7 +14,7 @@ package struct SeededRandom: Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A generator of its own, so that what one part draws never shifts what another does.
+    /// A generator of its own, so that the draws of one part never shift those of another.
     package mutating func branch() -> SeededRandom { SeededRandom(seed: next()) }
 
     package mutating func below(_ bound: Int) -> Int {
@@ -29,13 +29,13 @@ package struct SeededRandom: Sendable {
         return SimulatedTime(nanoseconds: range.lowerBound.nanoseconds + Int64(next() % UInt64(width)))
     }
 
-    /// Happens so many times in a thousand.
+    /// Returns true so many times in a thousand.
     package mutating func happens(perMille: Int) -> Bool { below(1_000) < perMille }
 
     package mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
 }
 
-/// True time of a simulated world, from its first event. Nobody in the world can read it: they have clocks.
+/// True time of a simulated world, from its first event. No process of the world can read it: processes have clocks.
 package struct SimulatedTime: Hashable, Comparable, Sendable {
     package var nanoseconds: Int64
 

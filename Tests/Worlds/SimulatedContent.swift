@@ -2,12 +2,12 @@ import APNs
 import FCM
 import Model
 
-/// What the messages of these worlds are about: one content for each thing that APNs treats differently.
+/// The contents of these worlds' messages: one for each thing that APNs treats differently.
 package enum SimulatedContent: CaseIterable, Sendable {
     case alert, background, voip, pushToTalk, activityStart, activityUpdate, widgets, location, complication
     case controls, fileProvider
 
-    /// Which of an installation's tokens it is for. By hand, from Apple's documentation: the product has its own table.
+    /// The kind of token that it is for, written by hand from Apple's documentation. The product has its own table.
     package var kind: TokenKind {
         switch self {
         case .alert, .background: .alert
@@ -23,10 +23,10 @@ package enum SimulatedContent: CaseIterable, Sendable {
         }
     }
 
-    /// Somebody would notice a repetition (P4, by hand).
+    /// Whether a user would notice a repetition (P4), decided by hand.
     package var isSeenTwice: Bool { self == .voip || self == .pushToTalk || self == .activityStart }
 
-    /// Whose topic it goes to, by hand.
+    /// The APNs service whose topic it goes to, decided by hand.
     package var service: TopicService {
         switch self {
         case .voip: .voip
@@ -73,10 +73,10 @@ package enum SimulatedContent: CaseIterable, Sendable {
     private func json(_ text: String) -> JSONText { JSONText(bytes: Array(text.utf8)) }
 }
 
-/// What the product makes of a content: its own compilers decide.
+/// What the product's own compilers make of a content.
 package struct MessageForm: Sendable {
     package let content: SimulatedContent
-    /// Which of an installation's tokens it goes to.
+    /// The kind of token that it goes to.
     package let kind: TokenKind
     package let mayRepeat: Bool
     package let isForFCM: Bool

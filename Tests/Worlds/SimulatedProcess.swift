@@ -13,34 +13,34 @@ struct SimulatedProcess: Sendable {
     var clock: ProcessClock
     var wallClock = ProcessWallClock()
     var isAlive = true
-    /// Still there, but gets no time.
+    /// Whether the process is alive but gets no processor time.
     var isFrozen = false
     var isDraining = false
-    /// What came while it was frozen.
+    /// The events that came while it was frozen.
     var delayed: [WorldEvent] = []
     var lanes: [SimulatedLane] = []
-    /// Google's, as this process counts them.
+    /// Google's projects, as this process counts them.
     var projects: [SimulatedProject] = []
     var leases: [ActiveLease] = []
     var answers: [AnswerBatch] = []
     var isFlushScheduled = false
-    /// Of apps whose settles are on their way. Looked up, never walked.
+    /// The settles under way, by app. Never iterated.
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
-    /// Looked up, never walked.
+    /// The upkeep rounds under way. Never iterated.
     var roundsInFlight: Set<Upkeep> = []
-    /// They are to be followed by another. Looked up, never walked.
+    /// The rounds that must be followed by another. Never iterated.
     var notified: Set<Upkeep> = []
-    /// The alarm clock, if it is set.
+    /// When the process's alarm clock wakes it, if it is set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
-    /// Since when nothing kept it from hearing what the database says.
+    /// Since when nothing kept the process from receiving notifications of the database.
     var receivesSince = SimulatedTime.zero
-    /// A poll is under way that is lost or late.
+    /// Whether a poll is under way that is lost or late.
     var isPollTroubled = false
-    /// One for each account that it knows.
+    /// One entry for each service account that the process knows.
     var accounts: [SimulatedAccount] = []
-    /// Turns without time passing: a dispatcher that wakes itself at once, again and again, is spinning.
+    /// Consecutive ticks without time passing. A dispatcher that wakes itself at once, again and again, is spinning.
     var ticksWithoutTime = 0
 
     var isIdle: Bool {
@@ -54,7 +54,8 @@ struct SimulatedProcess: Sendable {
 
     func placeOfLease(_ name: LeaseName) -> Int? { leases.indices.first { leases[$0].name == name } }
 
-    /// nil: it is not held any more, or was never handed to a lane.
+    /// The time until which the lease may open streams. nil: the process no longer holds it, or never handed it to a
+    /// lane.
     func streamsUntil(_ name: LeaseName) -> MonotonicInstant? { placeOfLease(name).flatMap { leases[$0].until } }
 
     mutating func placeOfAccount(_ credential: CredentialID) -> Int {
@@ -70,7 +71,7 @@ struct SimulatedProcess: Sendable {
         return projects.count - 1
     }
 
-    /// Its word about the position waits for the Dispatcher.
+    /// Whether an outcome of the position waits for the Dispatcher.
     func hasUnread(_ position: Int32, of lease: LeaseName) -> Bool {
         answers.contains { batch in
             batch.lease == lease
@@ -101,9 +102,9 @@ struct ActiveLease: Sendable {
     let lane: LaneKey?
     let askedAt: MonotonicInstant
     var until: MonotonicInstant?
-    /// The process was told that its message is stopped.
+    /// Whether the process knows that the lease's message is stopped.
     var isSilenced = false
-    /// The process was told that its pushes have left.
+    /// Whether the process knows that the lease's pushes have left.
     var isReportedSent = false
 }
 
@@ -118,22 +119,22 @@ struct AnswerBatch: Sendable {
 struct SimulatedLane: Sendable {
     let key: LaneKey
     let provider: Provider
-    /// In the order in which they leave: transactional before bulk.
+    /// In sending order: transactional before bulk.
     var waiting: [WaitingPush] = []
     var open: [WirePush] = []
     var connections: [SimulatedConnection] = []
-    /// When the provider token was signed that its requests carry.
+    /// When the provider token was signed that the lane's requests carry.
     var signedAt = SimulatedTime.zero
     var isBlocked = false
-    /// The checkers' count.
+    /// The checkers' own count of throttle signals.
     var slowness = ThrottleSignals()
-    /// nil: the provider doesn't count.
+    /// nil: the provider has no quota.
     var quota: LaneQuota?
-    /// When its credential was taken last.
+    /// When the provider last accepted its credential.
     var provenAt: SimulatedTime?
-    /// Since when there is nothing to be allowed in with; nil while there is.
+    /// Since when the lane has had nothing to authenticate with; nil while it has.
     var unusableSince: SimulatedTime?
-    /// Its alarm clock, if it is set.
+    /// When the lane's alarm clock wakes it, if it is set.
     var timerAt: SimulatedTime?
 
     mutating func queue(_ positions: [Int32], of lease: LeaseName, _ urgency: MessageUrgency) {
@@ -152,30 +153,30 @@ struct WaitingPush: Sendable {
 
 /// A lane's part in the pace of its project.
 struct LaneQuota: Sendable {
-    /// Its place among the process's projects.
+    /// Its index among the process's projects.
     let project: Int
-    /// nil: this world sends as fast as it likes.
+    /// nil: this world has no pace.
     let share: SharedPace.Share?
 }
 
-/// A project of Google's in one process: the real pace of all its lanes.
+/// One of Google's projects in one process: the real pace of all its lanes.
 struct SimulatedProject: Sendable {
     let number: Int64
     var pace: SharedPace?
 }
 
-/// One service account in one process: the real cache of its access token, and what lanes read of it.
+/// One service account in one process: the real cache of its access token, and the token that lanes read.
 struct SimulatedAccount: Sendable {
     let credential: CredentialID
     var cache = FCMAccessTokenCache()
-    /// What requests carry; nil where there is none that may be used.
+    /// The token that requests carry; nil where none may be used.
     var serving: FCMAccessToken?
     var isFetching = false
-    /// The bookkeeper's: those that Google refused, and that it was told of.
+    /// The tokens that Google refused and the process knows about. Only the checkers read them.
     var refused: [FCMAccessToken] = []
 }
 
-/// What a gateway's machine takes for the time of day: wrong from the start, drifting, and set now and then.
+/// The wall clock of a gateway's machine: wrong from the start, drifting, and set now and then.
 struct ProcessWallClock: Sendable {
     var offset = Duration.zero
     var partsPerMillion: Int64 = 0
@@ -184,7 +185,7 @@ struct ProcessWallClock: Sendable {
         SimulatedWorld.wall(at: time) + offset + .nanoseconds(time.nanoseconds / 1_000_000 * partsPerMillion)
     }
 
-    /// How far it is ahead of true time.
+    /// How far the clock is ahead of true time.
     func error(at time: SimulatedTime) -> Duration { read(at: time) - SimulatedWorld.wall(at: time) }
 }
 

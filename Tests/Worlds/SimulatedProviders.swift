@@ -1,21 +1,21 @@
 import Basis
 import Model
 
-/// The providers' side: which tokens are alive, and every push that they saw.
+/// The providers' side: which tokens are alive, and every push that the providers saw.
 package struct SimulatedProviders: Sendable {
     private var apple: [IssuedToken] = []
     private var google: [IssuedToken] = []
     package private(set) var log: [SeenPush] = []
-    /// By (message, registration): places in `log`, in order of arrival. Looked up, never walked.
+    /// Indices in `log` by (message, registration), in order of arrival. Never iterated.
     private var places: [PushPair: [Int]] = [:]
-    /// Streams, by what became of them on the way. Looked up, never walked.
+    /// Streams, by what happened to them on the way. Never iterated.
     private var arrived: Set<Int> = []
     private var vanished: Set<Int> = []
     private var lostAnswers: Set<Int> = []
     /// Google's access tokens, by their number.
     package private(set) var accessTokens: [IssuedAccess] = []
 
-    /// Each counts for itself: a token of the one has the bytes of one of the other.
+    /// Issues a token. Each provider numbers its tokens by itself, so an APNs token may have the bytes of an FCM token.
     package mutating func issueToken(_ provider: Provider, _ kind: TokenKind, _ environment: PushEnvironment)
         -> DeviceToken
     {
@@ -58,7 +58,7 @@ package struct SimulatedProviders: Sendable {
         log.append(SeenPush(push: push, answer: answer, at: at))
     }
 
-    /// In the order in which they left: a connection that stalls delivers late.
+    /// The pushes of a pair in the order in which they left. A connection that stalls delivers late.
     package func seen(_ pair: PushPair) -> [SeenPush] {
         places[pair, default: []].map { log[$0] }.sorted { $0.push.stream < $1.push.stream }
     }
@@ -81,20 +81,20 @@ package struct PushPair: Hashable, Sendable {
 /// A token as its provider knows it.
 package struct IssuedToken: Sendable {
     package enum Flaw: Sendable {
-        /// Never was one.
+        /// It never was a token.
         case garbage
-        /// Of another project: Google knows it, and not as ours.
+        /// It belongs to another project: Google knows it, but not as ours.
         case foreign
     }
 
     package let kind: TokenKind
     package let environment: PushEnvironment
-    /// The app is no longer there, or the token was replaced.
+    /// Since when the app is gone, or the token replaced.
     package var deadSince: WallInstant?
     package var flaw: Flaw?
-    /// The times that its deaths were told for: Apple's own; Google tells none, so the lease's.
+    /// The times of its reported deaths: Apple's timestamp, or for Google, which gives none, the lease's time.
     package var unregisteredReported: [WallInstant] = []
-    /// The leases whose pushes came back with a doubt about it.
+    /// The lease times of the pushes that came back with a suspicion about it.
     package var suspicionReported: [WallInstant] = []
 }
 

@@ -2,11 +2,11 @@ import Basis
 import Model
 import QueueRules
 
-/// What one look at an audience found.
+/// The result of one audience query.
 package struct SimulatedAudienceQuery {
-    /// Rising.
+    /// Members by rising id.
     package var members: [SimulatedMember] = []
-    /// Those that end before anything is sent, by state, reason and route.
+    /// Members that end before anything is sent, by state, reason and route.
     package var early: [EarlyGroup] = []
     package var through: Int64
     package var isLast: Bool
@@ -14,7 +14,7 @@ package struct SimulatedAudienceQuery {
 
     package struct EarlyGroup {
         package let terminalStatus: TerminalStatus
-        /// nil: the members are places among the names of the audience, from 1.
+        /// nil: the members are positions among the audience's names, from 1.
         package let route: RouteID?
         package var members: [Int64]
 
@@ -55,7 +55,8 @@ extension RegistrationRow {
 }
 
 extension SimulatedStore {
-    /// The next slice of an audience: bounded by what is looked at, by rising ids but for named installations.
+    /// Returns the next slice of an audience, bounded by the number of rows examined. Members come by rising id, except
+    /// for named installations.
     package mutating func query(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedAudienceQuery {
         let audience = message.audienceWanted
         switch audience.selection {
@@ -68,7 +69,7 @@ extension SimulatedStore {
                 audience.includes(row)
                     && times.contains { $0.provider == row.stored.provider && row.registeredAt < $0.instant }
             }
-        // What a filter means is held against the database in StoreTests; worlds send to none.
+        // StoreTests compare filters with the database; worlds send to none.
         case .filter: preconditionFailure("no world sends to a filter")
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
@@ -85,7 +86,7 @@ extension SimulatedStore {
         }
     }
 
-    /// Why the audience no longer includes a member; nil: it does.
+    /// The reason why the audience no longer includes a member; nil: it does.
     func excluded(_ row: RegistrationRow, from parcel: ParcelRow) -> AudienceChange? {
         switch message(parcel.message)?.audienceWanted.selection {
         case .users(let names): row.stored.user.map { names.contains($0) } == true ? nil : .user
@@ -138,7 +139,8 @@ extension SimulatedStore {
         return query
     }
 
-    /// All at once. A live registration that holds the token is the member; the others get rows of their own.
+    /// Returns all targets at once. A live registration that holds the token becomes the member; other targets get
+    /// inline rows.
     private mutating func inline(_ targets: [InlineTarget], _ message: MessageRow) -> SimulatedAudienceQuery {
         var query = SimulatedAudienceQuery(through: 0, isLast: true)
         for target in targets where message.audienceWanted.providers?.contains(target.provider) ?? true {
@@ -187,7 +189,7 @@ extension SimulatedStore {
         return query
     }
 
-    /// The rarest of `all`, or `any` together where those are rarer yet; counted up to a slice's worth.
+    /// The rarest tag of `all`, or `any` together where those are rarer. Rows are counted up to a slice's worth.
     private func scanned(
         _ expression: TagExpression, _ message: MessageRow, _ after: Int64, _ idsMax: Int
     ) -> [String] {
@@ -210,7 +212,7 @@ extension Audience {
         if case .tokens(let targets) = selection { targets } else { [] }
     }
 
-    /// Names by their bytes, each once: planning can go on from a position.
+    /// The audience with its names sorted by their bytes, each once, so that planning can continue from a position.
     package var sorted: Audience {
         var audience = self
         switch selection {

@@ -3,8 +3,8 @@ import Model
 import QueueRules
 
 extension SimulatedStore {
-    /// The next parcels of the route and service whose time has come, as `lease` would bring them one after the other:
-    /// several only of small ones of transactional messages, of which none is away from home.
+    /// Leases the due parcels that `lease` would bring one after the other. It takes several only where all are small,
+    /// transactional and not cross-environment.
     package mutating func leaseGroup(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, size: LeaseGroup = .standard, now: WallInstant
@@ -12,7 +12,8 @@ extension SimulatedStore {
         while true {
             let claimed = group(inOrder(route, service, knownFormats, scope, now), size)
             guard !claimed.isEmpty else { return [] }
-            // As the claim finds them: what is kept of one message says nothing about the others.
+            // Evaluated before any parcel changes, as the claim finds them. A stopped or rate-limited parcel does not
+            // affect the parcels of other messages.
             let kept = claimed.filter { isStopped(parcels[$0].message) || waitsForRate($0, now) }
             let free = claimed.filter { !kept.contains($0) }
             for place in kept {

@@ -18,7 +18,7 @@ extension SimulatedStore {
         }
     }
 
-    /// Leases whose owner gave no word until their end: their parcels are ready again, and remember the lapse.
+    /// Ends leases that expired without a renewal. Their parcels are ready again, and count the expiry in `lapses`.
     @discardableResult
     package mutating func rescue(now: WallInstant, atMost limit: Int = UpkeepLimits().rescuedMax) -> Int {
         let ended = parcels.indices.compactMap { place in
@@ -32,7 +32,8 @@ extension SimulatedStore {
         return first.count
     }
 
-    /// The next parcel of the route and service whose time has come. The first lease raises the badges, under the mark (P3).
+    /// Leases the next due parcel of the route and service. The first lease raises the badges and sets the badge mark
+    /// (P3).
     package mutating func lease(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         scope: LeaseScope = .ordinary, now: WallInstant
@@ -53,7 +54,7 @@ extension SimulatedStore {
         return leased
     }
 
-    /// Also of what was carved from another parcel just now.
+    /// Leases this parcel, which may have been split from another just now.
     mutating func lease(
         _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
     ) -> LeasedParcel {
@@ -74,7 +75,7 @@ extension SimulatedStore {
         inOrder(route, service, formats, scope, now).first
     }
 
-    /// Those whose time has come, in the order of leases.
+    /// The due parcels in the order of leases.
     func inOrder(
         _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
     ) -> [Int] {
@@ -90,8 +91,8 @@ extension SimulatedStore {
         }
     }
 
-    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
-    /// that was retired or lives elsewhere at the first lease may be sent to after all.
+    /// Raises the badge of every member that has a registration, whatever its state and route. The mark covers the
+    /// whole parcel. A member that was retired or on another route at the first lease may still be sent to.
     private mutating func raiseBadges(_ place: Int) {
         let parcel = parcels[place]
         parcels[place].isBadgeMarked = true
@@ -159,8 +160,8 @@ extension SimulatedStore {
         return isPresent ? .present : .moved(to: row.stored.route)
     }
 
-    /// The twin of an APNs route, where a credential that is not refused speaks for the service there: its own before the
-    /// app's.
+    /// The sibling of an APNs route, where an unblocked credential covers the service. The service's own credential
+    /// comes before the app's.
     private func otherEnvironment(of id: RouteID, _ service: TopicService, _ now: WallInstant) -> RouteID? {
         guard let own = route(id), own.provider == .apns else { return nil }
         let sibling = routes.first {
@@ -186,7 +187,7 @@ extension SimulatedStore {
 }
 
 extension BadgeChange {
-    /// Of a badge that stood at nought.
+    /// The value of a badge that was zero before.
     fileprivate var fromZero: Int32 {
         switch self {
         case .none: 0
@@ -212,12 +213,13 @@ extension ParcelRow {
         }
     }
 
-    /// As it goes over the wire: empty where nothing is settled yet.
+    /// The bitmap as it goes over the wire: empty where nothing is settled yet.
     package var bitmap: [UInt8] {
         settled.contains(true) ? settled.bits : []
     }
 
-    /// By the open members' order; empty where nobody asks, or of nobody.
+    /// Whether each open member was never sent, in order. Empty where no answer was lost and no lease expired, or where
+    /// it is true of no member.
     fileprivate var neverSent: [Bool] {
         guard answerLost || lapses > 0 else { return [] }
         let open = settled.indices.filter { !settled[$0] }
@@ -227,7 +229,7 @@ extension ParcelRow {
 }
 
 extension [Bool] {
-    /// The first one is the lowest bit of the first byte.
+    /// The bits packed into bytes. The first one is the lowest bit of the first byte.
     var bits: [UInt8] {
         var bits = [UInt8](repeating: 0, count: (count + 7) / 8)
         for place in indices where self[place] { bits[place >> 3] |= 1 << UInt8(place & 7) }

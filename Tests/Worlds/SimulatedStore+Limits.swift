@@ -2,7 +2,7 @@ import Basis
 import Model
 import QueueRules
 
-/// What an app spares its people.
+/// The limits of an app: its quiet hours and its daily cap.
 package struct LimitRow: Equatable, Sendable {
     package let app: AppID
     package var timeZone = TimeZoneName.utc
@@ -12,9 +12,9 @@ package struct LimitRow: Equatable, Sendable {
     package init(app: AppID) { self.app = app }
 }
 
-/// What a person got on a day of the app's clock.
+/// The messages that a user got on a day of the app's clock.
 package struct UserDayRow: Equatable, Sendable {
-    /// Since 1970.
+    /// Days since 1970.
     package let day: Int64
     package let app: AppID
     package let who: String
@@ -25,7 +25,7 @@ extension QuietHours {
     private static let minute: Int64 = 60_000_000
     private static let day = 1_440 * minute
 
-    /// Where they have begun on a clock so far east.
+    /// The end of the quiet hours; nil where they have not begun on a clock that many minutes east of UTC.
     package func until(_ now: WallInstant, minutesEast: Int64) -> WallInstant? {
         let (begin, end) = (Int64(from) * Self.minute, Int64(to) * Self.minute)
         let local = now.microseconds + minutesEast * Self.minute
@@ -37,7 +37,7 @@ extension QuietHours {
 }
 
 extension Int64 {
-    /// Of microseconds.
+    /// The day since 1970 of an instant in microseconds, rounded down.
     fileprivate var daysDown: Int64 {
         let day: Int64 = 86_400_000_000
         return self >= 0 ? self / day : (self - day + 1) / day
@@ -47,7 +47,8 @@ extension Int64 {
 extension SimulatedStore {
     package func limits(of app: AppID) -> LimitRow { limits.first { $0.app == app } ?? LimitRow(app: app) }
 
-    /// Whoever waits for the end of quiet hours is looked at again.
+    /// Replaces an app's limits. Parcels that wait for the end of quiet hours become due, so that the next lease judges
+    /// them again.
     package mutating func setLimits(_ row: LimitRow, now: WallInstant) {
         limits.removeAll { $0.app == row.app }
         limits.append(row)
@@ -57,14 +58,14 @@ extension SimulatedStore {
         }
     }
 
-    /// Which day it is for the app.
+    /// The app's day at this instant, since 1970.
     package func day(of app: AppID, _ now: WallInstant) -> Int64 {
         let east = SimulatedZones.minutesEast(limits(of: app).timeZone)
         return (now.microseconds + east * 60_000_000).daysDown
     }
 
-    /// What the app's limits say to each open member of a parcel that is being leased, before its badge mark is set; who
-    /// is free is counted, and its badge raised. nil: there are none to ask.
+    /// Applies the app's limits to each open member of a parcel that is being leased, before its badge mark is set. It
+    /// counts the members that are free to be sent, and raises their badges. nil: nothing applies.
     mutating func judge(_ place: Int, _ now: WallInstant) -> [MemberDeferral]? {
         let parcel = parcels[place]
         guard let message = message(parcel.message), now < parcel.expiresAt else { return nil }
@@ -90,7 +91,7 @@ extension SimulatedStore {
             }
         }
         parcels[place].isBadgeMarked = true
-        // Who was retired is sent nothing, and may be back before the next lease.
+        // A retired member is sent nothing now, but may be live again at the next lease.
         let isAsked = quiet != nil || cap != nil
         let left = fresh.filter {
             holds[$0] != .none || excluded.contains($0) || isAsked && isRetired(parcel.members[$0])
@@ -110,13 +111,13 @@ extension SimulatedStore {
 
     private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }
 
-    /// Whose it is; nil where it is nobody's that could be told again.
+    /// The user or device for which the daily cap counts a member; nil where no live registration has this id.
     package func who(_ member: RegistrationID) -> String? {
         guard let row = registration(member), row.isLive else { return nil }
         return row.stored.user.map { "user:" + $0 } ?? "device:\(member.value)"
     }
 
-    /// False: the cap is reached without it.
+    /// Counts the message for the user's day. False: the cap is reached without it.
     private mutating func count(
         _ message: MessageID, _ who: String, _ day: Int64, _ app: AppID, _ cap: Int32
     ) -> Bool {

@@ -4,7 +4,7 @@ import QueueRules
 
 // Messages that leave at an hour of each device's own clock.
 extension SimulatedStore {
-    /// Who leaves when; whom it comes too late for ends here.
+    /// Gives each member the instant at which it is sent. Members whose hour has passed end here.
     func sort(
         _ query: inout SimulatedAudienceQuery, by sending: LocalSending, of message: MessageRow,
         groupsOf membersMax: Int
@@ -32,16 +32,16 @@ extension SimulatedStore {
         }
     }
 
-    /// When a device's clock shows it; the app's, where it has none that is known.
+    /// The instant at which a device's clock shows the hour. The app's clock counts where the device has no known zone.
     package func instant(of hour: LocalHour, for registration: RegistrationID, app: AppID) -> WallInstant {
         let zone = self.registration(registration)?.stored.timeZone
         return hour.inUTC + .seconds(-60 * SimulatedZones.minutesEast(zone, else: limits(of: app).timeZone))
     }
 }
 
-/// Zones without daylight saving: what the database makes of that is held against the calendar in StoreTests.
+/// Time zones without daylight saving. StoreTests compare the database's daylight saving with the calendar.
 package enum SimulatedZones {
-    /// How far its clocks stand ahead of UTC; nil: no such zone is known.
+    /// How far its clocks are ahead of UTC; nil: the zone is unknown.
     package static func ahead(of name: String) -> Duration? {
         switch name {
         case "UTC": .zero
@@ -52,12 +52,12 @@ package enum SimulatedZones {
         }
     }
 
-    /// The other zone's where there is none, or nobody knows it.
+    /// Minutes east of UTC in the named zone, or in the other zone where the name is nil or unknown.
     package static func minutesEast(_ name: String?, else other: String = TimeZoneName.utc) -> Int64 {
         (name.flatMap(ahead) ?? ahead(of: other) ?? .zero).components.seconds / 60
     }
 
-    /// Of `GMT+00:05`, as a phone has it whose clock was set by hand.
+    /// The offset of a zone like `GMT+00:05`, which a phone reports whose clock was set by hand.
     private static func offset(_ name: String) -> Duration? {
         let bytes = Array(name.utf8)
         guard bytes.count == 9, name.hasPrefix("GMT"), bytes[6] == UInt8(ascii: ":") else { return nil }
@@ -68,7 +68,7 @@ package enum SimulatedZones {
 }
 
 extension MessageRow {
-    /// When a push is worth nothing any more that is sent at `instant`; nil: when the message isn't.
+    /// The expiration of a push sent at `instant`; nil: it expires with its message.
     package func expires(sentAt instant: WallInstant) -> WallInstant? {
         localSending.map { instant + (expiresAt - $0.hour.last) }
     }

@@ -39,7 +39,7 @@ package struct SimulatedMessage: Equatable, Sendable {
     }
 }
 
-/// What one planning transaction wrote.
+/// The result of one planning transaction.
 package struct SimulatedSlice: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
@@ -91,8 +91,8 @@ extension SimulatedStore {
         if let rate = message.ratePerSecond { _ = control(.rate(rate), message.id, now: now) }
     }
 
-    /// Cuts the next slice of the message whose turn it is. Members are frozen here, over all routes at once
-    /// (decision 0001).
+    /// Cuts the next slice of the message that is first in the planning order. The members of all routes are frozen
+    /// here at once (decision 0001).
     package mutating func planSlice(
         idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16], now: WallInstant
     ) -> SimulatedSlice? {
@@ -126,7 +126,8 @@ extension SimulatedStore {
             isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
     }
 
-    /// Counted, for their provider too where they had one; told as a settle of parcel 0.
+    /// Ends members early. They count for the message, and for their provider where they have one. The history shows
+    /// them as a settle of parcel 0.
     private mutating func end(
         _ early: [SimulatedAudienceQuery.EarlyGroup], _ messagePlace: Int, settle: Int64, _ now: WallInstant
     ) {
@@ -150,7 +151,7 @@ extension SimulatedStore {
 
     private func nextPlan(_ knownFormats: [Int16]) -> Int? {
         let known = plans.indices.filter { knownFormats.contains(plans[$0].format) }
-        /// The apps go round, from the one behind that.
+        /// The apps rotate, starting behind the one planned last.
         func wasPlannedLast(_ plan: PlanRow) -> Bool { lastPlanned[plan.urgency].map { plan.app <= $0 } ?? false }
         return known.min { left, right in
             let (one, other) = (plans[left], plans[right])
@@ -166,7 +167,8 @@ extension SimulatedStore {
         }
     }
 
-    /// One parcel per route, instant and so many members; routes rise, and on each instants do.
+    /// Writes the parcels, one per route, instant and `parcelMembersMax` members. Their ids rise by route, then by
+    /// instant.
     private mutating func writeParcels(
         _ members: [SimulatedMember], _ message: MessageRow, _ parcelMembersMax: Int, _ now: WallInstant
     ) -> [RouteID] {
@@ -209,7 +211,7 @@ extension SimulatedStore {
                 settled: [Bool](repeating: false, count: ids.count)))
     }
 
-    /// Counts that no parcel holds, or that its parcel hands in as it goes; with their reasons.
+    /// Adds a count and its reason to the message. Either no parcel holds the count, or its parcel is being removed.
     package mutating func addToMessage(_ place: Int, _ terminalStatus: TerminalCount) {
         messages[place].counts[Int(terminalStatus.terminalStatus.state.rawValue) - 1] += Int64(terminalStatus.count)
         addReason(place, terminalStatus)
@@ -240,7 +242,7 @@ extension SimulatedStore {
         messages[place].finishedAt = now
     }
 
-    /// Folded counts and those of the parcels that are still there, together.
+    /// The message's own counts plus those of its remaining parcels.
     package func account(_ id: MessageID) -> MessageAccount? {
         guard let message = message(id) else { return nil }
         let open = parcels.filter { $0.message == id }

@@ -2,7 +2,7 @@ import Basis
 import LaneRules
 import Model
 
-/// Who may use which part of a project's quota.
+/// The parts of a project's quota that processes may use.
 package struct QuotaRow: Equatable, Sendable {
     package let project: String
     package var quotaLedger = QuotaLedger()

@@ -2,7 +2,7 @@ import Basis
 import Model
 import QueueRules
 
-// Messages that have a rate, and their parcels that wait for it.
+// Messages that have a rate, and their rate-limited parcels.
 extension SimulatedStore {
     mutating func setRate(_ perSecond: Int32?, _ place: Int, _ now: WallInstant) {
         let message = messages[place]
@@ -22,7 +22,8 @@ extension SimulatedStore {
         }
     }
 
-    /// What one of its parcels, new or come back, waits for; unless it is stopped.
+    /// Whether a new or returning parcel of the message is rate-limited. Parcels of a stopped message are on hold
+    /// instead.
     func isRateLimited(_ id: MessageID) -> Bool {
         message(id).map { $0.ratePerSecond != nil && !$0.isStopped } ?? false
     }
@@ -39,7 +40,7 @@ extension SimulatedStore {
         }
     }
 
-    /// Some of it waits for a rate in vain.
+    /// Whether parcels of the message wait for a rate in vain.
     func isRateLifted(_ message: MessageRow, _ now: WallInstant) -> Bool {
         message.ratePerSecond == nil || hasExpired(message, \.isRateLimited, now)
     }
@@ -54,7 +55,8 @@ extension SimulatedStore {
         return min(places.count, limit)
     }
 
-    /// Leased without having waited: it counts all the same, but for whom is held back, and what is only cut in two.
+    /// Charges a parcel that was leased without waiting to its message's rate. It leaves out members deferred by
+    /// limits, and parcels that are only bisected.
     mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
         if now < parcel.expiresAt, parcel.lapses < PoisonRule.lapsesMax {
             take(parcel.members.count - parcel.deferredCount, parcel.message, now)
@@ -68,7 +70,7 @@ extension SimulatedStore {
         rates[place].nextAt = MessagePace.next(after: pushes, from: rates[place].nextAt, perSecond: rate, now: now)
     }
 
-    /// A share of the next parcel of the route and service whose message's turn it is.
+    /// Leases a quantum of the next parcel of the route and service whose message's rate allows one now.
     package mutating func leaseRateLimited(
         route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
         passing: [MessageID] = [], now: WallInstant
@@ -82,7 +84,7 @@ extension SimulatedStore {
         }
         let left = waiting(route, service, knownFormats, passing, now).map { parcels[$0].message }
         let next = rates.filter { left.contains($0.message) }.map { $0.instant(now) }.min()
-        // Who is held back is known when it was said already.
+        // The deferred members become known only after the wait was computed.
         if let leased { take(-leased.deferredCount, leased.message, now) }
         return (leased, next.map { max(.zero, $0 - now) })
     }
@@ -117,7 +119,7 @@ extension SimulatedStore {
         return lease(split(quantum, from: place), service, owner, leaseFor, now)
     }
 
-    /// Takes in what waits next and differs in nothing but its members, whole parcels as long as there is room.
+    /// Merges later parcels that differ only in their members into this one, whole parcels as long as there is room.
     private mutating func gather(into place: Int, _ rate: Int32, _ now: WallInstant) -> Int {
         let own = parcels[place]
         guard own.isUntouched else { return place }
@@ -143,7 +145,7 @@ extension SimulatedStore {
     private static let gatheredMax = 5_000
     private static let gatheredParcelsMax = 256
 
-    /// Handed over, as what is left of a settle is.
+    /// Moves members to a new parcel. They are handed over, as the members of a remainder are.
     private mutating func split(_ count: Int, from place: Int) -> Int {
         let whole = parcels[place]
         let taken = whole.settled.indices.filter { !whole.settled[$0] }.prefix(count)
@@ -163,7 +165,7 @@ extension SimulatedStore {
         return parcels.count - 1
     }
 
-    /// Routes with a parcel that waits for its message's rate; by rising id, then service.
+    /// Routes with a rate-limited parcel, by rising id, then by service.
     package func rateLimitedRoutes(knownFormats: [Int16], now: WallInstant) -> [ReadyRoute] {
         routes.flatMap { route in
             TopicService.allCases.compactMap { service in
@@ -184,7 +186,7 @@ extension RateRow {
 }
 
 extension ParcelRow {
-    /// Nobody has leased it.
+    /// Whether it was never leased.
     fileprivate var isUntouched: Bool { epoch == 0 && settles == 0 && !settled.contains(true) && uncounted == nil }
 
     fileprivate func isAlike(_ other: ParcelRow) -> Bool {

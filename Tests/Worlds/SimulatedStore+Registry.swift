@@ -3,7 +3,7 @@ import Model
 import RegistryRules
 
 extension SimulatedStore {
-    /// The route of these facts, made where it is new.
+    /// Returns the route of these facts, and makes it where it is new.
     package mutating func routeOf(
         app: AppID, provider: Provider, environment: PushEnvironment, topic: String
     ) -> RouteID {
@@ -11,7 +11,7 @@ extension SimulatedStore {
             $0.app == app && $0.provider == provider && $0.environment == environment && $0.topic == topic
         }
         if let known { return known.id }
-        // Every route of APNs has a twin in the other environment.
+        // Every route of APNs has a sibling in the other environment.
         let environments = provider == .apns ? [environment, environment.other] : [environment]
         let id = RouteID(lastRoute + 1)
         for each in environments {
@@ -62,7 +62,7 @@ extension SimulatedStore {
         registrations[place].registeredAt = max(registrations[place].registeredAt, input.learned(at: now))
     }
 
-    /// Whoever else has the token.
+    /// The index of another live registration that holds the token.
     package func placeOfHolder(app: AppID, of input: DeviceRegistration) -> Int? {
         registrations.indices.first {
             registrations[$0].stored.token == input.token && registrations[$0].app == app && registrations[$0].isLive
@@ -142,7 +142,7 @@ extension SimulatedStore {
                 verdict: verdict, reason: reason, at: now, environments: environments))
     }
 
-    /// Rows after the cursor, oldest first, and the cursor behind them.
+    /// Returns the rows after the cursor, oldest first, and the cursor behind them.
     package func feedbackPage(app: AppID, after cursor: Int64, limit: Int) -> (items: [FeedbackRow], next: Int64) {
         let items = Array(feedback.filter { $0.app == app && $0.id > cursor }.prefix(limit))
         return (items, items.last?.id ?? cursor)
@@ -154,7 +154,7 @@ extension PushEnvironment {
 }
 
 extension DeviceRegistration {
-    /// What is handed in late counts from when it was learned.
+    /// The time from which a registration counts: one handed in late counts from when it was learned.
     fileprivate func learned(at now: WallInstant) -> WallInstant { min(asOf ?? now, now) }
 }
 

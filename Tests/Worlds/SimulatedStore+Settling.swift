@@ -3,7 +3,7 @@ import Model
 import QueueRules
 
 extension SimulatedStore {
-    /// Compare-and-set on (parcel, epoch, settles, leased): everything, or nothing.
+    /// Compares and sets (parcel, epoch, settles, leased), and writes everything or nothing.
     package mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
         guard let place = placeOfParcel(settlement.parcel) else { return .fenced(status: nil) }
         let parcel = parcels[place]
@@ -42,7 +42,7 @@ extension SimulatedStore {
         parcels[place].handedOver += settlement.remainders.reduce(0) { $0 + $1.members.count }
     }
 
-    /// A new parcel that inherits the badge mark, the format, the service and the urgency.
+    /// Inserts a new parcel that inherits the badge mark, the format, the service and the urgency.
     private mutating func insert(_ remainder: Remainder, of parcel: ParcelRow, _ now: WallInstant) {
         lastParcel += 1
         parcels.append(
@@ -59,7 +59,7 @@ extension SimulatedStore {
                 members: remainder.members, settled: [Bool](repeating: false, count: remainder.members.count)))
     }
 
-    /// The reasons at once; the counts as the parcel goes.
+    /// Adds the reasons at once, and the counts when the parcel is removed.
     private mutating func fold(_ settlement: Settlement, _ place: Int, _ now: WallInstant) {
         guard let messagePlace = placeOfMessage(settlement.message) else { return }
         for terminalStatus in settlement.terminalCounts { addReason(messagePlace, terminalStatus) }
@@ -88,7 +88,7 @@ extension SimulatedStore {
         messages[messagePlace].providers = providers.sorted { $0.provider.rawValue < $1.provider.rawValue }
     }
 
-    /// The sums that PostgreSQL's CHECKs repeat; a sentence where one does not hold.
+    /// The first sum that does not hold, named as in PostgreSQL's CHECKs; nil where all hold.
     package var brokenSum: String? {
         for parcel in parcels {
             let ended = Int(parcel.counts.reduce(0, +))

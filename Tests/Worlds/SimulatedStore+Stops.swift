@@ -49,7 +49,7 @@ extension SimulatedStore {
         finishIfComplete(place, now)
     }
 
-    /// What waits for its hour becomes a plan, and reaches whoever exists by now.
+    /// Turns due schedules into plans. Their horizon is the highest registration id now.
     mutating func fallDue(now: WallInstant, atMost limit: Int) -> Int {
         let waiting = schedules.filter { $0.dueAt <= now }.sorted { left, right in
             left.dueAt == right.dueAt ? left.message < right.message : left.dueAt < right.dueAt
@@ -75,10 +75,10 @@ extension SimulatedStore {
         }
     }
 
-    /// What one of its parcels, new or come back, may be.
+    /// Whether a new or returning parcel of the message must be on hold.
     package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
 
-    /// Out of the way of leases.
+    /// Puts waiting parcels of a stopped message on hold, where leases don't see them.
     mutating func putOnHold(_ id: MessageID, atMost limit: Int = .max) -> Int {
         guard isStopped(id) else { return 0 }
         let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].waits }.prefix(limit)
@@ -89,7 +89,7 @@ extension SimulatedStore {
         return places.count
     }
 
-    /// Who waited meanwhile has waited longer.
+    /// Makes parcels on hold ready again. They join the queue behind parcels that are due now.
     mutating func release(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
         guard !isStopped(id) else { return 0 }
         let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isOnHold }.prefix(limit)
@@ -100,8 +100,8 @@ extension SimulatedStore {
         return places.count
     }
 
-    /// The steps of a page of messages, of which some is held, or waits for a rate in vain, or which are stopped; and what
-    /// comes behind them.
+    /// Returns the steps for a page of messages, and the step for the next page. A message is included if it is
+    /// stopped, has parcels on hold, or has parcels that wait for a rate in vain.
     func checkControls(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
         let onHold = Set(parcels.filter(\.isOnHold).map(\.message))  // lookup only
         let rateLimited = Set(parcels.filter(\.isRateLimited).map(\.message))  // lookup only
@@ -111,7 +111,7 @@ extension SimulatedStore {
         }
         let behind = all.filter { message in last.map { $0 < message.id } ?? true }
         let found = behind.sorted { $0.id < $1.id }.prefix(limit)
-        // Held first of all: what is still among the ready ones stands in others' way.
+        // Holds come first: parcels of stopped messages that are still ready get in the way of others.
         var steps = found.filter(\.isStopped).map { UpkeepStep.putOnHold($0.id) }
         steps += found.filter { isOver($0, now) }.map { .end($0.id) }
         for message in found where !message.isStopped {
@@ -134,18 +134,18 @@ extension SimulatedStore {
         return before - rates.count
     }
 
-    /// Nobody will send any more what is held of it, or some of that.
+    /// Whether parcels on hold will never be sent: the message is cancelled, or some of them have expired.
     private func isOver(_ message: MessageRow, _ now: WallInstant) -> Bool {
         message.state == .cancelled || message.state == .paused && hasExpired(message, \.isOnHold, now)
     }
 
-    /// All of it, or what left at the hours of earlier clocks.
+    /// Whether the whole message has expired, or parcels that were due at the hours of earlier clocks.
     func hasExpired(_ message: MessageRow, _ waits: KeyPath<ParcelRow, Bool>, _ now: WallInstant) -> Bool {
         message.expiresAt <= now
             || parcels.contains { $0.message == message.id && $0[keyPath: waits] && $0.expiresAt <= now }
     }
 
-    /// Leased and settled at once: nobody sees it leased.
+    /// Leases and settles parcels on hold in one transaction: nobody sees them leased.
     mutating func end(
         _ id: MessageID, atMost limit: Int, _ now: WallInstant
     ) -> [(settlement: Settlement, before: ParcelRow)] {
@@ -168,13 +168,13 @@ extension SimulatedStore {
 extension MessageRow {
     package var isStopped: Bool { state == .paused || state == .cancelled }
 
-    /// Nothing of it will change any more.
+    /// Whether the message can change no more.
     package var isAtItsEnd: Bool { state == .finished || state == .cancelled && audience == members }
 }
 
 extension ParcelRow {
     package var isReady: Bool { lease == nil && !isOnHold && !isRateLimited }
-    /// For a lease, or for its rate before that.
+    /// Whether it waits for a lease, or for its rate before that.
     var waits: Bool { lease == nil && !isOnHold }
 
     fileprivate var unsent: UnsentParcel {

@@ -1,7 +1,7 @@
 import Basis
 import RegistryRules
 
-// Each step decides by the rows as it finds them: what was read before it may be long over.
+// Each step decides by the rows that it finds: what an earlier step read may be outdated.
 extension SimulatedStore {
     package mutating func maintain(
         _ step: UpkeepStep, _ limits: UpkeepLimits, under rule: SuspicionRule, now: WallInstant
@@ -30,7 +30,7 @@ extension SimulatedStore {
         return reply
     }
 
-    /// A whole round, beside which nothing happens. → rows that were moved
+    /// Runs a whole round, with nothing else beside it. → rows that were moved
     package mutating func maintain(
         _ upkeep: Upkeep, _ limits: UpkeepLimits = UpkeepLimits(), under rule: SuspicionRule = .standard,
         now: WallInstant

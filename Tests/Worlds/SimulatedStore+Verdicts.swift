@@ -3,7 +3,7 @@ import Model
 import QueueRules
 import RegistryRules
 
-/// What a batch of verdicts did.
+/// The effects of a batch of verdicts.
 package struct SimulatedVerdictReport: Equatable, Sendable {
     package var retired = 0
     package var suspected = 0
@@ -12,7 +12,7 @@ package struct SimulatedVerdictReport: Equatable, Sendable {
     package var suspectRoutes: [RouteID] = []
 }
 
-/// What a look at the doubts did.
+/// The effects of a check of suspicions.
 package struct SimulatedSuspicionReport: Equatable, Sendable {
     package let judged: Int
     package let retired: Int
@@ -34,7 +34,7 @@ extension SimulatedStore {
         return report
     }
 
-    /// One verdict a registration, by rising id: the gravest, and of equals the last.
+    /// One verdict per registration, by rising id: the gravest, and among equals the last.
     private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
         var kept: [GuardedVerdict] = []
         for verdict in verdicts {
@@ -81,7 +81,7 @@ extension SimulatedStore {
         }
     }
 
-    /// Repeats the doubt that waits, or opens a window.
+    /// Repeats the pending suspicion, or opens a window.
     private mutating func suspicion(_ row: RegistrationRow, _ reason: String, _ now: WallInstant) {
         if let place = suspicions.firstIndex(where: { $0.registration == row.id }) {
             suspicions[place].repeatedAt = now
@@ -94,7 +94,7 @@ extension SimulatedStore {
         suspicions.sort { $0.registration < $1.registration }
     }
 
-    /// Those that were found, in their routes' minutes. → routes where too many were
+    /// Counts found tokens in the minutes of their routes. → routes where too many were found
     private mutating func count(_ verdicts: [GuardedVerdict], _ rule: SuspicionRule, _ now: WallInstant) -> [RouteID] {
         let found = verdicts.filter(\.isFound)
         for verdict in found {
@@ -130,7 +130,7 @@ extension SimulatedStore {
         minutes[place].suspected += sample.suspected
     }
 
-    /// Doubts whose turn it is, judged by what their route answered since the minute in which they arose (P5).
+    /// Judges due suspicions by the answers of their route since the minute in which they arose (P5).
     @discardableResult
     package mutating func confirmSuspicions(
         _ rule: SuspicionRule, now: WallInstant, atMost limit: Int = UpkeepLimits().judgedMax
@@ -185,7 +185,7 @@ extension SimulatedStore {
 }
 
 extension RegistrationRow {
-    /// Its token was found in the other environment.
+    /// Moves the registration to the environment where its token was found.
     fileprivate mutating func move(to found: RouteID) {
         let named = stored.route
         stored.route = found
@@ -211,6 +211,6 @@ extension GuardedVerdict {
 }
 
 extension WallInstant {
-    /// Its minute's beginning.
+    /// The beginning of its minute.
     package var minute: WallInstant { WallInstant(secondsSince1970: secondsSince1970 / 60 * 60) }
 }

@@ -3,22 +3,23 @@ import Model
 import QueueRules
 import RegistryRules
 
-/// The registry and the queue as a value: the same operations with the same meaning as room Store over PostgreSQL.
+/// The registry and the queue as a value: the same operations with the same meaning as Store over PostgreSQL.
 ///
-/// Each call is one committed transaction, but for whole rounds of upkeep. `ConformanceTests` hold the two together.
+/// Each call is one committed transaction, except a whole round of upkeep. `ConformanceTests` hold the two stores
+/// together.
 package struct SimulatedStore: Equatable, Sendable {
-    /// Rising by id, as all the rows here.
+    /// All rows here rise by id.
     package var routes: [RouteRow] = []
     package var registrations: [RegistrationRow] = []
     package var messages: [MessageRow] = []
     package var plans: [PlanRow] = []
-    /// Whose message was planned last, of each urgency: the apps go round. Not stored.
+    /// The app planned last, by urgency: the apps rotate. Not stored.
     var lastPlanned: [MessageUrgency: AppID] = [:]
     /// Messages that are paused, or cancelled and not yet accounted for.
     package var stops: [MessageID] = []
-    /// Of messages that have a rate and are not over, in the order in which they got it.
+    /// Messages that have a rate and are not over, in the order in which they got it.
     package var rates: [RateRow] = []
-    /// Messages that wait for their hour.
+    /// Messages that wait for their due time.
     package var schedules: [ScheduleRow] = []
     package var parcels: [ParcelRow] = []
     /// In the order of the settles.
@@ -28,14 +29,14 @@ package struct SimulatedStore: Equatable, Sendable {
     package var feedback: [FeedbackRow] = []
     package var inlineTargets: [InlineRow] = []
     package var senders: [SenderRow] = []
-    /// A lease found what waits for a rate among the ready ones. Whoever asks sets it back.
+    /// Whether a lease found rate-limited parcels among the ready ones. The caller resets it.
     package var hasFoundRated = false
-    /// Of apps that set any.
+    /// The apps that set any limits.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []
-    /// In the order of their first asks.
+    /// In the order of their first requests.
     package var quotas: [QuotaRow] = []
-    /// Identities that were handed out.
+    /// The last identities that were handed out.
     package var lastRoute: Int64 = 0
     package var lastRegistration: Int64 = 0
     package var lastParcel: Int64 = 0
@@ -85,12 +86,12 @@ package struct RegistrationRow: Equatable, Sendable {
     package var badge: Int32
     package var registeredAt: WallInstant
     package let createdAt: WallInstant
-    /// When the backend said to have learned what is stored.
+    /// When the backend learned the stored values, by its own account.
     package var asOf: WallInstant?
     /// The generation of the token for which both environments were asked.
     package var environmentsCompared: TokenGeneration?
 
-    /// As a registration is decided against it.
+    /// The row with which a new registration is compared.
     package var storedRow: StoredRegistration {
         var row = stored
         row.asOf = max(registeredAt, asOf ?? registeredAt)
@@ -123,7 +124,7 @@ package struct MessageRow: Equatable, Sendable {
     package var plannedMembers: Int64 = 0
     /// nil until planning ended.
     package var audience: Int64?
-    /// Settled for good, and their parcels gone. One count per terminal state.
+    /// Members settled for good, whose parcels are gone. One count per terminal state.
     package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
     /// By state, then reason.
     package var reasons: [TerminalTotal] = []
@@ -138,13 +139,13 @@ package struct ProviderCounts: Equatable, Sendable {
     package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
 }
 
-/// Exists as long as the message's planning.
+/// The cursor of a message's planning. The row exists until planning ends.
 package struct PlanRow: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
     package let format: Int16
     package let urgency: MessageUrgency
-    /// The highest registration id that was read, or how many of the named installations were looked up.
+    /// The highest registration id that was read, or the number of named installations that were looked up.
     package var plannedThrough: Int64 = 0
     package var slices: Int64 = 0
     package var plannedAt: WallInstant?
@@ -152,14 +153,14 @@ package struct PlanRow: Equatable, Sendable {
 
 package struct RateRow: Equatable, Sendable {
     package let message: MessageID
-    /// When the next share may be leased.
+    /// When the next quantum may be leased.
     package var nextAt: WallInstant
 }
 
 package struct ScheduleRow: Equatable, Sendable {
     package let message: MessageID
     package let dueAt: WallInstant
-    /// What it becomes.
+    /// The plan that it becomes.
     package let plan: PlanRow
 }
 
@@ -168,7 +169,7 @@ package struct ParcelRow: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
     package let route: RouteID
-    /// Its message's.
+    /// The message's format.
     package let format: Int16
     package let service: TopicService
     package let urgency: MessageUrgency
@@ -178,21 +179,21 @@ package struct ParcelRow: Equatable, Sendable {
     package var lapses: Int16
     package let retrySpent: Duration
     package var isBadgeMarked: Bool
-    /// One per member: the mark does not speak of it. nil: of all.
+    /// The members that the badge mark leaves out. nil: it covers all.
     package var uncounted: [Bool]?
     package let answerLost: Bool
     package var waitsFor: WaitCause?
     package var origin: OriginRejection?
     package var dueAt: WallInstant
     package let expiresAt: WallInstant
-    /// nil where ready or held.
+    /// nil where it is ready or on hold.
     package var lease: LeaseRow?
-    /// Kept from leases, since its message is stopped.
+    /// Kept from leases, because its message is stopped.
     package var isOnHold = false
-    /// Kept from leases until its message's rate allows a share of it.
+    /// Kept from leases until its message's rate allows a quantum of it.
     package var isRateLimited = false
     package var members: [RegistrationID]
-    /// One per member: ended, or handed over.
+    /// Whether each member has ended or was handed over.
     package var settled: [Bool]
     package var handedOver = 0
     package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
@@ -204,9 +205,9 @@ package struct ParcelRow: Equatable, Sendable {
 package struct HistoryRow: Equatable, Sendable {
     package let message: MessageID
     package let parcel: ParcelID
-    /// The how-manieth settle of its parcel.
+    /// The ordinal of the settle within its parcel.
     package let settle: Int32
-    /// Among the entries of its settle, from 1.
+    /// The position among the entries of its settle, from 1.
     package let place: Int
     package let route: RouteID
     package let entry: HistoryEntry
@@ -220,7 +221,7 @@ package struct LeaseRow: Equatable, Sendable {
 
 /// A token that a message named, and no registration holds.
 package struct InlineRow: Equatable, Sendable {
-    /// Drawn as registrations' are.
+    /// Drawn from the same sequence as registration ids.
     package let id: RegistrationID
     package let message: MessageID
     package let route: RouteID
@@ -233,7 +234,7 @@ package struct SuspicionRow: Equatable, Sendable {
     package let generation: TokenGeneration
     package let reason: String
     package let suspectedAt: WallInstant
-    /// Doubted again, last.
+    /// When an answer last repeated the suspicion.
     package var repeatedAt: WallInstant?
     package var checkAt: WallInstant
 }
@@ -243,7 +244,7 @@ package struct RouteMinute: Equatable, Sendable {
     package let minute: WallInstant
     package var answered = 0
     package var suspected = 0
-    /// In the other environment.
+    /// Tokens found in the other environment.
     package var found = 0
 }
 
@@ -284,7 +285,7 @@ extension SimulatedStore {
 package enum Side { case before, here, behind }
 
 extension Array {
-    /// Binary search in rows that rise.
+    /// Finds a row by binary search. The rows must rise.
     package func place(_ side: (Element) -> Side) -> Int? {
         var low = 0
         var high = count

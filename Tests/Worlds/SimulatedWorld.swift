@@ -19,41 +19,41 @@ package struct SimulatedWorld {
     package var weather = Weather()
     package var ledger = Ledger()
     var answerLedger = AnswerLedger()
-    /// Messages that were cancelled. Looked up, never walked.
+    /// Messages that were cancelled. Never iterated.
     var cancelled: Set<MessageID> = []
-    /// Before which none of its pushes may leave: its hour, less what the clock was wrong by that read it. Looked up,
-    /// never walked.
+    /// The earliest time at which pushes of a message may leave: its hour, less the error of the clock that read it.
+    /// Never iterated.
     var hours: [MessageID: WallInstant] = [:]
-    /// Until when the routes of a provider were kept from sending, and processes from leasing. Looked up, never walked.
+    /// Until when trouble kept the routes of a provider from sending, or processes from working. Never iterated.
     var troubledUntil: [Provider: SimulatedTime] = [:]
     var troubledUntilByProcesses = SimulatedTime.zero
-    /// Pushes that left once, of transactional messages. Looked up, never walked.
+    /// Pushes of transactional messages that have left once. Never iterated.
     var firstLeft: Set<PushPair> = []
-    /// For tests of the checkers: what the engine says falsely.
+    /// A false settlement that the engine writes, for tests of the checkers.
     package var lie: PlantedLie?
-    /// Since when nothing of a message may be sent. Looked up, never walked.
+    /// Since when no push of a message may be sent. Never iterated.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
-    /// Of messages that have a rate. Looked up, never walked.
+    /// The meters of messages that have a rate. Never iterated.
     var rateMeters: [MessageID: RateMeter] = [:]
-    /// Until when no process ends for the sake of such a step. Looked up, never walked.
+    /// Until when no process is killed in the middle of such a step. Never iterated.
     var sparedUntil: [StoreStep: SimulatedTime] = [:]
-    /// Steps in whose middle a process ended, and which. Looked up, never walked.
+    /// Steps in whose middle a process ended, with the process. Never iterated.
     var leftHalfDone: [UpkeepStep: Addressee] = [:]
-    /// What left, as Google counts: one for each project.
+    /// The pushes that left, as Google counts them: one meter per project.
     var meters: [QuotaMeter] = []
     package var trail: Trail
     package var violation: Violation?
-    /// Messages whose acceptance was heard.
+    /// How many messages' acceptances their senders received.
     var sent = 0
-    /// Looked up, never walked.
+    /// The numbers of these messages. Never iterated.
     var acceptedReceived: Set<Int> = []
-    /// How often each was taken by a gateway. Looked up, never walked.
+    /// How often a gateway accepted each message. Never iterated.
     var acceptances: [Int: Int] = [:]
-    /// What becomes of requests.
+    /// Draws what happens to requests.
     var asker: SeededRandom
     var streams = 0
     var connections = 0
-    /// What each message is. Looked up, never walked.
+    /// The form of each message. Never iterated.
     package var forms: [MessageID: MessageForm] = [:]
     /// Registrations whose push ends any process that tries to send it.
     package var poisonous: Set<RegistrationID> = []
@@ -62,7 +62,7 @@ package struct SimulatedWorld {
 
     /// A world that needs more is spinning, or wedged.
     package static let eventsMax = 4_000_000
-    /// No world has reason to keep more ahead of it.
+    /// No world has reason to keep more events ahead of it.
     package static let queueMax = 20_000
 
     /// - Parameter trailLength: how many of the last events are kept for a report.
@@ -82,7 +82,7 @@ package struct SimulatedWorld {
         if plan.driftMax > 0 { incidents.note(.drift) }
     }
 
-    /// The database's clock: the one that everyone agrees on.
+    /// The database's clock, on which all processes agree.
     package var wall: WallInstant { databaseWall(at: now) }
 
     func databaseWall(at time: SimulatedTime) -> WallInstant { SimulatedWorld.wall(at: time) + weather.clockOffset }
@@ -112,7 +112,7 @@ package struct SimulatedWorld {
         if violation == nil { violation = Violation(promise: promise, sentence: sentence) }
     }
 
-    /// Everything was sent, everything is finished, and nobody holds anything.
+    /// Whether all messages were sent and are over, and no process holds anything.
     var isQuiet: Bool {
         guard !isFaulty, sent == messages.count else { return false }
         return store.messages.allSatisfy(\.isAtItsEnd) && processes.allSatisfy(\.isIdle)
@@ -162,7 +162,7 @@ package struct SimulatedWorld {
             send(.hint, to: process)
         case .ends: kill(process)
         case .resolved(_, let serviceRoute, let lane):
-            // What the lane says of itself at this moment, whatever words of it are still on their way.
+            // The lane's state is read now: older reports of it may still be on their way.
             let canSend = lane.map { key in !processes[process].lanes.contains { $0.key == key && $0.isBlocked } }
             send(.resolved(serviceRoute, lane, canSend: canSend), to: process)
         case .credentialsChanged: send(.credentialsChanged, to: process)
@@ -185,26 +185,26 @@ package struct SimulatedWorld {
     mutating func after(_ range: ClosedRange<SimulatedTime>) -> SimulatedTime { now + random.within(range) }
 }
 
-/// What is wrong with the world at large.
+/// The faults that affect the whole world.
 package struct Weather: Sendable {
     package var storeDownUntil = SimulatedTime.zero
-    /// Statements take seconds, and some are ended by their deadline.
+    /// Until when statements take seconds, and some are ended by their deadline.
     var storeSlowUntil = SimulatedTime.zero
     /// How far the database's clock was set from true time.
     var clockOffset = Duration.zero
-    /// A provider that has too much to do answers everything so.
+    /// The answer of an overloaded provider to every push.
     var storm: (kind: AnswerKind, until: SimulatedTime)?
-    /// Provider tokens that were signed earlier have expired.
+    /// Provider tokens that were signed before this time have expired.
     var signedSince: [(credential: CredentialID, since: SimulatedTime)] = []
     package var unreachable: [(provider: Provider, until: SimulatedTime)] = []
-    /// What its provider answers to everything.
+    /// The answer that its provider gives to every push.
     package var onlyAnswer: AnswerKind?
-    /// It takes everything and says nothing.
+    /// The provider that takes every push and answers none.
     package var silent: Provider?
-    /// Every token of the place looks bad: somebody mixed up a topic, an environment or a project.
+    /// Until when every token of the place looks bad, because somebody mixed up a topic, an environment or a project.
     package var waveUntil = SimulatedTime.zero
     package var wavePlace = LanePlace.production
-    /// Google's 404 of the front door is a refusal too.
+    /// Refused credentials. A 404 of Google's frontend is a refusal too.
     package var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
     package var missing: [(credential: CredentialID, until: SimulatedTime)] = []
     /// How often each slot was rotated.
@@ -215,11 +215,11 @@ package struct Weather: Sendable {
     }
 }
 
-/// Where a lane leads.
+/// The provider, environment and service that a lane leads to.
 package enum LanePlace: Int64, CaseIterable, Sendable {
     case production = 1
     case sandbox = 2
-    /// By certificates for calls alone.
+    /// Lanes of certificates for calls alone.
     case calls = 3
     case sandboxCalls = 4
     case google = 5
@@ -238,12 +238,12 @@ package enum LanePlace: Int64, CaseIterable, Sendable {
     package var isForCalls: Bool { self == .calls || self == .sandboxCalls }
 }
 
-/// The last things that happened, for the report of a run.
+/// The last events, for the report of a run.
 package struct Trail: Sendable {
     private struct Entry {
         let at: SimulatedTime
         let event: WorldEvent
-        /// What was drawn for it, which the event itself does not know.
+        /// The choices drawn for the event, which the event itself does not contain.
         var drawn: String?
     }
 
@@ -263,7 +263,7 @@ package struct Trail: Sendable {
         next = (next + 1) % length
     }
 
-    /// Of the last one that was noted.
+    /// Adds a drawn choice to the last event noted.
     mutating func add(_ drawn: String) {
         guard !entries.isEmpty else { return }
         entries[(next == 0 ? entries.count : next) - 1].drawn = drawn
@@ -278,6 +278,6 @@ package struct Trail: Sendable {
 }
 
 extension SimulatedTime {
-    /// As traces have it.
+    /// The time as traces show it.
     var text: String { "\(nanoseconds / 1_000_000) ms" }
 }

@@ -1,18 +1,18 @@
 import Model
 import QueueRules
 
-/// One round of what a process sees to beside its engine: transactions, one after the other, between any two of which it
-/// may end. What is left then is nobody's in particular: the rows say it to whoever comes next.
+/// One round of a process's upkeep: a series of transactions. The process may end between any two of them. The rows
+/// then show the remaining work to the next process.
 package struct UpkeepRound: Equatable, Sendable {
     package let upkeep: Upkeep
-    /// What is ahead; the first of them is the next transaction.
+    /// The steps ahead; the first is the next transaction.
     private var steps: [UpkeepStep]
-    /// Rows that were moved so far, by this process.
+    /// Rows that this process has moved so far.
     package private(set) var moved = 0
-    /// How often the step that comes next was full.
+    /// How often in a row the current step was full.
     package private(set) var passes = 0
 
-    /// Whoever is not done by then moves nothing.
+    /// More passes of one step mean that it moves nothing.
     static let batchesMax = 2_000
 
     package init(_ upkeep: Upkeep) {
@@ -26,7 +26,7 @@ package struct UpkeepRound: Equatable, Sendable {
             }
     }
 
-    /// nil: it is over.
+    /// nil: the round is over.
     package var step: UpkeepStep? { steps.first }
 
     package mutating func advance(_ reply: UpkeepReply) {
@@ -41,38 +41,39 @@ package struct UpkeepRound: Equatable, Sendable {
     }
 }
 
-/// What has rounds. A process has one of each at a time.
+/// The kinds of upkeep. A process runs one round of each at a time.
 package enum Upkeep: CaseIterable, Sendable {
     case rescue, confirm, fallDue
-    /// What was said of messages is carried out on their parcels.
+    /// Carries out pauses, cancellations and rates on the parcels of their messages.
     case stops
 }
 
-/// One transaction.
+/// One transaction of a round.
 package enum UpkeepStep: Hashable, Sendable {
     case rescue, confirm, fallDue
-    /// Only read: messages behind that one of which there is something to carry out.
+    /// Reads messages after this one for which there is something to carry out. It writes nothing.
     case checkControls(after: MessageID?)
     case putOnHold(MessageID)
     case end(MessageID)
     case release(MessageID)
     case liftRates(MessageID)
-    /// Stops, and rates, of messages that are over.
+    /// Removes the stops and rates of messages that are over.
     case forgetStops, forgetRates
 }
 
 package struct UpkeepReply: Sendable {
     /// Rows that were written.
     package var count = 0
-    /// There may be more: the same step comes again.
+    /// Whether there may be more: the same step runs again.
     package var isFull = false
-    /// What the step found to do.
+    /// The steps that it found to do.
     package var found: [UpkeepStep] = []
-    /// What it ended, with the parcels as they were before.
+    /// The parcels that it ended, as they were before.
     package var settled: [(settlement: Settlement, before: ParcelRow)] = []
 }
 
-/// Rows that one transaction takes: room Store's numbers, but for worlds, which are too small for those.
+/// The most rows that one transaction takes. The defaults are Store's; worlds, which are too small for these, set lower
+/// ones.
 package struct UpkeepLimits: Equatable, Sendable {
     package var messagesMax: Int
     package var movedMax: Int

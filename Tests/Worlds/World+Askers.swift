@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-/// What somebody asks of a gateway.
+/// A request to a gateway.
 enum Asking: Sendable {
     case send(Int)
     case control(Int, ControlRequest)
@@ -13,14 +13,14 @@ enum Asking: Sendable {
     }
 }
 
-// The way from who asks to the gateways: requests that are lost, answers that are lost, requests that take effect after
-// their asker gave up. Who hears nothing asks again, until it hears: with the same idempotency key, or without one.
+// The way between clients and gateways. Requests get lost, answers get lost, and requests take effect after the client
+// gave up. A client without an answer asks again until it gets one, with the same idempotency key or without one.
 extension SimulatedWorld {
-    /// Drawn apart from everything else, so that a world without is the same as ever.
+    /// Sends a request. Its chances come from a generator of their own, so that other worlds stay the same.
     mutating func ask(_ asking: Asking) {
         guard plan.asksLost > 0, isFaulty else { return carryOut(asking, isReceived: true) }
         if case .control = asking, !acceptedReceived.contains(asking.number) {
-            // Nobody can name a message that it has heard nothing of.
+            // A client can't name a message whose acceptance it did not receive.
             return askAgain(asking, at: now + .seconds(1))
         }
         let lot = asker.below(1_000)
@@ -47,7 +47,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Its asker has given up, and asked again.
+    /// Carries out a request whose client has given up and asked again.
     mutating func carryOutLate(_ asking: Asking) {
         incidents.note(.askLate)
         carryOut(asking, isReceived: false)
@@ -65,7 +65,7 @@ extension SimulatedWorld {
         let times = acceptances[number, default: 0]
         acceptances[number] = times + 1
         if times > 0, plan.asksKeyed {
-            // The first answer, and nothing else.
+            // The first answer is repeated, and nothing else happens.
             incidents.note(.replayed)
         } else {
             if times > 0 { message = duplicate(of: message, number, times) }
@@ -77,7 +77,7 @@ extension SimulatedWorld {
         if store.message(message.id) == nil { fail("P1", "a message that was accepted is not there") }
     }
 
-    /// Asked for again without a key: another message, to the same.
+    /// A message that was sent again without a key: another message to the same audience.
     private mutating func duplicate(of message: SimulatedMessage, _ number: Int, _ times: Int) -> SimulatedMessage {
         incidents.note(.duplicate)
         var duplicate = message
@@ -86,7 +86,8 @@ extension SimulatedWorld {
         return duplicate
     }
 
-    /// A pause that took effect late is taken back by who had resumed its message: some time after the faults.
+    /// Schedules a last resume for each message, some time after the faults. It undoes a pause that took effect late,
+    /// after the client had resumed the message.
     mutating func scheduleLastControls() {
         guard plan.asksLost > 0 else { return }
         for number in messages.indices {

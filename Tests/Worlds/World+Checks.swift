@@ -3,7 +3,7 @@ import Encodings
 import Model
 import QueueRules
 
-// The promises, held against every commit and every stream.
+// The promises, checked at every commit and every stream.
 extension SimulatedWorld {
     mutating func recordNew(_ parcel: ParcelRow) {
         checkHour(of: parcel)
@@ -13,7 +13,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// A lease: badges change on the first, and what is handed out is what stands.
+    /// Checks a lease. The first one changes the badges, and the members carry the badges that the registry has.
     mutating func noteLeased(_ parcel: LeasedParcel) {
         guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
         checkSpared(parcel, message)
@@ -28,12 +28,12 @@ extension SimulatedWorld {
             let pair = PushPair(message: parcel.message, registration: member.registration)
             let isHeld = !parcel.deferrals.isEmpty && parcel.deferrals[place] != .none
             if isHeld || member.status.isExcluded || isLimited && member.status == .retired {
-                // Nobody's badge yet, unless it was raised before; of who is no registration, nobody's ever.
+                // No badge is due yet, unless an earlier lease raised it. Inline targets never have one.
                 if store.inlineTarget(member.registration) != nil { continue }
             } else if parcel.leasedAt < parcel.expiresAt {
                 ledger.raiseBadge(pair, message.badge)
             } else if store.inlineTarget(member.registration) != nil {
-                // Nobody's badge, of a push that is not sent.
+                // An expired push to an inline target is not sent, so no badge is due.
                 continue
             }
             let badge = ledger.badge(of: member.registration)
@@ -44,7 +44,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// A settle: each member that was open and is not any more either ended, or goes on in one of the new parcels.
+    /// Checks a settle: each member that it closed either ended, or goes on in one of the new parcels.
     mutating func noteSettled(_ settlement: Settlement, _ before: ParcelRow, newParcelsAfter last: Int64) {
         let goingOn = store.parcels.filter { $0.id.value > last }.flatMap(\.members)
         var closed: [RegistrationID] = []
@@ -83,13 +83,13 @@ extension SimulatedWorld {
         recordInSibling(settlement, before)
     }
 
-    /// No stream opens for a parcel that somebody else may hold.
+    /// Checks that no stream opens for a parcel that another owner may hold.
     mutating func checkFence(_ push: WirePush) {
         checkNotStopped(push)
         checkHour(of: push)
         checkRate(of: push)
         judge(.fence)
-        // A clock that was set forward ends a lease before its time, and no owner can know.
+        // A clock set forward ends a lease before its time, and no owner can know.
         let isCutShort = plan.clockStepEvery != nil && ledger.promisedUntil(push.lease) > now
         let parcel = store.parcel(push.lease.parcel)
         guard let parcel, parcel.epoch == push.lease.epoch, let lease = parcel.lease, lease.until > wall else {
@@ -97,9 +97,9 @@ extension SimulatedWorld {
             return
         }
         checkLatency(push, parcel)
-        // Five seconds are more than the worst clock goes wrong by within a lease.
+        // Five seconds are more than the worst clock drifts within a lease.
         let lateness: Duration = plan.clockStepEvery == nil ? .seconds(5) : .seconds(50)
-        // Only what has not long to live can be late.
+        // Only a push that expires before the faults end can be late.
         if parcel.expiresAt < databaseWall(at: plan.faultsEnd) { judge(.expiredUnsent) }
         if wall > parcel.expiresAt + lateness { fail("P2", "a push is sent that has expired") }
         if answerLedger.finding(push.lease, push.registration).status.isExcluded {
@@ -110,12 +110,13 @@ extension SimulatedWorld {
         }
     }
 
-    /// What lapsed often travels alone: with a push that ends its process nothing else may lapse (rule 10).
+    /// Checks that a parcel in quarantine is leased alone: when its push ends the process, no other lease may expire
+    /// (rule 10).
     mutating func checkQuarantine(_ index: Int) {
         let leases = processes[index].leases
         if leases.contains(where: { $0.parcel.lapses >= PoisonRule.quarantineFrom }) { judge(.quarantine) }
         guard leases.count > 1 else { return }
-        // It has an hour only once it was handed to its lane.
+        // `until` is set when the parcel is handed to its lane.
         let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.quarantineFrom }
         if !travelling.isEmpty { fail("P2", "a parcel that lapsed twice travels beside others") }
     }
@@ -130,7 +131,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// Never for a message, a credential, a project or an access token.
+    /// Checks that only an answer about the token suspects it, never one about a message, a credential, a project or an
+    /// access token.
     mutating func checkSuspected(_ before: RegistrationRow) {
         guard let after = store.registration(before.id), after.stored.state == .suspected,
             before.stored.state == .active
@@ -142,8 +144,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// A doubt was confirmed: the token was bad, or at least its route was not full of doubts, and where it took long to
-    /// hear enough answers the token was doubted again.
+    /// Checks a confirmed suspicion. Either the token was bad, or its route was not full of suspicions. Where the
+    /// sample took long to fill, the token must have been suspected again.
     mutating func checkConfirmed(_ suspicion: SuspicionRow, _ row: RegistrationRow) {
         let token = providers[row.stored.provider, row.stored.token]
         guard token.flaw == nil, token.environment == store.route(suspicion.route)?.environment else { return }
@@ -174,14 +176,14 @@ extension SimulatedWorld {
         if process.dispatcher.runningLeases.count != process.leases.count {
             fail("P8", "the dispatcher and its shell hold different leases")
         }
-        // What is on its way when the bound is reached comes on top.
+        // Members of calls that are under way when the bound is reached come on top.
         let ofOneCall = max(plan.parcelMembersMax, quantaMax, plan.settings.leaseGroup.membersMax)
-        // A call for what is urgent adds to a bound of its own.
+        // A call for urgent parcels adds to a bound of its own.
         let bound =
             plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
             + 2 * plan.settings.leasesMax * ofOneCall
         if inFlight > bound { fail("P8", "\(inFlight) members in flight, at most \(bound) may be") }
-        // Of lanes, each that holds nothing gets something all the same; and what is urgent has a member at least.
+        // A lane that holds nothing may lease beyond the bound, and an urgent parcel has at least one member.
         let calls = plan.settings.leasesMax * (2 + process.lanes.count)
         let parcelsBound =
             plan.settings.parcelsMax + plan.settings.urgentMax + calls * plan.settings.leaseGroup.parcelsMax
@@ -192,7 +194,7 @@ extension SimulatedWorld {
 }
 
 extension Settlement {
-    /// Looked up, never walked.
+    /// The terminal status of each ended member. Never iterated.
     fileprivate var terminalStatusOfMembers: [RegistrationID: TerminalStatus] {
         var terminalCounts: [RegistrationID: TerminalStatus] = [:]
         for entry in history {

@@ -1,24 +1,24 @@
 import Basis
 import QueueRules
 
-/// One connection of a lane, as the wire treats it. What was opened on it shares its fate.
+/// One connection of a lane, as the wire treats it. The streams opened on it share its fate.
 struct SimulatedConnection: Sendable {
     let number: Int
-    /// No request before that: it is being dialled.
+    /// When dialling is complete; no request leaves before.
     var readyAt: SimulatedTime
-    /// What the peer's SETTINGS allow until then; afterwards the world's own bound again.
+    /// The peer's SETTINGS limit streams until then; afterwards the world's own bound applies again.
     var limit: (streams: Int, until: SimulatedTime)?
-    /// The peer is gone and nobody knows: what is written vanishes, nothing comes. Found out then.
+    /// The peer is gone, and neither side notices before this time: requests vanish and no answers come.
     var deadUntil: SimulatedTime?
-    /// Nothing moves in either direction before that.
+    /// No bytes move in either direction before this time.
     var stalledUntil = SimulatedTime.zero
-    /// The peer's windows are full: streams open, and their bytes stay here.
+    /// The peer's windows are full until then: streams open, and their bytes stay here.
     var shutUntil = SimulatedTime.zero
-    /// The peer said goodbye: answers only.
+    /// The peer sent GOAWAY: it only answers open streams.
     var isDraining = false
 }
 
-/// What happens to a whole connection.
+/// Faults of a whole connection.
 enum ConnectionTrouble: CaseIterable, Sendable {
     case cut, halfOpen, stall, goAway, oneStream, noStream, fullWindow
 
@@ -37,7 +37,7 @@ enum ConnectionTrouble: CaseIterable, Sendable {
 
 // The connections of a lane, and what the network and the peer do to them.
 extension SimulatedWorld {
-    /// The one with the most room; nil: no stream may open now.
+    /// The connection with the most room; nil: no stream may open now.
     func placeForStream(_ lane: SimulatedLane) -> Int? {
         var best: (place: Int, room: Int)?
         for place in lane.connections.indices {
@@ -47,7 +47,7 @@ extension SimulatedWorld {
         return best?.place
     }
 
-    /// Some connection would take a request, if it had room.
+    /// Whether some connection would take a request if it had room.
     func isUsable(_ lane: SimulatedLane) -> Bool {
         lane.connections.contains { connection in
             let isShut = connection.limit.map { $0.streams == 0 && now < $0.until } ?? false
@@ -55,13 +55,13 @@ extension SimulatedWorld {
         }
     }
 
-    /// When the first of them would; nil: none is there.
+    /// When the first connection becomes usable; nil: there is none.
     func usableAt(_ lane: SimulatedLane) -> SimulatedTime? {
         lane.connections.filter { !$0.isDraining }
             .map { max($0.readyAt, $0.limit.map { $0.streams == 0 ? $0.until : .zero } ?? .zero) }.min()
     }
 
-    /// nil: it is gone, as the process may be.
+    /// nil: the connection is gone, or its process or lane.
     func connection(of push: WirePush) -> SimulatedConnection? {
         let process = processes[push.from.process]
         guard process.incarnation == push.from.incarnation,
@@ -80,7 +80,7 @@ extension SimulatedWorld {
         return bound - lane.open.count { $0.connection == connection.number }
     }
 
-    /// As many as the world has, and new ones for those that are gone.
+    /// Dials until the lane has the world's number of connections, replacing those that are gone.
     mutating func dial(_ place: Int, _ index: Int) {
         let open = processes[index].lanes[place].open
         processes[index].lanes[place].connections.removeAll { connection in
@@ -95,7 +95,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Some connection of some lane of some process that has something in flight.
+    /// Troubles a random connection that has a push in flight.
     mutating func troubleAConnection() {
         let index = random.below(processes.count)
         let busy = processes[index].lanes.indices.filter { !processes[index].lanes[$0].open.isEmpty }
@@ -143,13 +143,13 @@ extension SimulatedWorld {
         return processes[index].lanes[lane].open.filter { $0.connection == connection }
     }
 
-    /// Neither its request nor its answer gets through any more.
+    /// Lets neither the request nor its answer get through any more.
     mutating func lose(_ push: WirePush) {
         if !providers.hasArrived(push) { providers.vanish(push) }
         providers.loseAnswer(push)
     }
 
-    /// A stream that was not answered in time is given up; what comes after that is late.
+    /// The time at which an unanswered stream is given up; a later answer is late.
     func deadline(of push: WirePush) -> SimulatedTime {
         push.openedAt + SimulatedTime(plan.settings.requestDeadline)
     }
@@ -162,7 +162,7 @@ extension SimulatedWorld {
             at: max(now, deadline(of: push)))
     }
 
-    /// A reset: nobody knows what became of what was in flight. Another connection is dialled.
+    /// Resets the connection: what became of the pushes in flight is unknown. Another connection is dialled.
     private mutating func cut(_ lane: Int, _ place: Int, _ index: Int) {
         for push in open(lane, place, index) {
             lose(push)
@@ -174,8 +174,9 @@ extension SimulatedWorld {
         processes[index].lanes[lane].connections.remove(at: place)
     }
 
-    /// At once, or as a server does that shuts down in good order: first with the highest number that there is, which
-    /// takes back no stream and only asks for no new ones, then with the last one that it will answer (RFC 9113, 6.8).
+    /// Sends a single GOAWAY, or a pair as in an orderly shutdown. The first of the pair names the highest stream
+    /// number possible and only asks for no new streams. The second names the last stream that the server will answer
+    /// (RFC 9113, 6.8).
     private mutating func sendGoAway(_ lane: Int, _ place: Int, _ index: Int) {
         guard plan.goAwayPairs > 0, random.happens(perMille: plan.goAwayPairs) else {
             return goAway(lane, place, index)
@@ -188,7 +189,7 @@ extension SimulatedWorld {
             at: after(.milliseconds(1) ... .seconds(1)))
     }
 
-    /// The second GOAWAY of a pair.
+    /// Sends the second GOAWAY of a pair.
     mutating func endGoAway(_ number: Int, _ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
         guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == number }) else {
@@ -198,8 +199,8 @@ extension SimulatedWorld {
         goAway(lane, place, index)
     }
 
-    /// With any last stream from the highest that was read on: what lies above was not processed, what lies below is
-    /// answered, or lost with the connection.
+    /// Sends a GOAWAY whose last stream is at or above the highest one read. Streams above it were not processed; the
+    /// others are answered, or lost with the connection.
     private mutating func goAway(_ lane: Int, _ place: Int, _ index: Int) {
         let streams = open(lane, place, index)
         let read = streams.last { providers.hasArrived($0) }?.stream ?? 0
@@ -221,7 +222,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// A half-open connection is found out: its PING was not answered.
+    /// Removes a half-open connection whose PING was not answered.
     mutating func removeConnection(_ number: Int, _ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
         guard let place = processes[index].lanes[lane].connections.firstIndex(where: { $0.number == number }) else {

@@ -1,9 +1,9 @@
 import Basis
 import Model
 
-// What is said of messages while they are sent: pause, resume, cancel.
+// Pauses, resumes, cancellations and rates while messages are being sent.
 extension SimulatedWorld {
-    /// Drawn apart from everything else, so that a world without is the same as ever.
+    /// Draws the controls of a message from a generator of their own, so that other worlds stay the same.
     mutating func scheduleControls(_ number: Int, sentAt: SimulatedTime) {
         var fate = SeededRandom(seed: plan.seed &* 31 &+ UInt64(number))
         let latest = max(plan.faultsEnd, sentAt + .seconds(1))
@@ -18,7 +18,7 @@ extension SimulatedWorld {
                 at = later(than: at)
                 queue.put(.control(number, .pause), at: at)
                 at = later(than: at)
-                // One that is short-lived may never be resumed, and expires.
+                // A short-lived message may never be resumed, and expires.
                 let isLong = messages[number].lifetime > .seconds(90) || messages[number].localSending != nil
                 if isLong || fate.happens(perMille: 500) {
                     queue.put(.control(number, .resume), at: at)
@@ -31,7 +31,7 @@ extension SimulatedWorld {
                 at = later(than: at)
                 queue.put(.control(number, .rate(fate.pick(Self.rates))), at: at)
             }
-            // At its slowest what is left of it would outlive the world.
+            // At its slowest rate the remaining pushes would outlive the world.
             queue.put(.control(number, .rate(fate.pick([nil, 1_000]))), at: max(at, plan.faultsEnd))
         }
         if fate.happens(perMille: plan.cancelled) { queue.put(.control(number, .cancel), at: later(than: at)) }
@@ -49,7 +49,7 @@ extension SimulatedWorld {
         noteRate(of: id)
         if store.isStopped(id) {
             if stoppedAt[id] == nil { stoppedAt[id] = now }
-            // Somebody could send what is left of it, and hears of this in time.
+            // Some process could still send the remaining pushes, and receives this in time.
             let canReceive = processes.contains { $0.isAlive && !$0.isFrozen && !$0.isPollTroubled }
             if canReceive, store.parcels.contains(where: { $0.message == id }) { judge(.atOnce) }
         } else {
@@ -61,8 +61,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// A process is told that messages are stopped of which it holds parcels. What it could have sent still is what the
-    /// checkers have to judge.
+    /// Marks leases whose message the process now knows to be stopped. Only leases with pushes that wait for a stream
+    /// give the checker something to judge.
     mutating func noteStopped(_ stopped: [StoppedMessage], _ index: Int) {
         for place in processes[index].leases.indices {
             let lease = processes[index].leases[place]
@@ -74,15 +74,15 @@ extension SimulatedWorld {
         }
     }
 
-    /// Since when a process could have heard that the message is stopped; nil: it is not, or something keeps the process
-    /// from its database.
+    /// How long the process could have known that the message is stopped. nil: it is not stopped, or something keeps
+    /// the process from its database.
     private func lateness(of message: MessageID, _ index: Int) -> SimulatedTime? {
         guard let since = stoppedAt[message], !processes[index].isPollTroubled else { return nil }
         return now - max(since, processes[index].receivesSince)
     }
 
-    /// Judged by what each process could hear, whatever goes wrong elsewhere: the next poll but one takes back what is
-    /// left, and what was taken back never leaves.
+    /// Checks that no push of a stopped message leaves, judged by what each process could know. The next poll but one
+    /// withdraws the waiting pushes, and withdrawn pushes never leave.
     mutating func checkNotStopped(_ push: WirePush) {
         let index = push.from.process
         if processes[index].lease(push.lease)?.isSilenced == true {
@@ -96,7 +96,7 @@ extension SimulatedWorld {
 }
 
 extension WorldPlan {
-    /// Nothing keeps a process from hearing what was said, or holds up what it sends.
+    /// Whether nothing keeps a process from its notifications, or delays what it sends.
     var reportsAtOnce: Bool {
         killEvery == nil && freezeEvery == nil && outageEvery == nil && driftMax == 0
             && slownessEvery == nil && connectionTroubleEvery == nil && clockStepEvery == nil

@@ -3,7 +3,8 @@ import FCM
 import Model
 import QueueRules
 
-// Credentials: one for each app and place, some for calls alone; rotation gives the slot another. What is wrong with them.
+// Credentials: one for each app and place, some for calls alone. A rotation gives the slot another. Credentials can be
+// refused, missing or outdated.
 extension SimulatedWorld {
     package func slot(_ app: AppID, _ place: LanePlace) -> Int64 { app.value * 10 + place.rawValue }
 
@@ -16,12 +17,12 @@ extension SimulatedWorld {
         return CredentialID(slot * 1_000 + rotations)
     }
 
-    /// Where a route's pushes leave from; nil: its credential is missing, or has no access token yet.
+    /// The lane of a route's pushes; nil: its credential is missing, or has no access token yet.
     mutating func lane(of route: ReadyRoute, _ index: Int) -> LaneKey? {
         let isCall = plan.hasOwnCalls && route.service == .voip
         var place = LanePlace(route.provider, route.environment, ownCalls: isCall)
         if place.environment == .sandbox && !plan.hasSandbox { return nil }
-        // Where a service's own credential is gone, the app's may be good for it too.
+        // Where a service's own credential is gone, the app's may cover the service too.
         if isCall, isMissing(credential(inSlot: slot(route.app, place))) {
             place = LanePlace(route.provider, route.environment, ownCalls: false)
         }
@@ -40,7 +41,7 @@ extension SimulatedWorld {
         return ([.production, .sandbox] + calls).filter { plan.hasSandbox || $0.environment == .production }
     }
 
-    /// Who may send for an app to which environment, as the database knows it.
+    /// The credentials with which each app may send, as the database knows them.
     var senders: [SenderRow] {
         var senders: [SenderRow] = []
         for app in 1...plan.apps {
@@ -58,12 +59,12 @@ extension SimulatedWorld {
         return senders
     }
 
-    /// One slot's credential is refused, is missing for a while, or is rotated.
+    /// Lets one slot's credential be refused, be missing for a while, or be rotated.
     mutating func troubleACredential() {
         let app = AppID(Int64(random.within(1...plan.apps)))
         let slot = slot(app, random.pick(LanePlace.allCases))
         let until = after(.seconds(1) ... .seconds(40))
-        // What it refused pauses for fifteen seconds, and its lane for up to ten.
+        // A refused push pauses for fifteen seconds, and its lane for up to ten.
         for provider in [Provider.apns, .fcm] { noteTrouble(provider, until: until + .seconds(26)) }
         switch random.below(3) {
         case 0:
@@ -92,7 +93,7 @@ extension SimulatedWorld {
     }
 }
 
-// Google's access tokens: fetched by each process for itself, refused when they are too old or revoked.
+// Google's access tokens. Each process fetches its own, and Google refuses those that are too old or revoked.
 extension SimulatedWorld {
     func isTaken(_ access: FCMAccessToken) -> Bool {
         let issued = providers.accessTokens[number(of: access)]
@@ -101,7 +102,7 @@ extension SimulatedWorld {
 
     private func number(of access: FCMAccessToken) -> Int { access.text.reduce(0) { $0 * 10 + Int($1 - 0x30) } }
 
-    /// Sees to it that there is a token, and a young one. False: none that may be used.
+    /// Makes sure that there is a young token. False: none may be used.
     private mutating func freshen(_ credential: CredentialID, _ index: Int) -> Bool {
         let place = processes[index].placeOfAccount(credential)
         let mono = processes[index].clock.read(at: now)
@@ -150,7 +151,7 @@ extension SimulatedWorld {
         if processes[index].isAlive { send(.credentialsChanged, to: index) }
     }
 
-    /// A 401 of ours: that token is not used again, and the next one is asked for.
+    /// Notes a 401 about our access token. The token is not used again, and the next one is fetched.
     mutating func noteAccessRefused(_ push: WirePush, _ index: Int) {
         guard let access = push.access else { return }
         let place = processes[index].placeOfAccount(push.lane.credential)

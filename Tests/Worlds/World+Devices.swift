@@ -1,17 +1,17 @@
 import Basis
 import Model
 
-/// One token of a phone with the app on it, as it is; what the registry believes may be older.
+/// One token of a phone with the app on it, in its true state. The registry may be behind.
 package struct SimulatedDevice: Sendable {
     package let app: AppID
-    /// Of the installation, within its app.
+    /// The number of the installation, within its app.
     package let number: Int
     package let kind: TokenKind
     package var provider: Provider
     package var token: DeviceToken
-    /// Where Apple knows the token.
+    /// The environment in which Apple knows the token.
     package var environment: PushEnvironment
-    /// The app says the other one.
+    /// Whether the app names the other environment.
     package var isMistaken = false
     /// nil: nobody is signed in.
     package var user: String?
@@ -29,7 +29,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// A new phone, with a token for each kind of push that its app wants.
+    /// Adds a new phone, with a token for each kind of push that its app wants.
     private mutating func unpack(_ app: AppID, _ number: Int) {
         let provider: Provider = random.happens(perMille: plan.fcmDevices) ? .fcm : .apns
         let isSandbox = provider == .apns && random.happens(perMille: 150)
@@ -43,7 +43,7 @@ extension SimulatedWorld {
         for kind in kinds {
             let environment: PushEnvironment = isSandbox ? .sandbox : .production
             let token = providers.issueToken(provider, kind, environment)
-            // Three phones a person.
+            // Each user has three phones.
             devices.append(
                 SimulatedDevice(
                     app: app, number: number, kind: kind, provider: provider, token: token, environment: environment,
@@ -53,7 +53,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Some were dead, wrong or dangerous from the start.
+    /// Makes some tokens dead, wrong or dangerous from the start.
     private mutating func spoil(_ device: Int) {
         let (provider, token) = (devices[device].provider, devices[device].token)
         if random.happens(perMille: plan.deadDevices) {
@@ -83,7 +83,7 @@ extension SimulatedWorld {
         if let holder, holder.stored.installation != phone.installation { ledger.disturb(holder.id) }
     }
 
-    /// What the registry is told.
+    /// The environment that the app registers.
     func environmentReported(by phone: SimulatedDevice) -> PushEnvironment {
         guard plan.hasSandbox else { return .production }
         return phone.isMistaken ? phone.environment.other : phone.environment
@@ -131,7 +131,7 @@ extension SimulatedWorld {
         register(device)
     }
 
-    /// The app's next version is reached through the other provider. FCM has one token of an installation.
+    /// Lets the app's next version use the other provider. FCM has one token per installation.
     private mutating func changeSides(_ device: Int) {
         guard devices[device].kind == .alert, plan.fcmDevices > 0 else { return }
         incidents.sidesChanged += 1
@@ -139,14 +139,14 @@ extension SimulatedWorld {
         replaceToken(device, devices[device].provider == .fcm ? .apns : .fcm, .production)
     }
 
-    /// The app learns where it is.
+    /// Lets the app learn its true environment.
     private mutating func repair(_ device: Int) {
         guard devices[device].isMistaken else { return }
         devices[device].isMistaken = false
         register(device)
     }
 
-    /// Restored from another phone's backup: its token comes along, and belongs here now.
+    /// Restores the phone from another phone's backup: the token comes along, and belongs to this phone now.
     private mutating func inheritToken(_ device: Int) {
         let other = devices[random.below(devices.count)]
         guard other.app == devices[device].app, other.kind == devices[device].kind,
@@ -159,7 +159,7 @@ extension SimulatedWorld {
         register(device)
     }
 
-    /// With all its kinds.
+    /// Removes the installation with all its kinds.
     private mutating func remove(_ device: Int) {
         let phone = devices[device]
         for row in store.registrations where row.app == phone.app && row.stored.installation == phone.installation {
@@ -168,7 +168,8 @@ extension SimulatedWorld {
         store.removeDevice(app: phone.app, installation: phone.installation)
     }
 
-    /// The provider knows at once, we don't. Back again with the same token, the app registers.
+    /// Uninstalls the app, which the provider knows at once and the gateway does not. Or the app comes back with the
+    /// same token and registers.
     private mutating func uninstallOrReturn(_ device: Int) {
         let (provider, token) = (devices[device].provider, devices[device].token)
         if providers[provider, token].deadSince == nil {
@@ -187,7 +188,7 @@ extension SimulatedWorld {
     }
 }
 
-/// What becomes of a device, as a trace has it.
+/// The fates of a device, as traces show them.
 private enum DeviceEvent: String {
     case registers = "registers"
     case newToken = "gets a new token"

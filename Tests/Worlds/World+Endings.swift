@@ -3,7 +3,7 @@ import Encodings
 import Model
 import QueueRules
 
-// The promises, held against the world when everything is over.
+// The promises, checked when everything is over.
 extension SimulatedWorld {
     mutating func checkTheEnd() {
         if let sum = store.brokenSum { fail("P2", sum) }
@@ -39,7 +39,7 @@ extension SimulatedWorld {
         checkTooLate(message)
     }
 
-    /// Each provider's own sum, from the history of the routes that lead to it.
+    /// Checks each provider's sum against the history of its routes.
     private mutating func checkProviders(
         _ message: MessageRow, _ account: MessageAccount, _ frozen: [PushPair], retired: Int64
     ) {
@@ -67,8 +67,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// Everybody's push has one ending in the history, and the sums are the message's and, where there was a device,
-    /// the providers'.
+    /// Checks that each push has one terminal state in the history. The sums must be those of the message and, for
+    /// known devices, of the providers.
     private mutating func checkHistory(_ message: MessageRow, _ frozen: [PushPair]) {
         var recorded: [RegistrationID: Int] = [:]
         var terminalCounts = [Int64](repeating: 0, count: TerminalState.allCases.count)
@@ -107,7 +107,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Each reason is told as often as the history has it.
+    /// Checks that the account counts each reason as often as the history does.
     private mutating func checkReasons(_ message: MessageRow) {
         var recorded: [TerminalStatus: Int64] = [:]  // lookup only
         for row in store.history where row.message == message.id {
@@ -122,7 +122,7 @@ extension SimulatedWorld {
         if !isSame { fail("P2", "the account has other reasons than the history") }
     }
 
-    /// Where nothing else ends a process, only the push that does is given up as poison.
+    /// Checks that only poisonous pushes are given up as poison, where nothing else ends a process.
     private mutating func checkPoison(_ message: MessageRow, _ frozen: [PushPair]) {
         let given =
             message.reasons.first { $0.terminalStatus == TerminalStatus(.gaveUp, TerminalReason.poison) }?.count ?? 0
@@ -131,7 +131,7 @@ extension SimulatedWorld {
         if plan.onlyPoisonLapses, given > guilty { fail("P2", "\(given) were given up as poison, \(guilty) are") }
     }
 
-    /// Who was there all along, and was never refused, got it.
+    /// Checks that each push got through whose registration was undisturbed and never refused.
     private mutating func checkReach(_ message: MessageRow, _ frozen: [PushPair]) {
         let missed = frozen.filter { pair in
             let seen = providers.seen(pair)
@@ -142,7 +142,7 @@ extension SimulatedWorld {
         }
         if !missed.isEmpty { judge(.reached) }
         let poisoned = missed.filter { ledger.lapses[$0, default: 0] >= Int(PoisonRule.lapsesMax) }
-        // Each of these endings was held against its reason as it was settled.
+        // Each of these terminal states was checked against its reason when it was settled.
         let excuses: [TerminalState] = [.expired, .gaveUp, .cancelled, .suppressed]
         for pair in missed where !answerLedger.isContradicted(pair) {
             guard let state = ledger[pair]?.terminalStatus?.state, !excuses.contains(state) else { continue }
@@ -188,10 +188,10 @@ extension SimulatedWorld {
         }
     }
 
-    /// Times that the database wrote are wrong by so much against each other where its clock is set.
+    /// The most by which two times that the database wrote may be wrong against each other, where its clock is set.
     var clockSlack: Duration { plan.clockStepEvery == nil ? .zero : .seconds(40) }
 
-    /// The database's clock was set forward in its time: its owner held it, and another one did too.
+    /// Whether the database's clock was set forward during the lease. Its owner held it, and another one did too.
     private func isCutShort(_ lease: LeaseName) -> Bool { plan.clockStepEvery != nil && ledger.hasLapsed(lease) }
 
     private mutating func checkBadges() {
@@ -202,10 +202,11 @@ extension SimulatedWorld {
         }
     }
 
-    /// A death that was told, settled and is younger than the registration has retired it.
+    /// Checks that a reported death has retired its registration, if it was settled and is younger than the
+    /// registration.
     private mutating func checkDeadAreRetired() {
         for seen in providers.log {
-            // Of a token that is not its own an environment can't know more than that (decision 0016).
+            // About a token of the other environment an answer proves no more than that (decision 0016).
             guard seen.answer.kind.reportsUnregistered, !seen.push.isElsewhere, !providers.isAnswerLost(seen.push),
                 !ledger.hasLapsed(seen.push.lease), let row = store.registration(seen.push.registration)
             else { continue }

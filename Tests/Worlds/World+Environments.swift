@@ -2,9 +2,9 @@ import Basis
 import Model
 import QueueRules
 
-// Tokens that were registered in the wrong environment: tried in the other one, once, and remembered.
+// Tokens registered in the wrong environment. Each is tried in the other one once, and the result is remembered.
 extension SimulatedWorld {
-    /// Verdicts that say what became of a comparison.
+    /// Records the results of environment comparisons.
     mutating func recordCompared(_ before: [RegistrationRow]) {
         for row in before {
             guard let after = store.registration(row.id), after.environmentsCompared == after.stored.generation,
@@ -21,7 +21,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// Tokens that the other environment took: they move, or too many of their route were found where it used to be right.
+    /// Records tokens that the other environment accepted. They move, unless too many were found on a route that used
+    /// to be right.
     mutating func recordFound(_ verdicts: [GuardedVerdict], _ before: [RegistrationRow], suspectRoutes: [RouteID]) {
         let found = before.filter { row in
             row.isLive
@@ -30,7 +31,7 @@ extension SimulatedWorld {
                 }
         }
         for row in found { ledger.find(on: row.stored.route, at: wall) }
-        // Where the database's clock is set, its minutes are not ours.
+        // Where the database's clock is set, its minutes are not those of the ledger.
         for row in found {
             let isExodus = isExodus(from: row.stored.route)
             if isExodus { judge(.stayed) }
@@ -47,7 +48,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// More of its tokens were found elsewhere than may be at once, of a route that was right before.
+    /// Whether more tokens of the route were found elsewhere than may move, and the route was right before.
     private func isExodus(from route: RouteID) -> Bool {
         let since = (wall + (.zero - plan.suspicion.window)).minute
         let (all, dawn) = (ledger.sample(on: route, within: since...wall), SimulatedWorld.wall(at: .zero))
@@ -59,7 +60,7 @@ extension SimulatedWorld {
         return Double(found) > plan.suspicion.shareMax * Double(max(all.answered, found, plan.suspicion.sampleMin))
     }
 
-    /// A registration moves only to where Apple took its token.
+    /// Checks that a registration moves only to the environment that accepted its token.
     private mutating func checkFound(_ row: RegistrationRow) {
         let token = providers[.apns, row.stored.token]
         if isInsideOut { return }
@@ -69,7 +70,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// A settle of a parcel that is at home: who goes on elsewhere, and who ends without having been there.
+    /// Checks a settle of an origin parcel: the members that go on to the sibling route, and those that end without
+    /// having been tried there.
     mutating func recordInSibling(_ settlement: Settlement, _ before: ParcelRow) {
         let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
         guard before.origin == nil, let offer = ledger.offer(name) else { return }
@@ -98,10 +100,10 @@ extension SimulatedWorld {
         if offer.generations[member] != origin.generation { fail("P5", "another token than the refused one is tried") }
     }
 
-    /// Accepted elsewhere, and settled: it lives there now, whatever its app goes on saying.
+    /// Checks that a token accepted on the sibling route has moved there, whatever its app goes on naming.
     mutating func checkFoundAreRemembered() {
         for seen in providers.log where seen.push.isElsewhere && seen.answer.kind.isAccepted {
-            // What Apple said then was not true, and may have moved a few.
+            // What Apple answered then was not true, and may have moved a few.
             if let from = plan.insideOutFrom, seen.at >= from { continue }
             guard !providers.isAnswerLost(seen.push), !ledger.hasLapsed(seen.push.lease),
                 !ledger.disturbed.contains(seen.push.registration), !ledger.held.contains(seen.push.registration),

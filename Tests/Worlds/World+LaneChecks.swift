@@ -1,6 +1,6 @@
 import FCM
 
-// What FCM's lanes may do with which access tokens.
+// The access tokens that FCM's lanes may use.
 extension SimulatedWorld {
     mutating func checkAccess(_ push: WirePush, _ index: Int) {
         guard let access = push.access else {

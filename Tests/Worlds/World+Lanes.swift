@@ -26,7 +26,7 @@ extension SimulatedWorld {
         processes[index].lanes[lane].queue(positions, of: name, parcel.urgency)
     }
 
-    /// The message says something to another provider's devices only.
+    /// Rejects pushes whose message has nothing to show on this provider's devices.
     private mutating func refuse(_ name: LeaseName, _ positions: [Int32], _ index: Int) {
         guard let parcel = processes[index].lease(name)?.parcel else { return }
         for position in positions {
@@ -56,7 +56,7 @@ extension SimulatedWorld {
         processes[index].lanes[lane].waiting.removeAll { $0.lease == name }
     }
 
-    /// The Dispatcher hears of it with the next batch of answers.
+    /// Collects the outcome. The Dispatcher receives it with the next batch of answers.
     mutating func report(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
         processes[index].collect(outcome, for: position, of: name)
         flushSoon(index)
@@ -96,7 +96,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Of messages that have a rate: that none of a lease's pushes waits for a stream.
+    /// Reports leases of rated messages when none of their pushes waits for a stream any more.
     private mutating func reportSent(_ lane: Int, _ index: Int) {
         let (key, waiting) = (processes[index].lanes[lane].key, processes[index].lanes[lane].waiting)
         for place in processes[index].leases.indices {
@@ -114,7 +114,7 @@ extension SimulatedWorld {
         let lane = processes[index].lanes[place]
         guard !lane.isBlocked, !lane.waiting.isEmpty else { return false }
         if !isUsable(lane) || lane.provider == .fcm && access(of: lane, index) == nil {
-            // As long as a request waits for a connection that is not there.
+            // Measured while a request waits for a usable connection or an access token.
             if lane.unusableSince == nil {
                 processes[index].lanes[place].unusableSince = now
                 notifyLater(place, index, at: now + Self.unreachableAfter)
@@ -135,7 +135,7 @@ extension SimulatedWorld {
         processes[index].accounts.first { $0.credential == lane.key.credential }?.serving
     }
 
-    /// What may not leave any more, and what has waited for long to be let in.
+    /// Hands back pushes whose time to leave is over, and pushes that have waited long for a usable connection.
     private mutating func handBackLate(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard !lane.waiting.isEmpty else {
@@ -144,7 +144,7 @@ extension SimulatedWorld {
         }
         let mono = processes[index].clock.read(at: now)
         let isShut = lane.unusableSince.map { now - $0 >= Self.unreachableAfter } ?? false
-        // Most wait beside others of their parcel.
+        // Most pushes wait beside others of their parcel.
         var judged: (lease: LeaseName, isLate: Bool)?
         var isAnyLate = isShut
         for waiting in lane.waiting where judged?.lease != waiting.lease {
@@ -173,7 +173,7 @@ extension SimulatedWorld {
 
     mutating func notifyLane(_ key: LaneKey, _ index: Int) {
         let place = placeOfLane(key, index)
-        // Set to an earlier time meanwhile; that alarm has rung.
+        // The timer was set to an earlier time meanwhile, and that one has fired.
         guard let due = processes[index].lanes[place].timerAt, due <= now else { return }
         processes[index].lanes[place].timerAt = nil
         pumpLanes(index)
@@ -218,7 +218,7 @@ extension SimulatedWorld {
         carry(push, on: connection)
     }
 
-    /// Over the wire, if it gets that far.
+    /// Carries a push over the wire, if it gets that far.
     private mutating func carry(_ push: WirePush, on connection: SimulatedConnection) {
         func end(_ end: StreamEnd, _ at: SimulatedTime) {
             queue.put(.streamEnds(push.from, push.lane, stream: push.stream, end), at: at)
@@ -255,7 +255,7 @@ extension SimulatedWorld {
 
     mutating func endStream(_ stream: Int, _ key: LaneKey, _ end: StreamEnd, _ index: Int) {
         let lane = placeOfLane(key, index)
-        // A second word about a stream that is closed.
+        // A second end of a closed stream.
         guard let place = processes[index].lanes[lane].open.firstIndex(where: { $0.stream == stream }) else {
             if case .answered = end { incidents.note(.lateAnswer) }
             return
@@ -291,7 +291,7 @@ extension SimulatedWorld {
         pumpLanes(index)
     }
 
-    /// The transport contradicts itself, and the first word is not passed on yet.
+    /// Records a contradiction of the transport, where the first outcome is not passed on yet.
     mutating func noteRepeated(_ outcome: Outcome, _ position: Int32, _ name: LeaseName, _ index: Int) {
         guard processes[index].hasUnread(position, of: name), let parcel = processes[index].lease(name)?.parcel else {
             return
@@ -300,7 +300,7 @@ extension SimulatedWorld {
         answerLedger.contradict(name, PushPair(message: parcel.message, registration: member), outcome)
     }
 
-    /// What an answer means for its push, and for its lane.
+    /// Applies an answer to its push and to its lane.
     private mutating func record(_ answer: ProviderAnswer, _ push: WirePush, _ lane: Int, _ index: Int) {
         let outcome = outcome(of: answer, processes[index].lanes[lane], by: processes[index].wallClock.read(at: now))
         answerLedger.record(answer, push, clockError: processes[index].wallClock.error(at: now))
@@ -321,14 +321,14 @@ extension SimulatedWorld {
     private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane, by clock: WallInstant) -> Outcome {
         if answer.kind.isAccepted { return .accepted }
         let outcome = answer.verdict(now: clock).outcome
-        // A project that answered others a while ago is there: that push alone can't be found.
+        // The project exists, because it accepted a push a while ago: only this push can't be delivered.
         guard answer.kind == .noSuchProject, case .deferred = outcome,
             let proof = lane.provenAt, now - proof <= .seconds(600)
         else { return outcome }
         return .deferred(after: .seconds(60), .providerBusy)
     }
 
-    /// The lane says that it can't send, and hands back what it has not sent.
+    /// Blocks the lane: it reports that it can't send, and hands back its unsent pushes.
     private mutating func block(
         _ lane: Int, _ index: Int, _ outcome: Outcome, for pause: ClosedRange<SimulatedTime>
     ) {
@@ -346,7 +346,7 @@ extension SimulatedWorld {
     mutating func openLane(_ key: LaneKey, _ index: Int) {
         let lane = placeOfLane(key, index)
         processes[index].lanes[lane].isBlocked = false
-        // The word may be overtaken by an older one: the next look at the route says it again.
+        // An older report may overtake this one. The next resolve of the route repeats it.
         let isOvertaken = isFaulty && random.happens(perMille: plan.notificationLost)
         send(.lane(key, canSend: !isOvertaken), to: index)
     }

@@ -1,15 +1,15 @@
 import Basis
 import Model
 
-// How long pushes wait that somebody waits for: beside broadcasts, and beside whatever goes wrong on other routes.
+// How long transactional pushes wait beside broadcasts, and beside trouble on other routes.
 extension SimulatedWorld {
-    /// Something keeps the routes of a provider from sending, or did until then.
+    /// Notes that something keeps the routes of a provider from sending until then.
     mutating func noteTrouble(_ provider: Provider, until: SimulatedTime) {
         troubledUntil[provider] = max(troubledUntil[provider] ?? .zero, until)
     }
 
-    /// A transactional push leaves within a bound from when its parcel was due, where its own route had no trouble since
-    /// and nothing kept processes from their work.
+    /// Checks that a transactional push leaves within a bound after its parcel was due. It counts only where its route
+    /// had no trouble since, and nothing kept processes from their work.
     mutating func checkLatency(_ push: WirePush, _ parcel: ParcelRow) {
         guard parcel.urgency == .transactional, plan.reportsAtOnce, parcel.epoch == 1, parcel.waitsFor == nil,
             !parcel.isHeldUp, isFirst(push),
@@ -27,7 +27,8 @@ extension SimulatedWorld {
         firstLeft.insert(PushPair(message: push.message, registration: push.registration)).inserted
     }
 
-    /// By hand: what may stand before it in its lane, and what that takes. nil: so much that nothing is said.
+    /// The bound, estimated by hand: what may be ahead of the push in its lane, and how long that takes. nil: too long
+    /// to judge.
     private func latencyMax(_ app: AppID) -> SimulatedTime? {
         var (bulk, transactional) = (0, 0)
         for message in store.messages where message.app == app {
@@ -37,12 +38,13 @@ extension SimulatedWorld {
                 bulk += Int(message.plannedMembers)
             }
         }
-        // Whatever is leased already: its lane is no lane for one more.
+        // Members that are leased already; their lane takes no more.
         let ahead = min(bulk, plan.settings.laneMembersMax + plan.parcelMembersMax) + transactional
         let deadline = Double(plan.settings.requestDeadline.components.seconds)
         let lost = Double(plan.answerLost + plan.silent + plan.requestLost) / 1_000
         let perPush = 0.15 + 0.01 * deadline + lost * deadline
-        // A round to the database, beside the other routes; where a lane has room for one parcel, until that is settled.
+        // A round trip to the database beside the other routes. Where a lane has room for one parcel, it lasts until
+        // that is settled.
         let isNarrow = plan.settings.laneMembersMax <= 100
         let perParcel = isNarrow ? 1.5 + min(1, lost * Double(plan.parcelMembersMax)) * deadline : 0.25
         let atOnce = min(plan.streamsMax, plan.settings.laneMembersMax)
@@ -55,13 +57,13 @@ extension SimulatedWorld {
 }
 
 extension WorldPlan {
-    /// No quota, and always a token: nothing but its answers slows Google down.
+    /// Whether nothing but its answers slows Google down: no quota, and always an access token.
     fileprivate var hasSteadyGoogle: Bool {
         requestsPerMinute == nil && accessSeconds > 3_000 && accessFailed == 0 && revocationEvery == nil
     }
 }
 
 extension ParcelRow {
-    /// It has been leased before, or waits for something else than its turn.
+    /// Whether it was leased before, or waits for something other than its place in the queue.
     fileprivate var isHeldUp: Bool { isRateLimited || uncounted != nil || origin != nil || lapses > 0 }
 }

@@ -2,18 +2,18 @@ import Basis
 import Model
 import QueueRules
 
-// What apps spare their people, and whether they are spared.
+// Limits of apps (quiet hours, daily caps), and whether pushes keep them.
 extension SimulatedWorld {
-    /// The world begins at eight in Greenwich.
+    /// The world begins at eight in Greenwich, in minutes.
     private static let beginning = 480
 
     mutating func limit(_ app: AppID) {
         var row = LimitRow(app: app)
-        // Where it is three minutes before midnight.
+        // Its clock shows three minutes before midnight.
         if app.value == 2 { row.timeZone = "GMT-08:03" }
         row.dailyCap = plan.dailyCap
         if let from = plan.quietFrom {
-            // Hours on the clock of the app: those of most phones.
+            // Hours on the app's clock, which most phones share.
             let east = Int(SimulatedZones.minutesEast(row.timeZone))
             let begin = Self.beginning + from + east + 1_440
             row.quietHours = QuietHours(from: begin % 1_440, to: (begin + plan.quietMinutes) % 1_440)
@@ -22,7 +22,8 @@ extension SimulatedWorld {
         store.setLimits(row, now: wall)
     }
 
-    /// Some clocks stand a few minutes off the app's, some phones don't say, and some say what nobody knows.
+    /// The zone that a phone reports. Some clocks are a few minutes off the app's, some phones report none, and some
+    /// report an unknown zone.
     func timeZone(of phone: SimulatedDevice) -> DeviceRegistration.Change<String> {
         let isLate = phone.app.value == 2
         switch phone.number % 5 {
@@ -33,21 +34,22 @@ extension SimulatedWorld {
         }
     }
 
-    /// Only what a person sees is spared them.
+    /// Limits apply only to what a user sees.
     mutating func drawIgnored(_ content: SimulatedContent) -> AppLimits {
         guard content == .alert else { return [.quietHours, .dailyCap] }
         guard plan.unsparing > 0, random.happens(perMille: plan.unsparing) else { return [] }
         return random.pick([[.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
     }
 
-    /// Whether its app's limits are asked of each member.
+    /// Whether limits of its app apply to the message.
     func hasLimits(_ message: MessageRow) -> Bool {
         let limits = store.limits(of: message.app)
         return limits.quietHours != nil && !message.ignored.contains(.quietHours)
             || limits.dailyCap != nil && !message.ignored.contains(.dailyCap)
     }
 
-    /// Who is free to be sent to is in no quiet hour, and had less than the cap; who is not is kept with reason.
+    /// Checks each member of a lease. One that is free to be sent is outside its quiet hours and below the cap. One
+    /// that is deferred is deferred with reason.
     mutating func checkSpared(_ parcel: LeasedParcel, _ message: MessageRow) {
         let limits = store.limits(of: parcel.app)
         guard parcel.leasedAt < parcel.expiresAt else { return }
@@ -100,7 +102,7 @@ extension SimulatedWorld {
 }
 
 extension QuietHours {
-    /// By the minute that the clock shows.
+    /// Whether the clock's minute lies in the quiet hours.
     fileprivate func isQuiet(_ now: WallInstant, _ minutesEast: Int64) -> Bool {
         let minutes = now.microseconds / 60_000_000 + minutesEast
         let shown = Int(minutes % 1_440)

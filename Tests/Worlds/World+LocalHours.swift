@@ -2,7 +2,7 @@ import Basis
 import Model
 import QueueRules
 
-// Messages that leave at an hour of each device's own clock: by the devices, not by what the store made of them.
+// Messages that leave at an hour of each device's own clock, checked by the devices and not by the store's rows.
 extension SimulatedWorld {
     private func ahead(_ device: SimulatedDevice) -> Duration {
         var zone: String?
@@ -14,18 +14,18 @@ extension SimulatedWorld {
         .seconds(60 * SimulatedZones.minutesEast(store.limits(of: app).timeZone))
     }
 
-    /// Drawn apart from everything else, so that a world without is the same as ever.
+    /// Draws the hour from a generator of its own, so that other worlds stay the same.
     mutating func drawLocalHour(of number: Int, sentAt: SimulatedTime) {
         var fate = SeededRandom(seed: plan.seed &* 37 &+ UInt64(number))
         guard plan.local > 0, fate.happens(perMille: plan.local) else { return }
-        // For some it is past.
+        // For some devices the hour has passed.
         let shown = Self.wall(at: sentAt) + ahead(messages[number].app)
         let hour = shown + .seconds(Int64(fate.within(-120...600)))
         messages[number].localSending = LocalSending(
             hour: LocalHour(inUTC: hour), sendsPassed: fate.happens(perMille: 500))
     }
 
-    /// When a registration's device shows a message's hour; nil: it has none of its own, or the device is gone.
+    /// When a registration's device shows a message's hour; nil: the message has no local hour, or the device is gone.
     private func instant(_ message: MessageRow, _ registration: RegistrationID) -> WallInstant? {
         guard let sending = message.localSending else { return nil }
         if store.inlineTarget(registration) != nil { return sending.hour.inUTC + (.zero - ahead(message.app)) }
@@ -34,7 +34,7 @@ extension SimulatedWorld {
         return device.map { sending.hour.inUTC + (.zero - ahead($0)) }
     }
 
-    /// Who is in one parcel leaves at one instant, and its push lives from there.
+    /// Checks that all members of a parcel leave at one instant, from which their lifetime counts.
     mutating func checkHour(of parcel: ParcelRow) {
         guard let message = store.message(parcel.message), let sending = message.localSending else { return }
         let lifetime = message.expiresAt - sending.hour.last
@@ -50,7 +50,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Never before its hour; a clock that was set back may show a minute twice.
+    /// Checks that no push leaves before its hour. A clock that was set back may show a minute twice.
     mutating func checkHour(of push: WirePush) {
         if let hour = hours[push.message], plan.clockStepEvery == nil {
             judge(.sendHour)
@@ -62,7 +62,7 @@ extension SimulatedWorld {
         fail("rule 9", "a push leaves \(shown - wall) before its hour")
     }
 
-    /// Whom it came too late for got none, and nobody else.
+    /// Checks that only members whose hour had passed were suppressed for it.
     mutating func checkTooLate(_ message: MessageRow) {
         for row in store.history where row.message == message.id {
             guard row.entry.event == .ended(TerminalStatus(.suppressed, TerminalReason.localTimePassed)) else {

@@ -3,7 +3,7 @@ import Content
 import Encodings
 import Model
 
-// What is sent, to whom.
+// The messages and their audiences.
 extension SimulatedWorld {
     mutating func scheduleMessages() {
         for number in 0..<plan.messages {
@@ -20,7 +20,7 @@ extension SimulatedWorld {
         scheduleLastControls()
     }
 
-    /// For stories, before anything happens: this message, not the one that was drawn.
+    /// Replaces a drawn message before anything happens, for scenario tests.
     package mutating func replaceMessage(
         _ number: Int, _ content: SimulatedContent, _ audience: Audience, _ urgency: MessageUrgency? = nil
     ) {
@@ -58,8 +58,8 @@ extension SimulatedWorld {
         return Audience(selection, providers: random.pick([nil, nil, nil, nil, [.apns], [.fcm]]))
     }
 
-    /// Some phones, or some people, whether they have a token of that kind or not, or some tokens, a few of them of
-    /// another kind; one of them is nobody's.
+    /// Draws some phones, some users, or some tokens. Phones and users may have no token of the kind, and a few tokens
+    /// are of another kind. One name is unknown, and two tokens have no registration.
     private mutating func drawNamed(_ number: Int, _ app: AppID, _ kind: TokenKind) -> Audience {
         let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
         switch random.below(3) {
@@ -78,26 +78,26 @@ extension SimulatedWorld {
         InlineTarget(provider: provider, environment: environment, topic: "", token: token)
     }
 
-    /// In some worlds everybody wants the same ones.
+    /// In some worlds all messages get one of a few hours.
     private mutating func drawHour() -> WallInstant {
         let hour = wall + .seconds(Int64(random.below(30)))
         guard let apart = plan.hoursApart else { return hour }
         return WallInstant(secondsSince1970: (hour.secondsSince1970 / apart + 1) * apart)
     }
 
-    /// Read by the wall clock of the gateway that is asked.
+    /// The due time, read by the wall clock of the gateway that is asked.
     private mutating func due(at hour: WallInstant, _ message: MessageID) -> WallInstant? {
         guard plan.wallClockOffMax + plan.wallDriftMax > 0 else { return hour }
         let clock = processes[random.below(processes.count)].wallClock
         let due: WallInstant?
-        // Who is further off than that refuses it, and another gateway is asked, whose clock is right.
+        // A gateway whose clock is further off refuses it. The client then asks another gateway, whose clock is right.
         do { due = try SendTime.due(.instant(hour), now: clock.read(at: now)) } catch { return hour }
         if due == nil { incidents.note(.hourPassed) }
         hours[message] = hour + (.zero - max(.zero, clock.error(at: now)))
         return due
     }
 
-    /// A gateway takes it.
+    /// Lets a gateway accept the message.
     mutating func send(_ message: SimulatedMessage) {
         var message = message
         if random.happens(perMille: plan.scheduled), message.localSending == nil {

@@ -42,7 +42,7 @@ extension SimulatedWorld {
             let until = after(.seconds(1) ... .seconds(20))
             weather.unreachable.append((provider, until))
             trail.add("\(provider), until \(until.text)")
-            // Its lanes are shut for up to five seconds after that.
+            // The provider's lanes are shut for up to five seconds after that.
             noteTrouble(provider, until: until + .seconds(6))
         case .credentialTrouble: troubleACredential()
         case .revocation:
@@ -56,7 +56,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Everywhere at once: what was signed until now is too old, also what is on its way.
+    /// Expires all provider tokens at once. Those signed until now are too old, also on their way.
     private mutating func expireProviderTokens() {
         for app in 1...plan.apps {
             for place in LanePlace.allCases where place.provider == .apns {
@@ -65,7 +65,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// The database's, within what its neighbours may be wrong by.
+    /// Sets the database's clock, within what its neighbours may be wrong by.
     private mutating func stepTheClock() {
         let offset = Duration.seconds(random.within(-20...20))
         incidents.note(offset > weather.clockOffset ? .clockForward : .clockBack)
@@ -73,7 +73,7 @@ extension SimulatedWorld {
         trail.add("\(offset.components.seconds) s from the truth")
     }
 
-    /// One gateway's: back to the truth, or away from it.
+    /// Sets one gateway's clock back to true time, or away from it.
     private mutating func stepTheWallClock(_ index: Int) {
         let offset = random.happens(perMille: 300) ? 0 : random.within(-plan.wallClockOffMax...plan.wallClockOffMax)
         incidents.note(.seconds(offset) > processes[index].wallClock.offset ? .wallClockForward : .wallClockBack)
@@ -97,7 +97,7 @@ extension SimulatedWorld {
         queue.put(.thaw(process: index), at: after(.milliseconds(100)...longest))
     }
 
-    /// Everything that waited comes at once, and in hardly any order.
+    /// Delivers all delayed events at once, in hardly any order.
     mutating func thaw(_ index: Int) {
         guard processes[index].isFrozen else { return }
         processes[index].isFrozen = false
@@ -109,7 +109,7 @@ extension SimulatedWorld {
     private mutating func drain(_ index: Int) {
         guard processes[index].isAlive, !processes[index].isFrozen, !processes[index].isDraining else { return }
         processes[index].isDraining = true
-        // Another one starts within twenty seconds of its end.
+        // Another process starts within twenty seconds of its end.
         troubledUntilByProcesses = max(
             troubledUntilByProcesses, now + SimulatedTime(plan.settings.requestDeadline) + .seconds(30))
         send(.drain, to: index)
@@ -144,14 +144,14 @@ extension WorldPlan {
 
     var leaseSeconds: Int64 { settings.leaseLength.wholeNanoseconds / 1_000_000_000 }
 
-    /// Nothing but a poisonous push ends a process or keeps it from its database.
+    /// Whether only a poisonous push ends a process or keeps it from its database.
     var onlyPoisonLapses: Bool {
         var plan = self
         plan.poisonous = 0
         return !plan.mayLapse
     }
 
-    /// Something may keep an owner from settling or renewing in time.
+    /// Whether something may keep an owner from settling or renewing in time.
     var mayLapse: Bool {
         killEvery != nil || freezeEvery != nil || outageEvery != nil || slownessEvery != nil || clockStepEvery != nil
             || poisonous > 0

@@ -1,7 +1,7 @@
 import Model
 import QueueRules
 
-// Devices change hands while messages wait, and a push must not reach the next owner (DESIGN, rule 2).
+// Devices change hands while messages wait, and a push must not reach the next owner.
 extension SimulatedWorld {
     mutating func scheduleChangeOfHands() {
         guard let every = plan.handsChangeEvery else { return }
@@ -9,7 +9,7 @@ extension SimulatedWorld {
         if next < plan.faultsEnd { queue.put(.changeOfHands, at: next) }
     }
 
-    /// Someone else signs in on a device, or nobody does; or the app changes the device's tags.
+    /// Signs another user in on a device, or nobody; or changes the device's tags.
     mutating func changeHands() {
         scheduleChangeOfHands()
         let device = random.below(devices.count)
@@ -24,7 +24,7 @@ extension SimulatedWorld {
         register(device)
     }
 
-    /// A lease excludes the registrations that its message's audience no longer includes, and no others.
+    /// Checks that a lease excludes the registrations that its message's audience no longer includes, and no others.
     mutating func checkAudience(_ parcel: LeasedParcel, _ message: MessageRow) {
         for member in parcel.members {
             guard let row = store.registration(member.registration), row.isLive,
