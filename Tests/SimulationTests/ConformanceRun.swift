@@ -20,9 +20,9 @@ struct ConformanceRun {
     /// Leases that an owner holds, or believes it holds.
     var runs: [HeldRun] = []
     var pastSettlements: [Settlement] = []
-    /// How many leases took several parcels and deferred some members by limits.
+    /// The number of leases that took several parcels and deferred some members by limits.
     var groupsDeferred = 0
-    /// How many settles of several parcels left members to a remainder.
+    /// The number of settles of several parcels that left members to a remainder.
     var groupsLeavingSome = 0
     /// The active credentials. Never iterated.
     var credentials: [SenderName: CredentialID] = [:]

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// What scripts/test searches after all tests: the logs of the programs they started, and the secrets that no log may
-/// contain. Outside of such a run nothing is kept. The files are named after the calling suite.
+/// The evidence that scripts/test searches after all tests: logs of the programs that they started, and secrets that no
+/// log may contain. Outside of such a run nothing is kept. The files are named after the calling suite.
 package enum RunEvidence {
     private static let folder = ProcessInfo.processInfo.environment["CARILLON_RUN_FOLDER"].map { URL(filePath: $0) }
     /// The secrets written so far, by suite.

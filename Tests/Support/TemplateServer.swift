@@ -12,7 +12,7 @@ package struct TemplateServer: Sendable {
     private let copying = Turnstile(places: 2)
     private static let template = "carillon_template"
 
-    /// Without waiting for the disk: processes die in tests, the machine doesn't.
+    /// The setting that skips waiting for the disk: processes die in tests, the machine doesn't.
     package static let fast = ["fsync = off"]
     /// The most that docs/operations.md allows an operator to log. scripts/test searches this log for secrets.
     package static let logsLikeOperators = [

@@ -62,7 +62,7 @@ struct ReceivedAnswers: Sendable {
     /// Whether its stream ended without an answer.
     var isFault = false
     var isAcceptedToo = false
-    /// How far the clock of the gateway that received the answer was ahead.
+    /// The time by which the receiving gateway's clock was ahead.
     var clockError = Duration.zero
 
     /// The pause that the provider asked for, as the gateway could read it. The gateway compares a date with its own

@@ -20,7 +20,7 @@ package struct Ledger: Sendable {
     /// Pushes that no provider saw, because it has no form for them.
     package private(set) var refusedHere: Set<PushPair> = []
     package private(set) var leases = 0
-    /// What each lease knew about the other environment. Never iterated.
+    /// The knowledge of each lease about the other environment. Never iterated.
     private var offers: [LeaseName: EnvironmentOffer] = [:]
     /// Tokens, by generation, for which both environments were asked.
     private var compared: Set<TokenName> = []
@@ -158,7 +158,7 @@ package struct TokenName: Hashable, Sendable {
     package let generation: TokenGeneration
 }
 
-/// What a lease knew about the other environment.
+/// A lease's knowledge about the other environment.
 package struct EnvironmentOffer: Sendable {
     /// Whether the app has a credential for it.
     package let isThere: Bool

@@ -36,7 +36,7 @@ package struct ProviderAnswer: Equatable, Sendable {
         return #"{"reason":"\#(kind.rawValue)","timestamp":\#(since.microseconds / 1_000)}"#
     }
 
-    /// How long the provider asks us to wait with this push, by its header or by its documentation.
+    /// The pause that the provider asks for with this push, by its header or by its documentation.
     package var pauseAsked: Duration? {
         guard let floor = kind.floor else { return nil }
         guard let retryAfter else { return floor }

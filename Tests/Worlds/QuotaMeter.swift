@@ -1,6 +1,6 @@
 import Basis
 
-/// What all processes used of a project's quota, as Google counts it: every push that left, except those answered 429.
+/// All use of a project's quota as Google counts it: every push that left any process, except those answered 429.
 ///
 /// It is the world's own count, in true time; the lanes have `SharedPace`.
 struct QuotaMeter: Sendable {
@@ -11,7 +11,7 @@ struct QuotaMeter: Sendable {
     static let window = SimulatedTime.seconds(60)
     /// The processes' own minute, plus the longest time that an abandoned quota request may still be on its way.
     private static let quietTime = SimulatedTime.seconds(61 + 33)
-    /// When a process wanted to send for the first time after a quiet time.
+    /// The time when a process wanted to send for the first time after a quiet time.
     private(set) var began: SimulatedTime?
     private var asked: SimulatedTime?
 

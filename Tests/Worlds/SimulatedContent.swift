@@ -73,7 +73,7 @@ package enum SimulatedContent: CaseIterable, Sendable {
     private func json(_ text: String) -> JSONText { JSONText(bytes: Array(text.utf8)) }
 }
 
-/// What the product's own compilers make of a content.
+/// The product's form of a content, made by its own compilers.
 package struct MessageForm: Sendable {
     package let content: SimulatedContent
     /// The kind of token that it goes to.

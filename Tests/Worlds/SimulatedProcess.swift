@@ -31,10 +31,10 @@ struct SimulatedProcess: Sendable {
     var roundsInFlight: Set<Upkeep> = []
     /// The rounds that must be followed by another. Never iterated.
     var notified: Set<Upkeep> = []
-    /// When the process's alarm clock wakes it, if it is set.
+    /// The time for which the process's alarm clock is set; nil: it is not set.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
-    /// Since when nothing kept the process from receiving notifications of the database.
+    /// The time since which nothing kept the process from receiving notifications of the database.
     var receivesSince = SimulatedTime.zero
     /// Whether a poll is under way that is lost or late.
     var isPollTroubled = false
@@ -94,7 +94,7 @@ struct SimulatedProcess: Sendable {
     }
 }
 
-/// What the shell keeps of a lease: the material of its requests, and until when streams may open.
+/// The shell's part of a lease: the material of its requests, and until when streams may open.
 struct ActiveLease: Sendable {
     let name: LeaseName
     let parcel: LeasedParcel
@@ -119,22 +119,23 @@ struct AnswerBatch: Sendable {
 struct SimulatedLane: Sendable {
     let key: LaneKey
     let provider: Provider
-    /// In sending order: transactional before bulk.
+    /// The queue in sending order: transactional before bulk.
     var waiting: [WaitingPush] = []
     var open: [WirePush] = []
     var connections: [SimulatedConnection] = []
-    /// When the provider token was signed that the lane's requests carry.
+    /// The time at which the lane signed the provider token that its requests carry.
     var signedAt = SimulatedTime.zero
     var isBlocked = false
     /// The checkers' own count of throttle signals.
     var slowness = ThrottleSignals()
     /// nil: the provider has no quota.
     var quota: LaneQuota?
-    /// When the provider last accepted its credential.
+    /// The time at which the provider last accepted a push of the lane.
     var provenAt: SimulatedTime?
-    /// Since when the lane has had nothing to authenticate with; nil while it has.
+    /// The time since which the lane has had no usable connection or access token; nil while it has both, or no push
+    /// waits.
     var unusableSince: SimulatedTime?
-    /// When the lane's alarm clock wakes it, if it is set.
+    /// The time for which the lane's alarm clock is set; nil: it is not set.
     var timerAt: SimulatedTime?
 
     mutating func queue(_ positions: [Int32], of lease: LeaseName, _ urgency: MessageUrgency) {
@@ -185,7 +186,7 @@ struct ProcessWallClock: Sendable {
         SimulatedWorld.wall(at: time) + offset + .nanoseconds(time.nanoseconds / 1_000_000 * partsPerMillion)
     }
 
-    /// How far the clock is ahead of true time.
+    /// The time by which the clock is ahead of true time.
     func error(at time: SimulatedTime) -> Duration { read(at: time) - SimulatedWorld.wall(at: time) }
 }
 

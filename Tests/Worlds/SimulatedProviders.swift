@@ -89,7 +89,7 @@ package struct IssuedToken: Sendable {
 
     package let kind: TokenKind
     package let environment: PushEnvironment
-    /// Since when the app is gone, or the token replaced.
+    /// The time since which the app is gone, or the token replaced.
     package var deadSince: WallInstant?
     package var flaw: Flaw?
     /// The times of its reported deaths: Apple's timestamp, or for Google, which gives none, the lease's time.

@@ -41,7 +41,7 @@ extension SimulatedStore {
 
 /// Time zones without daylight saving. StoreTests compare the database's daylight saving with the calendar.
 package enum SimulatedZones {
-    /// How far its clocks are ahead of UTC; nil: the zone is unknown.
+    /// The time by which its clocks are ahead of UTC; nil: the zone is unknown.
     package static func ahead(of name: String) -> Duration? {
         switch name {
         case "UTC": .zero

@@ -22,7 +22,7 @@ package struct SimulatedStore: Equatable, Sendable {
     /// Messages that wait for their due time.
     package var schedules: [ScheduleRow] = []
     package var parcels: [ParcelRow] = []
-    /// In the order of the settles.
+    /// Rows in the order of the settles.
     package var history: [HistoryRow] = []
     package var suspicions: [SuspicionRow] = []
     package var minutes: [RouteMinute] = []
@@ -34,7 +34,7 @@ package struct SimulatedStore: Equatable, Sendable {
     /// The apps that set any limits.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []
-    /// In the order of their first requests.
+    /// Rows in the order of the projects' first requests.
     package var quotas: [QuotaRow] = []
     /// The last identities that were handed out.
     package var lastRoute: Int64 = 0
@@ -86,7 +86,7 @@ package struct RegistrationRow: Equatable, Sendable {
     package var badge: Int32
     package var registeredAt: WallInstant
     package let createdAt: WallInstant
-    /// When the backend learned the stored values, by its own account.
+    /// The time at which the backend learned the stored values, by its own account.
     package var asOf: WallInstant?
     /// The generation of the token for which both environments were asked.
     package var environmentsCompared: TokenGeneration?
@@ -126,7 +126,7 @@ package struct MessageRow: Equatable, Sendable {
     package var audience: Int64?
     /// Members settled for good, whose parcels are gone. One count per terminal state.
     package var counts = [Int64](repeating: 0, count: TerminalState.allCases.count)
-    /// By state, then reason.
+    /// Totals by state, then reason.
     package var reasons: [TerminalTotal] = []
     /// Like `counts`, by the provider of the routes; rising.
     package var providers: [ProviderCounts] = []
@@ -153,7 +153,7 @@ package struct PlanRow: Equatable, Sendable {
 
 package struct RateRow: Equatable, Sendable {
     package let message: MessageID
-    /// When the next quantum may be leased.
+    /// The time from which the next quantum may be leased.
     package var nextAt: WallInstant
 }
 
@@ -234,7 +234,7 @@ package struct SuspicionRow: Equatable, Sendable {
     package let generation: TokenGeneration
     package let reason: String
     package let suspectedAt: WallInstant
-    /// When an answer last repeated the suspicion.
+    /// The time at which an answer last repeated the suspicion.
     package var repeatedAt: WallInstant?
     package var checkAt: WallInstant
 }

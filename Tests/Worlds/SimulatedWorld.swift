@@ -24,18 +24,18 @@ package struct SimulatedWorld {
     /// The earliest time at which pushes of a message may leave: its hour, less the error of the clock that read it.
     /// Never iterated.
     var hours: [MessageID: WallInstant] = [:]
-    /// Until when trouble kept the routes of a provider from sending, or processes from working. Never iterated.
+    /// The ends of trouble that keeps the routes of a provider from sending, or processes from working. Never iterated.
     var troubledUntil: [Provider: SimulatedTime] = [:]
     var troubledUntilByProcesses = SimulatedTime.zero
     /// Pushes of transactional messages that have left once. Never iterated.
     var firstLeft: Set<PushPair> = []
     /// A false settlement that the engine writes, for tests of the checkers.
     package var lie: PlantedLie?
-    /// Since when no push of a message may be sent. Never iterated.
+    /// The times since which no push of a message may be sent. Never iterated.
     var stoppedAt: [MessageID: SimulatedTime] = [:]
     /// The meters of messages that have a rate. Never iterated.
     var rateMeters: [MessageID: RateMeter] = [:]
-    /// Until when no process is killed in the middle of such a step. Never iterated.
+    /// The times before which no process is killed in the middle of such a step. Never iterated.
     var sparedUntil: [StoreStep: SimulatedTime] = [:]
     /// Steps in whose middle a process ended, with the process. Never iterated.
     var leftHalfDone: [UpkeepStep: Addressee] = [:]
@@ -43,11 +43,11 @@ package struct SimulatedWorld {
     var meters: [QuotaMeter] = []
     package var trail: Trail
     package var violation: Violation?
-    /// How many messages' acceptances their senders received.
+    /// The number of messages whose acceptance their senders received.
     var sent = 0
     /// The numbers of these messages. Never iterated.
     var acceptedReceived: Set<Int> = []
-    /// How often a gateway accepted each message. Never iterated.
+    /// The number of times that a gateway accepted each message. Never iterated.
     var acceptances: [Int: Int] = [:]
     /// Draws what happens to requests.
     var asker: SeededRandom
@@ -188,9 +188,9 @@ package struct SimulatedWorld {
 /// The faults that affect the whole world.
 package struct Weather: Sendable {
     package var storeDownUntil = SimulatedTime.zero
-    /// Until when statements take seconds, and some are ended by their deadline.
+    /// The end of the time in which statements take seconds, and deadlines end some of them.
     var storeSlowUntil = SimulatedTime.zero
-    /// How far the database's clock was set from true time.
+    /// The offset of the database's clock from true time.
     var clockOffset = Duration.zero
     /// The answer of an overloaded provider to every push.
     var storm: (kind: AnswerKind, until: SimulatedTime)?
@@ -201,13 +201,14 @@ package struct Weather: Sendable {
     package var onlyAnswer: AnswerKind?
     /// The provider that takes every push and answers none.
     package var silent: Provider?
-    /// Until when every token of the place looks bad, because somebody mixed up a topic, an environment or a project.
+    /// The end of the time in which every token of the place looks bad, because somebody mixed up a topic, an
+    /// environment or a project.
     package var waveUntil = SimulatedTime.zero
     package var wavePlace = LanePlace.production
     /// Refused credentials. A 404 of Google's frontend is a refusal too.
     package var refused: [(credential: CredentialID, isNoSuchProject: Bool, until: SimulatedTime)] = []
     package var missing: [(credential: CredentialID, until: SimulatedTime)] = []
-    /// How often each slot was rotated.
+    /// The number of rotations of each slot.
     package var rotations: [(slot: Int64, count: Int64)] = []
 
     package func isUnreachable(_ provider: Provider, _ now: SimulatedTime) -> Bool {

@@ -9,10 +9,10 @@ package struct UpkeepRound: Equatable, Sendable {
     private var steps: [UpkeepStep]
     /// Rows that this process has moved so far.
     package private(set) var moved = 0
-    /// How often in a row the current step was full.
+    /// The number of times in a row that the current step was full.
     package private(set) var passes = 0
 
-    /// More passes of one step mean that it moves nothing.
+    /// A step that is full more often than this comes to no end.
     static let batchesMax = 2_000
 
     package init(_ upkeep: Upkeep) {

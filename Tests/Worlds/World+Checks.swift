@@ -183,7 +183,8 @@ extension SimulatedWorld {
             plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
             + 2 * plan.settings.leasesMax * ofOneCall
         if inFlight > bound { fail("P8", "\(inFlight) members in flight, at most \(bound) may be") }
-        // A lane that holds nothing may lease beyond the bound, and an urgent parcel has at least one member.
+        // A lane that holds nothing may lease beyond the bound. An urgent parcel has at least one member, so
+        // `urgentMax` bounds parcels too.
         let calls = plan.settings.leasesMax * (2 + process.lanes.count)
         let parcelsBound =
             plan.settings.parcelsMax + plan.settings.urgentMax + calls * plan.settings.leaseGroup.parcelsMax

@@ -4,7 +4,7 @@ import QueueRules
 /// One connection of a lane, as the wire treats it. The streams opened on it share its fate.
 struct SimulatedConnection: Sendable {
     let number: Int
-    /// When dialling is complete; no request leaves before.
+    /// The time at which dialling is complete; no request leaves before.
     var readyAt: SimulatedTime
     /// The peer's SETTINGS limit streams until then; afterwards the world's own bound applies again.
     var limit: (streams: Int, until: SimulatedTime)?
@@ -55,7 +55,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// When the first connection becomes usable; nil: there is none.
+    /// The time at which the first connection becomes usable; nil: there is none.
     func usableAt(_ lane: SimulatedLane) -> SimulatedTime? {
         lane.connections.filter { !$0.isDraining }
             .map { max($0.readyAt, $0.limit.map { $0.streams == 0 ? $0.until : .zero } ?? .zero) }.min()

@@ -74,8 +74,8 @@ extension SimulatedWorld {
         }
     }
 
-    /// How long the process could have known that the message is stopped. nil: it is not stopped, or something keeps
-    /// the process from its database.
+    /// The time for which the process could have known that the message is stopped. nil: it is not stopped, or
+    /// something keeps the process from its database.
     private func lateness(of message: MessageID, _ index: Int) -> SimulatedTime? {
         guard let since = stoppedAt[message], !processes[index].isPollTroubled else { return nil }
         return now - max(since, processes[index].receivesSince)

@@ -206,7 +206,7 @@ extension SimulatedWorld {
     /// registration.
     private mutating func checkDeadAreRetired() {
         for seen in providers.log {
-            // About a token of the other environment an answer proves no more than that (decision 0016).
+            // In the sibling environment such an answer is only a suspicion (decision 0016).
             guard seen.answer.kind.reportsUnregistered, !seen.push.isElsewhere, !providers.isAnswerLost(seen.push),
                 !ledger.hasLapsed(seen.push.lease), let row = store.registration(seen.push.registration)
             else { continue }

@@ -103,7 +103,7 @@ extension SimulatedWorld {
     /// Checks that a token accepted on the sibling route has moved there, whatever its app goes on naming.
     mutating func checkFoundAreRemembered() {
         for seen in providers.log where seen.push.isElsewhere && seen.answer.kind.isAccepted {
-            // What Apple answered then was not true, and may have moved a few.
+            // Apple's answers were not true then, and may have moved a few tokens.
             if let from = plan.insideOutFrom, seen.at >= from { continue }
             guard !providers.isAnswerLost(seen.push), !ledger.hasLapsed(seen.push.lease),
                 !ledger.disturbed.contains(seen.push.registration), !ledger.held.contains(seen.push.registration),

@@ -321,7 +321,7 @@ extension SimulatedWorld {
     private func outcome(of answer: ProviderAnswer, _ lane: SimulatedLane, by clock: WallInstant) -> Outcome {
         if answer.kind.isAccepted { return .accepted }
         let outcome = answer.verdict(now: clock).outcome
-        // The project exists, because it accepted a push a while ago: only this push can't be delivered.
+        // The project exists, because it accepted a push a while ago: only this push got the 404.
         guard answer.kind == .noSuchProject, case .deferred = outcome,
             let proof = lane.provenAt, now - proof <= .seconds(600)
         else { return outcome }

@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-// How long transactional pushes wait beside broadcasts, and beside trouble on other routes.
+// The latency of transactional pushes beside broadcasts, and beside trouble on other routes.
 extension SimulatedWorld {
     /// Notes that something keeps the routes of a provider from sending until then.
     mutating func noteTrouble(_ provider: Provider, until: SimulatedTime) {

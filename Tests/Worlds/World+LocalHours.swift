@@ -25,7 +25,8 @@ extension SimulatedWorld {
             hour: LocalHour(inUTC: hour), sendsPassed: fate.happens(perMille: 500))
     }
 
-    /// When a registration's device shows a message's hour; nil: the message has no local hour, or the device is gone.
+    /// The instant at which a registration's device shows a message's hour; nil: the message has no local hour, or the
+    /// device is gone.
     private func instant(_ message: MessageRow, _ registration: RegistrationID) -> WallInstant? {
         guard let sending = message.localSending else { return nil }
         if store.inlineTarget(registration) != nil { return sending.hour.inUTC + (.zero - ahead(message.app)) }

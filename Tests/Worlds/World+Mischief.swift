@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-// What goes wrong with processes, the database and the network.
+// Faults of processes, the database and the network.
 extension SimulatedWorld {
     mutating func scheduleNext(_ mischief: Mischief) {
         guard let every = plan.pause(of: mischief) else { return }

@@ -2,9 +2,9 @@ import Basis
 import Model
 import QueueRules
 
-// Each ending of each push, held against what was heard of it, what was said of its message, and the rules of its app.
+// Checks each terminal state of each push against its answers, the controls of its message, and the rules of its app.
 extension SimulatedWorld {
-    /// What a settle makes of one of its members; nil: it goes on.
+    /// Checks what a settle makes of one of its members; nil: the member goes on.
     mutating func checkClosed(
         _ member: RegistrationID, as terminalStatus: TerminalStatus?, _ lease: LeaseName, _ before: ParcelRow
     ) {
@@ -44,7 +44,7 @@ extension SimulatedWorld {
         if terminalStatus.reason == "nothing_to_show" {
             return ledger.refusedHere.contains(pair) ? nil : "and its provider has a form of it"
         }
-        // What is wrong with a message is wrong with it in either environment.
+        // A message that is too large is so in either environment.
         guard let origin = before.origin, answers.answer?.kind != .payloadTooLarge else {
             guard let kind = answers.answer?.kind, kind.isRefusal, !kind.reportsUnregistered else {
                 return "and no answer refused it"
@@ -72,7 +72,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// What could not be tried again before it expired has expired; nobody saw it is said at the end.
+    /// A push is expired if it could not be tried again in time. `checkShown` checks at the end that nobody saw it.
     private func expiredWrongly(_ answers: ReceivedAnswers, _ before: ParcelRow) -> String? {
         latest(answers, before) >= before.expiresAt ? nil : "and it has \(before.expiresAt - wall) to live"
     }
@@ -110,15 +110,16 @@ extension SimulatedWorld {
         }
     }
 
-    /// When it could be tried again at the latest, by what was heard of it: an upper bound of what the policy makes of it.
+    /// The latest time of another try after these answers: an upper bound of what the retry policy decides.
     private func latest(_ answers: ReceivedAnswers, _ before: ParcelRow) -> WallInstant {
-        // A credential that is refused pauses so long also what was not tried; clocks may differ.
+        // A refused credential pauses untried pushes for this long too; clocks may differ.
         var pause = Duration.seconds(16)
         if answers.isTried {
-            // A project that others found a while ago is asked for a minute later.
+            // A project that accepted pushes a while ago is asked again a minute later.
             let isMissing = answers.answer?.kind == .noSuchProject
             var asked = max(.seconds(isMissing ? 60 : 1), answers.answer?.pauseAsked ?? .zero)
-            // A date is read by a clock that may be behind, or ahead of it: then it says nothing.
+            // The gateway reads a date by its clock. A clock that is behind lengthens the pause; by one that is ahead,
+            // the date may have passed and counts for nothing.
             if let answer = answers.answer, answer.retryAt != nil {
                 asked = max(asked + max(.zero, .zero - answers.clockError), answer.kind.floor ?? .zero)
             }
@@ -129,7 +130,8 @@ extension SimulatedWorld {
         return wall + pause + clockSlack
     }
 
-    /// When all is over: who has an ending that says so was not shown the push, and who has one that says the opposite was.
+    /// Checks at the end that a push recorded as accepted was shown. One recorded as expired, cancelled or suppressed
+    /// must not have been.
     mutating func checkShown(_ pair: PushPair) {
         guard let terminalStatus = ledger[pair]?.terminalStatus, !answerLedger.isContradicted(pair) else { return }
         let isShown = providers.seen(pair).contains { $0.answer.kind.isAccepted }

@@ -1,9 +1,9 @@
 import Basis
 
-// What the providers make of a push.
+// The providers' answers to pushes.
 extension SimulatedWorld {
     mutating func arriveAtProvider(_ push: WirePush) {
-        // Bytes of a process that died on the way may have been in its own buffers still.
+        // The bytes of a process that died may still have been in its own buffers.
         let isSenderGone = processes[push.from.process].incarnation != push.from.incarnation
         if isSenderGone, random.happens(perMille: 300) { return }
         if providers.hasVanished(push) { return }
@@ -12,7 +12,7 @@ extension SimulatedWorld {
         }
         checkTarget(push)
         var answer = answer(to: push)
-        // Google's only: Apple writes none.
+        // Google only: Apple sends no dates.
         if let pause = answer.retryAfter, push.provider == .fcm, plan.datedPauses > 0,
             random.happens(perMille: plan.datedPauses)
         {
@@ -67,7 +67,7 @@ extension SimulatedWorld {
         }
         if random.happens(perMille: plan.messageRefused) { return ProviderAnswer(.payloadTooLarge) }
         if random.happens(perMille: plan.staleGone), let row = store.registration(push.registration) {
-            // Apple remembers an earlier life of the app on this device.
+            // Apple remembers an earlier installation of the app on this device.
             let since = row.registeredAt + .seconds(-Int64(random.within(1...500)))
             return ProviderAnswer(.unregistered, since: since)
         }
@@ -113,7 +113,7 @@ extension SimulatedWorld {
         random.happens(perMille: 300) ? random.within(0...120) : nil
     }
 
-    /// The message's own kind of token, where the sender did not name tokens.
+    /// Checks that a push goes to the message's own kind of token, unless the sender named tokens.
     private mutating func checkTarget(_ push: WirePush) {
         if place(of: push.lane).isForCalls, forms[push.message]?.content != .voip {
             fail("P7", "a push leaves by another service's certificate")

@@ -3,12 +3,13 @@ import LaneRules
 import Model
 import QueueRules
 
-// Google's quota: of a project, whichever of its credentials sends, and from whichever process.
+// Google's quota. It belongs to a project, whichever credential or process sends.
 extension SimulatedWorld {
-    /// The apps of some worlds have service accounts of one project; an account's successor is of the same in all.
+    /// The project of a lane's credential. In some worlds all service accounts belong to one project. A rotated account
+    /// stays in its project in all worlds.
     func project(of lane: LaneKey) -> Int64 { plan.isOneProject ? 0 : lane.credential.value / 10_000 }
 
-    /// nil: a push may leave now; otherwise when this lane asks again.
+    /// Asks whether a push may leave. nil: it may; otherwise the time at which this lane asks again.
     mutating func askPace(_ place: Int, _ index: Int) -> MonotonicInstant? {
         guard let quota = processes[index].lanes[place].quota else { return nil }
         let mono = processes[index].clock.read(at: now)
@@ -34,7 +35,7 @@ extension SimulatedWorld {
         lane.quota?.project == quota.project && !lane.waiting.isEmpty
     }
 
-    /// Whatever keeps it from sending, it is not the pace: the others of its project have its part.
+    /// Gives the lane's part to the others of its project while something other than the pace keeps it from sending.
     mutating func idlePace(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard let quota = lane.quota, let share = quota.share else { return }
@@ -68,7 +69,7 @@ extension SimulatedWorld {
     }
 }
 
-// The book that all processes share.
+// The quota ledger that all processes share.
 extension SimulatedWorld {
     private mutating func askLedger(_ quota: LaneQuota, _ index: Int, _ mono: MonotonicInstant) {
         guard let ask = processes[index].projects[quota.project].pace?.ask(mono) else { return }
@@ -89,31 +90,31 @@ extension SimulatedWorld {
     }
 }
 
-// What Google would say.
+// Checks of the quota as Google counts it.
 extension SimulatedWorld {
-    /// Google's count of the last minute, and of its first seconds after a rest.
+    /// Checks Google's count of the last minute, and of the first seconds after a quiet time.
     private mutating func checkPace(_ meter: QuotaMeter) {
         guard let perMinute = plan.requestsPerMinute else { return }
-        // What a second's rest has saved comes on top; clocks run wrong by a few parts in a thousand. Each process has
-        // a push of its own and a hundredth of the quota without asking. Where the database's clock is set forward,
-        // each may take the others to be gone.
+        // The savings of a second's idleness come on top; clocks are wrong by a few parts in a thousand. Each process
+        // may use one push and a hundredth of the quota without asking. Where the database's clock is set forward, each
+        // process may take the others to be gone.
         let aSecond = max(1, perMinute / 60)
         let advances = meter.senders(within: 60, at: now) * (1 + perMinute / 100)
         let alone = plan.clockStepEvery == nil ? 1 : plan.processes
         let bound = alone * (perMinute + perMinute / 100 + aSecond) + advances
         let counted = meter.counted(within: 60, at: now)
-        // A world has to send so much before it can be too much.
+        // A world must send this much before it can be too much.
         if counted > perMinute / 10 { judge(.minuteQuota) }
         if counted > bound { fail("P7", "\(counted) pushes count for a minute's quota of \(perMinute)") }
         guard plan.clockStepEvery == nil, let began = meter.began, now - began <= .seconds(10) else { return }
-        // A tenth of the rate, growing for a minute: a quarter after ten seconds.
+        // The rate begins at a tenth and grows for a minute: a quarter after ten seconds.
         let starts = meter.senders(within: 10, at: now) * (1 + aSecond / 10)
         let ramp = 10 * aSecond / 4 + aSecond + starts
         let first = meter.counted(within: 10, at: now)
         if first > ramp { fail("P7", "\(first) pushes in the first ten seconds, of \(perMinute) a minute") }
     }
 
-    /// What was throttled is not counted: another one may leave in its place, where no other lane wants to send.
+    /// Checks that a throttled push is not counted: another may leave in its place, where no other lane wants to send.
     private mutating func checkGivenBack(_ quota: LaneQuota, _ index: Int) {
         guard let share = quota.share, var pace = processes[index].projects[quota.project].pace else { return }
         for lane in processes[index].lanes where lane.quota?.project == quota.project && lane.quota?.share != share {

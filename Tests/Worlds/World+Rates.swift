@@ -2,25 +2,26 @@ import Basis
 import Model
 import QueueRules
 
-// Messages that have a rate: what of one was leased, and what left, within any time.
+// Checks of messages that have a rate: the pushes leased, and the pushes that left, within any time.
 extension SimulatedWorld {
-    /// It may be another one from now on.
+    /// Starts a new meter where the message's rate has changed.
     mutating func noteRate(of id: MessageID) {
         guard let rate = store.message(id)?.ratePerSecond else {
             rateMeters[id] = nil
             return
         }
         guard rateMeters[id]?.perSecond != rate else { return }
-        // What was leased before at a higher one is taken back when its process hears of it.
+        // Pushes leased before at a higher rate are withdrawn when their process receives the new one.
         rateMeters[id] = RateMeter(
             perSecond: rate, lanesMax: plan.hasSandbox ? 3 : 2,
             leavingFrom: now + SimulatedTime(plan.settings.pollEvery) + .seconds(1))
     }
 
-    /// Small parcels are leased together as one share.
+    /// The largest quantum. Small parcels are leased together as one.
     var quantaMax: Int { MessagePace.quantum(of: .max, perSecond: Self.rates.compactMap(\.self).max() ?? 0) }
 
-    /// By the database's clock, over all processes. What travels alone and what is away from home doesn't wait.
+    /// Checks quanta by the database's clock, over all processes. Parcels in quarantine and cross-environment parcels
+    /// don't wait for a rate.
     mutating func checkRate(of parcel: LeasedParcel, _ scope: LeaseScope) {
         guard scope == .rateLimited, parcel.leasedAt < parcel.expiresAt else { return }
         incidents.quanta += 1
@@ -34,7 +35,8 @@ extension SimulatedWorld {
         fail("P7", "\(excess) pushes more are leased than \(parcel.ratePerSecond ?? 0) a second allow")
     }
 
-    /// On the wire, where nothing holds anything up for long: each process may have so much under way.
+    /// Checks the rate on the wire, where nothing delays pushes for long. Each process may have a bounded number under
+    /// way.
     mutating func checkRate(of push: WirePush) {
         let (now, count) = (now, processes.count)
         guard plan.reportsAtOnce, !push.isElsewhere, rateMeters[push.message].map({ now >= $0.leavingFrom }) == true,
@@ -46,16 +48,16 @@ extension SimulatedWorld {
     }
 }
 
-/// The bookkeeper's own count of one message since it got its rate: it keeps no instants to come, and no debts.
+/// The world's own count of one message since it got its rate. It keeps no future instants, and no debts.
 struct RateMeter: Sendable {
     let perSecond: Int32
-    /// Of one process, that have pushes of the message: APNs' environments, and Google's.
+    /// The most lanes of one process that have pushes of the message: one per APNs environment, and Google's.
     let lanesMax: Int
-    /// What left before that was leased under another rate.
+    /// Pushes that left before were leased under another rate.
     let leavingFrom: SimulatedTime
     private var leases: [(at: WallInstant, pushes: Int)] = []
     private var left: [SimulatedTime] = []
-    /// Longer ago than this, whatever was too much would have been seen.
+    /// An excess longer ago would have been seen then.
     private static let eventsMax = 400
 
     init(perSecond: Int32, lanesMax: Int, leavingFrom: SimulatedTime) {
@@ -70,7 +72,7 @@ struct RateMeter: Sendable {
         Int(time.wholeNanoseconds / 1_000) * Int(perSecond) / 1_000_000
     }
 
-    /// How many more than allowed within any time that ends now.
+    /// The excess of leased pushes over the rate, in the worst interval that ends now.
     mutating func lease(_ pushes: Int, at now: WallInstant) -> Int {
         leases.append((now, pushes))
         if leases.count > Self.eventsMax { leases.removeFirst() }
@@ -78,19 +80,19 @@ struct RateMeter: Sendable {
         var worst = 0
         for lease in leases.reversed() {
             sum += lease.pushes
-            // The share that begins a time is paid for after it; a rounding down for each.
+            // The quantum that begins the interval is paid for after it. One more push covers the rounding.
             let bound = allowed(within: now - lease.at + MessagePace.slack) + quantum + 1
             worst = max(worst, sum - bound)
         }
         return worst
     }
 
-    /// Its routes are asked beside each other, each for a share.
+    /// The most pushes under way. Routes ask side by side, each for a quantum.
     private func open(_ processes: Int) -> Int {
         processes * (lanesMax * MessagePace.unsentMax(perSecond: perSecond) + 4 * quantum)
     }
 
-    /// So many have left that they would have been too many at once.
+    /// Whether so many have left that they would have been too many at once.
     func wouldShow(processes: Int) -> Bool { left.count > open(processes) + allowed(within: MessagePace.slack) + 1 }
 
     mutating func leave(at now: SimulatedTime, processes: Int) -> Int {

@@ -1,9 +1,9 @@
 import Model
 import QueueRules
 
-// Settles and renewals on their way to the database, by the engine's own queues.
+// Settles and renewals on their way to the database, through the engine's own queues.
 extension SimulatedWorld {
-    /// What one event asks for.
+    /// Sends the settles and renewals that one event asks for.
     mutating func send(_ actions: [DispatchAction], _ index: Int) {
         var apps: [AppID] = []
         for action in actions {
@@ -39,7 +39,7 @@ extension SimulatedWorld {
         while let names = processes[index].renewals.take() { call(.renew(names), index) }
     }
 
-    /// A turn came back, and what it means to the Dispatcher.
+    /// Ends a batch of settles, and passes its result to the Dispatcher.
     mutating func end(_ batch: SettleBatch, _ event: DispatchEvent, _ index: Int) {
         let incarnation = processes[index].incarnation
         let pending = batch.entries[0].pending

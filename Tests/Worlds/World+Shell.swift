@@ -3,13 +3,13 @@ import Encodings
 import Model
 import QueueRules
 
-// What Delivery's shell does, around the real Dispatcher.
+// Delivery's shell around the real Dispatcher.
 extension SimulatedWorld {
     func makeProcess(_ index: Int) -> SimulatedProcess {
         var random = SeededRandom(seed: plan.seed &+ UInt64(index) &* 7_919)
         let drift = plan.driftMax == 0 ? 0 : Int64(random.within(-plan.driftMax...plan.driftMax))
         let clock = ProcessClock(origin: Int64(random.below(1_000_000_000_000)), partsPerMillion: drift)
-        // Drawn apart from everything else, so that a world without is the same as ever.
+        // These draws have a generator of their own, so that worlds without such clocks stay the same.
         var apart = SeededRandom(seed: plan.seed &* 41 &+ UInt64(index))
         let wallClock = ProcessWallClock(
             offset: .seconds(apart.within(-plan.wallClockOffMax...plan.wallClockOffMax)),
@@ -20,7 +20,7 @@ extension SimulatedWorld {
             wallClock: wallClock, isAlive: false)
     }
 
-    /// A new process in the place of the old one; nothing is left of that but its clocks.
+    /// Starts a new process in place of the old one, which leaves nothing but its clocks.
     mutating func start(_ index: Int) {
         guard !processes[index].isAlive else { return }
         let old = processes[index]
@@ -36,7 +36,7 @@ extension SimulatedWorld {
         scheduleWake(index)
     }
 
-    /// What reached nobody, since its process had ended.
+    /// Notes an event that reached no process, because its process had ended.
     mutating func noteMissed(_ event: WorldEvent) {
         switch event {
         case .callAnswered(let call, let reply): noteKilled(behind: call, reply)
@@ -60,14 +60,14 @@ extension SimulatedWorld {
     }
 
     mutating func wake(_ index: Int) {
-        // Set to an earlier time meanwhile; that alarm has rung.
+        // The timer was set to an earlier time meanwhile, and that one has fired.
         guard let due = processes[index].wakesAt, due <= now else { return }
         processes[index].wakesAt = nil
         processes[index].ticksWithoutTime += 1
         send(.timer, to: index)
     }
 
-    /// One alarm clock a process, set to the earliest.
+    /// Sets the process's one alarm clock to the earliest time.
     mutating func scheduleWake(_ index: Int) {
         let due = processes[index].clock.time(of: processes[index].dispatcher.nextWake())
         guard due < .never else { return }
@@ -95,7 +95,7 @@ extension SimulatedWorld {
             if let place = processes[index].leases.firstIndex(where: { $0.name == name }) {
                 processes[index].leases[place].until = until
             }
-        case .settle, .renew: break  // All of one event's together: `send`.
+        case .settle, .renew: break  // `send` sends all of one event's together.
         case .withdraw(let name, let key):
             withdraw(name, key, index)
         case .forget(let name, _):
@@ -112,7 +112,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// After a drain: nothing may be left in hand.
+    /// Ends a drained process, which must hold nothing.
     private mutating func leave(_ index: Int) {
         let process = processes[index]
         if !process.dispatcher.runningLeases.isEmpty || process.dispatcher.membersInFlight != 0 {
@@ -123,7 +123,7 @@ extension SimulatedWorld {
         queue.put(.restart(process: index), at: after(.seconds(1) ... .seconds(20)))
     }
 
-    /// What a reply means to the Dispatcher.
+    /// Passes a reply to the Dispatcher.
     mutating func receive(_ reply: StoreReply, to call: StoreCall, _ index: Int) {
         switch (call.request, reply) {
         case (.poll, .routes(let routes, let stopped, let rated)):

@@ -2,23 +2,23 @@ import Basis
 import Model
 import QueueRules
 
-// Providers that tell a whole lane to slow down.
+// Providers that ask a whole lane to slow down.
 extension SimulatedWorld {
-    /// The lane's process says that it is left alone.
+    /// Notes that the lane's process has opened its circuit breaker.
     mutating func noteOpenBreaker(_ key: LaneKey, until end: MonotonicInstant, _ index: Int) {
         incidents.note(.laneSlowed)
         let place = placeOfLane(key, index)
         let mono = processes[index].clock.read(at: now)
         if let fault = processes[index].lanes[place].slowness.objection(to: end - mono, at: mono) { fail("P7", fault) }
         processes[index].lanes[place].slowness.begin(openUntil: end)
-        // Then a few at a time, whose answers may be lost.
+        // The half-open breaker then lets a few pushes through, whose answers may be lost.
         let deadline = plan.settings.requestDeadline
         noteTrouble(
             processes[index].lanes[place].provider,
             until: processes[index].clock.time(of: end) + SimulatedTime(deadline + deadline))
     }
 
-    /// What the Dispatcher is about to hear.
+    /// Records the answers that the Dispatcher is about to receive.
     mutating func noteSlowness(_ batch: AnswerBatch, _ index: Int) {
         guard let lease = processes[index].lease(batch.lease), let key = lease.lane else { return }
         let place = placeOfLane(key, index)
@@ -37,7 +37,8 @@ extension SimulatedWorld {
             taken: taken, signals: signals, pause, of: lease.parcel.message, askedAt: lease.askedAt, at: mono)
     }
 
-    /// Where most answers say so, the provider is left alone for as long as it asks. A transactional push may be tried.
+    /// Checks that no bulk push leaves for as long as the provider asks, where most answers ask to slow down. A
+    /// transactional push may be tried.
     mutating func checkSlowness(_ place: Int, _ parcel: LeasedParcel, _ index: Int) {
         guard parcel.urgency == .bulk, let until = processes[index].lanes[place].slowness.until else { return }
         judge(.slowedDown)
@@ -48,35 +49,35 @@ extension SimulatedWorld {
     }
 }
 
-/// What the answers to a lane's pushes say of the lane, one after the other: the checkers' count.
+/// The throttle signals in the answers to a lane's pushes, as the checkers count them.
 struct ThrottleSignals: Sendable {
-    /// Nothing that was asked for before counts again.
+    /// The end of the open breaker. Answers to earlier leases no longer count.
     private var openEnds = MonotonicInstant(nanoseconds: .min)
     private var answers = 0
     private var signals = 0
     private var signalsOf: Set<MessageID> = []  // lookup only
     private var taken: [MessageID: MonotonicInstant] = [:]  // lookup only
     private var signalAt: MonotonicInstant?
-    /// Such words with no ten seconds between two of them, whatever else was answered.
+    /// Throttle signals with less than ten seconds between two of them, whatever else was answered.
     private var inARow = 0
-    /// The longest pause that these asked for.
+    /// The longest pause that these signals asked for.
     private var longest = Duration.zero
     /// nil: as much may be sent as there are streams for.
     private(set) var until: MonotonicInstant?
 
-    /// What the worlds' Dispatchers take for enough, which send little.
+    /// The fewest signals that open a breaker in these worlds, which send little.
     static let signalsMin = 16
-    /// Of more answers the older ones count less, and how much less is not said here.
+    /// The most answers judged. Among more, older ones count less, which the checkers don't model.
     private static let answersMax = 63
     private static let memory: Duration = .seconds(10)
     private static let longestPause: Duration = .seconds(600)
     private static let longestByItself: Duration = .seconds(60)
 
-    /// Why the lane should not rest for so long; nil: it may.
+    /// The reason why the breaker should not be open for so long; nil: it may.
     func objection(to length: Duration, at mono: MonotonicInstant) -> String? {
         guard let signalAt, signalAt == mono else { return "a lane rests that was told nothing" }
         if length > max(longest, Self.longestByItself) { return "a lane rests for \(length), which nobody asked for" }
-        // One that rested not long ago tries a few pushes, and each of them counts.
+        // A breaker that was open not long ago is half-open: it tries a few pushes, and each signal counts.
         guard openEnds + Self.memory + Self.memory < mono, inARow < Self.signalsMin else { return nil }
         return "a lane rests after \(inARow) answers that tell it to"
     }
@@ -95,11 +96,11 @@ struct ThrottleSignals: Sendable {
         (answers, signals, signalsOf) = (0, 0, [])
     }
 
-    /// What answers say that were read together.
+    /// Records answers that were read together.
     ///
     /// - Parameters:
-    ///   - taken: the provider had time for them.
-    ///   - words: so many say that the lane is to slow down.
+    ///   - taken: how many pushes the provider had time for.
+    ///   - signals: how many answers ask the lane to slow down.
     ///   - pause: the longest that these ask for.
     mutating func record(
         taken: Int, signals: Int, _ pause: Duration, of message: MessageID, askedAt: MonotonicInstant,
@@ -107,7 +108,7 @@ struct ThrottleSignals: Sendable {
     ) {
         if taken > 0 {
             self.taken[message] = mono
-            // Who is taken may end a rest.
+            // An accepted push may close the breaker.
             until = nil
         }
         let isNew = signalAt.map { mono - $0 > Self.memory } ?? true

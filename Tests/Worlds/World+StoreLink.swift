@@ -2,7 +2,7 @@ import Basis
 import Model
 import QueueRules
 
-// The way to the database: calls that arrive late, twice too late, or never; replies that are lost.
+// The way to the database: calls arrive late, after their caller gave up, or never; replies get lost.
 extension SimulatedWorld {
     mutating func call(_ request: StoreRequest, _ index: Int) {
         let call = StoreCall(from: processes[index].addressee, owner: processes[index].id, request: request)
@@ -35,7 +35,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Where it takes too long its deadline ends it, or its commit comes first and is not heard of.
+    /// Runs a slow statement. If it takes too long, its deadline ends it, or it commits and the reply comes too late.
     private mutating func callSlowly(_ call: StoreCall) {
         let arrival = after(.milliseconds(100) ... .seconds(6))
         let givesUp = after(.seconds(1) ... .seconds(3))
@@ -70,7 +70,7 @@ extension SimulatedWorld {
         queue.put(.callAnswered(call, reply), at: after(.milliseconds(1) ... .milliseconds(isFaulty ? 60 : 5)))
     }
 
-    /// Its process hears later what the database says, or not this time.
+    /// Notes that the process receives the database's reply later, or not this time.
     private mutating func troublePoll(_ call: StoreCall) {
         guard case .poll = call.request, processes[call.from.process].incarnation == call.from.incarnation else {
             return
@@ -85,7 +85,7 @@ extension SimulatedWorld {
 
     private static let formats: [Int16] = [1]
 
-    /// One transaction, and what the bookkeeper makes of it.
+    /// Runs one transaction, and records it for the checkers.
     mutating func apply(_ call: StoreCall) -> StoreReply {
         switch call.request {
         case .poll(let running):
@@ -162,7 +162,7 @@ extension SimulatedWorld {
         return held
     }
 
-    /// Each as it would be alone. nil: refused, and the others are not.
+    /// Settles each entry as if alone. nil: the database refused this entry, and not the others.
     private mutating func applySettles(_ turn: SettleBatch) -> [SettleReply?] {
         guard case .group(let entries) = turn else { return turn.entries.map { applySettle($0.pending) } }
         if entries.count > 1 { incidents.note(.settledTogether) }

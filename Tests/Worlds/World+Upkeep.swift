@@ -1,7 +1,7 @@
 import Basis
 import QueueRules
 
-// What processes see to beside their engines, transaction by transaction.
+// The upkeep of processes beside their engines, transaction by transaction.
 extension SimulatedWorld {
     mutating func runUpkeep(_ index: Int) {
         queue.put(.housekeeping(processes[index].addressee), at: after(.seconds(1) ... .seconds(3)))
@@ -10,7 +10,7 @@ extension SimulatedWorld {
         for upkeep in Upkeep.allCases { notify(upkeep, index) }
     }
 
-    /// One round at a time: whoever rings in the middle of one gets another.
+    /// Starts a round, one at a time: a notification during a round causes another one afterwards.
     mutating func notify(_ upkeep: Upkeep, _ index: Int) {
         guard !processes[index].isDraining else { return }
         guard processes[index].roundsInFlight.insert(upkeep).inserted else {
@@ -34,7 +34,7 @@ extension SimulatedWorld {
     private mutating func end(_ round: UpkeepRound, hasFailed: Bool, _ index: Int) {
         let incarnation = processes[index].incarnation
         processes[index].roundsInFlight.remove(round.upkeep)
-        // Also of what failed: some of it may have been done before.
+        // A failed round counts too: some of it may have been done before.
         if round.moved > 0 || hasFailed {
             switch round.upkeep {
             case .fallDue: call(.plan, index)
@@ -47,7 +47,7 @@ extension SimulatedWorld {
     }
 }
 
-// One transaction, and what the bookkeeper makes of it.
+// One transaction, and its record for the checkers.
 extension SimulatedWorld {
     mutating func apply(_ round: UpkeepRound, _ from: Addressee) -> UpkeepReply {
         guard let step = round.step else { return UpkeepReply() }
@@ -90,9 +90,10 @@ extension SimulatedWorld {
     }
 }
 
-// Processes that end in the middle of it.
+// Processes that end in the middle of a round.
 extension SimulatedWorld {
-    /// In some worlds a process ends just then: before its call arrives, before the reply does, or with the next on its way.
+    /// Kills the calling process in some worlds: before its call arrives, before the reply does, or with the next call
+    /// under way.
     mutating func endAmid(_ call: StoreCall) {
         guard isFaulty, plan.killEvery != nil, plan.stepKills > 0, case .maintain(let round) = call.request,
             let step = round.step.flatMap(StoreStep.init), now >= sparedUntil[step] ?? .zero,
@@ -102,20 +103,20 @@ extension SimulatedWorld {
         queue.put(.ends(call.from), at: after(.zero ... .milliseconds(150)))
     }
 
-    /// The transaction that its process did not send, or not hear of, would have changed rows.
+    /// Whether the call would change rows. Its process did not send it, or will not receive the reply.
     func wouldWrite(_ call: StoreCall) -> Bool {
         var other = self
         return other.apply(call).hasWritten
     }
 
-    /// A process has ended before this call of its arrived.
+    /// Notes that a process ended before its call arrived.
     mutating func noteKilled(before call: StoreCall) {
         guard let step = StoreStep(call.request), wouldWrite(call) else { return }
         incidents.note(.endedBefore, step)
         if case .maintain(let round) = call.request, round.passes > 0 { leave(round, call.from) }
     }
 
-    /// A process has ended before this reply came.
+    /// Notes that a process ended before the reply came.
     mutating func noteKilled(behind call: StoreCall, _ reply: StoreReply) {
         guard let step = StoreStep(call.request), reply.hasWritten else { return }
         incidents.note(.endedAfter, step)
@@ -125,7 +126,7 @@ extension SimulatedWorld {
         if wouldWrite(next) { leave(round, call.from) }
     }
 
-    /// Half done.
+    /// Notes a step left half done.
     private mutating func leave(_ round: UpkeepRound, _ from: Addressee) {
         guard let step = round.step, let name = StoreStep(step) else { return }
         incidents.note(.endedAmid, name)
@@ -149,7 +150,7 @@ extension UpkeepStep {
 }
 
 extension StoreReply {
-    /// Its call has changed rows.
+    /// Whether the call has changed rows.
     var hasWritten: Bool {
         switch self {
         case .failed, .routes: false

@@ -1,19 +1,19 @@
 import Model
 import QueueRules
 
-/// How often each kind of trouble came about: a simulation that never gets into any proves nothing.
+/// The count of each kind of trouble. A simulation that never gets into trouble proves nothing.
 package struct WorldCensus: Equatable, Sendable {
     package var worlds = 0
     package var events = 0
     package var pushes = 0
-    /// In how many worlds each checker had something to judge, by its place.
+    /// The number of worlds in which each checker had something to judge, by its raw value.
     private var judged = [Int](repeating: 0, count: WorldChecker.allCases.count)
-    /// What came about, by its name, and how often.
+    /// Events by name, and how often each came about.
     private var counts: [(name: String, count: Int)] = WorldCensus.names.map { ($0, 0) }
-    /// Looked up, never walked.
+    /// The index of each name. Never iterated.
     private static let places = Dictionary(uniqueKeysWithValues: zip(names, names.indices))
 
-    /// Everything that these worlds are there for.
+    /// Every kind of event that these worlds exist for.
     private static let names: [String] =
         Trouble.allCases.map(\.rawValue) + WorldFault.allCases.map(\.rawValue)
         + WorldFault.storms.map { "storm of \($0)" } + StepTrouble.names + AnswerKind.allCases.map { "answer \($0)" }
@@ -103,7 +103,7 @@ package struct WorldCensus: Equatable, Sendable {
         }
     }
 
-    /// What others found.
+    /// Adds the census of other worlds.
     package mutating func add(_ other: WorldCensus) {
         worlds += other.worlds
         events += other.events
@@ -154,7 +154,7 @@ package struct WorldCensus: Equatable, Sendable {
     /// The kinds that never came about.
     package var missing: [String] { counts.filter { $0.count == 0 }.map(\.name) }
 
-    /// In how many worlds it had something to judge.
+    /// The number of worlds in which the checker had something to judge.
     package func worlds(judgedBy checker: WorldChecker) -> Int { judged[checker.rawValue] }
 
     package static func == (left: WorldCensus, right: WorldCensus) -> Bool {

@@ -1,5 +1,5 @@
-/// What the checkers look for, each in its own words. The census counts the worlds in which one had something to judge: a
-/// checker that never has is silent, and proves nothing.
+/// The promises that checkers look for, each described in a sentence. The census counts the worlds in which a checker
+/// had something to judge. One that never has proves nothing.
 package enum WorldChecker: Int, CaseIterable, Sendable {
     // P1.
     case reached, everybody, searchedInSibling
@@ -81,6 +81,6 @@ package enum WorldChecker: Int, CaseIterable, Sendable {
 }
 
 extension SimulatedWorld {
-    /// A checker has something before it that could be wrong.
+    /// Notes that the checker has something to judge that could be wrong.
     mutating func judge(_ checker: WorldChecker) { incidents.judge(checker) }
 }

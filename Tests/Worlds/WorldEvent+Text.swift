@@ -1,6 +1,6 @@
 import QueueRules
 
-// The events of a world as sentences, for who reads a trace.
+// The events of a world as sentences, for the reader of a trace.
 extension WorldEvent: CustomStringConvertible {
     var description: String {
         switch self {
@@ -61,7 +61,7 @@ extension Mischief {
 }
 
 extension Addressee: CustomStringConvertible {
-    /// The process, and which of its lives.
+    /// The process and its incarnation.
     package var description: String { "process \(process).\(incarnation)" }
 }
 

@@ -4,7 +4,7 @@ import LaneRules
 import Model
 import QueueRules
 
-/// One process's run from its start to its death: what is addressed to an earlier one is lost.
+/// One process's run from its start to its death. Events for an earlier run are lost.
 package struct Addressee: Hashable, Sendable {
     let process: Int
     let incarnation: Int
@@ -16,21 +16,21 @@ enum WorldEvent: Sendable {
     case housekeeping(Addressee)
     case flush(Addressee)
     case notified(Addressee)
-    /// Something was said of a message: pause, resume, cancel, another rate.
+    /// A message was paused, resumed or cancelled, or got another rate.
     case stopsNotified(Addressee)
     case resolved(Addressee, ServiceRoute, LaneKey?)
     case credentialsChanged(Addressee)
     case laneCloses(Addressee, LaneKey)
     case laneOpens(Addressee, LaneKey)
-    /// Something of the lane may be due: the next request of its pace, or the end of a wait.
+    /// Work of the lane may be due: the next request of its pace, or the end of a wait.
     case laneTimer(Addressee, LaneKey)
     /// A connection whose peer is gone is found out.
     case connectionDies(Addressee, LaneKey, Int)
-    /// A connection that was told goodbye is told its last stream.
+    /// A connection that got the first GOAWAY of a pair gets the second, which names its last stream.
     case lastStreamSent(Addressee, LaneKey, Int)
-    /// Google's answer to the question for an access token; nil: none came, or it failed.
+    /// Google's answer to the request for an access token; nil: none came, or the request failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
-    /// It is killed.
+    /// The process is killed.
     case ends(Addressee)
     // On the way to the database and back.
     case callArrives(StoreCall, willBeAnswered: Bool)
@@ -38,7 +38,7 @@ enum WorldEvent: Sendable {
     // On the way to a provider and back.
     case pushArrives(WirePush)
     case streamEnds(Addressee, LaneKey, stream: Int, StreamEnd)
-    /// The transport says something about a push that it has already reported.
+    /// The transport reports a second outcome of a push.
     case repeated(Addressee, LeaseName, position: Int32, Outcome)
     // The world outside.
     case restart(process: Int)
@@ -48,11 +48,11 @@ enum WorldEvent: Sendable {
     case changeOfHands
     case send(Int)
     case control(Int, ControlRequest)
-    /// A request whose asker has given up.
+    /// A request whose client has given up.
     case askArrives(Asking)
     case faultsEnd
 
-    /// Whom it reaches only while running.
+    /// The process that must be running to get the event.
     var addressee: Addressee? {
         switch self {
         case .wake(let to), .housekeeping(let to), .flush(let to), .notified(let to), .stopsNotified(let to),
@@ -80,30 +80,30 @@ struct StoreCall: Sendable {
 }
 
 enum StoreRequest: Sendable {
-    /// And what was said of the messages that it sends.
+    /// Reads the routes, and the stops and rates of the messages that the process sends.
     case poll([MessageID])
     case lease(LeaseRequest)
     case renew([LeaseName])
     case verdicts(SettleEntry)
-    /// In one transaction.
+    /// Settles the batch in one transaction.
     case settle(SettleBatch)
     case plan
-    /// The step that comes next.
+    /// The next step of the round.
     case maintain(UpkeepRound)
     case quota(project: Int64, QuotaRequest)
 }
 
 enum StoreReply: Sendable {
-    /// The caller knows nothing: not whether it took effect either.
+    /// The caller knows nothing, not even whether the call took effect.
     case failed
     case routes([ReadyRoute], [StoppedMessage], [RatedMessage])
-    /// With the number of the first among all leases of the run (the others follow), and how long it is until more of what is
-    /// rate-limited may be leased.
+    /// `number` is the first lease's number among all leases of the run; the others follow. `again` is the time until
+    /// more rate-limited pushes may be leased.
     case leased([LeasedParcel], number: Int, again: Duration?)
-    /// In the order of the leases.
+    /// Whether each lease was renewed, in the order of the leases.
     case renewed([Bool])
     case verdictsWritten
-    /// In the order of the entries; nil: the database refuses that one.
+    /// The replies in the order of the entries; nil: the database refuses this one.
     case settled([SettleReply?])
     case planned(SimulatedSlice?)
     case quota(QuotaGrant?)
@@ -114,7 +114,7 @@ enum StoreReply: Sendable {
 package struct WirePush: Sendable {
     package let from: Addressee
     package let lane: LaneKey
-    /// Of all connections of the world.
+    /// Its number among all connections of the world.
     package let connection: Int
     package let stream: Int
     package let lease: LeaseName
@@ -124,24 +124,24 @@ package struct WirePush: Sendable {
     package let registration: RegistrationID
     package let token: DeviceToken
     package let provider: Provider
-    /// What the message is, and so for which of an installation's tokens.
+    /// The kind of token that the message is for.
     package let kind: TokenKind
-    /// With what it is allowed in: FCM's only.
+    /// The access token that it carries: FCM only.
     package let access: FCMAccessToken?
-    /// When its lane signed the provider token that it carries: APNs' only.
+    /// The time at which its lane signed the provider token that it carries: APNs only.
     package let signedAt: SimulatedTime
-    /// Its registration's own environment refused it.
+    /// Whether its parcel is a cross-environment parcel.
     package let isElsewhere: Bool
-    /// When the database leased its parcel.
+    /// The time at which the database leased its parcel.
     package let leasedAt: WallInstant
     package let apnsID: UniversalID
     package let badge: Int32
-    /// Which of the store's leases it was, counted over the whole run.
+    /// Its lease's number among all leases of the run.
     package let leaseNumber: Int
     package let openedAt: SimulatedTime
     /// Its bytes wait for the peer's window until then.
     package let leavesAt: SimulatedTime
-    /// The answer will not come back.
+    /// Whether the answer will not come back.
     package let isAnswerLost: Bool
 }
 

@@ -1,4 +1,4 @@
-/// What went wrong, and got as far as somebody who had something to lose by it. Its words are the census's.
+/// Faults that reached somebody who had something to lose by them. Their texts are the census's.
 enum WorldFault: String, CaseIterable, Sendable {
     case cut = "connections cut"
     case halfOpen = "half-open peers"
@@ -91,7 +91,7 @@ enum StoreStep: String, CaseIterable, Sendable {
         }
     }
 
-    /// Repeated while it is full.
+    /// Whether the step is repeated while it is full.
     fileprivate var comesInSlices: Bool {
         switch self {
         case .confirm, .fallDue, .putOnHold, .end, .release, .liftRates: true
@@ -100,18 +100,18 @@ enum StoreStep: String, CaseIterable, Sendable {
     }
 }
 
-/// What becomes of a commit that changes something, or of who waits for it.
+/// Trouble of a commit that changes something, or of the process that waits for it.
 enum StepTrouble: String, CaseIterable, Sendable {
     case endedBefore = "processes ended before"
     case endedAfter = "processes ended after"
-    /// Between two slices of the same.
+    /// Between two slices of the same step.
     case endedAmid = "processes ended in the middle of"
     case unreceived = "nobody heard of"
     case neverWas = "never took effect:"
 
     func name(_ step: StoreStep) -> String { "\(rawValue) \(step.rawValue)" }
 
-    /// Of each step all that can come about.
+    /// The names of every trouble that can happen to each step.
     static let names = allCases.flatMap { trouble in
         StoreStep.allCases.filter { trouble != .endedAmid || $0.comesInSlices }.map(trouble.name)
     }

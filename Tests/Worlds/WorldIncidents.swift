@@ -1,8 +1,8 @@
-/// What the bookkeeper counts for the census.
+/// The world's counts for the census.
 package struct WorldIncidents: Sendable {
-    /// Settles that found their parcel in other hands, or gone.
+    /// Settles whose parcel another owner held, or that was gone.
     package var losers = 0
-    /// Settles that found that they had been written before.
+    /// Settles that found themselves written before.
     package var ambiguousSettles = 0
     package var handOvers = 0
     package var handOversToFCM = 0
@@ -10,30 +10,30 @@ package struct WorldIncidents: Sendable {
     package var drains = 0
     /// Requests that had to wait for their lane's pace.
     package var rateLimited = 0
-    /// Beside another lane of their project, that had something to send too.
+    /// Such requests beside another lane of their project that had something to send too.
     package var rateLimitedGroup = 0
     /// Parts of a project's quota that a process got while others held some.
     package var quotaParts = 0
-    /// Access tokens that took the place of refused ones.
+    /// Access tokens that replaced refused ones.
     package var accessRenewed = 0
-    /// Pushes that their own environment did not know.
+    /// Pushes whose token the origin route did not know.
     package var triedInSibling = 0
     package var found = 0
-    /// Found, and left where they are, since too many were.
+    /// Tokens that were found but stayed on their route, because too many were found.
     package var suspectRoutes = 0
     package var refusedInBoth = 0
-    /// Installations that went over to another provider.
+    /// Installations that changed to another provider.
     package var sidesChanged = 0
     package var paused = 0
-    /// Rates that were changed, set or taken away.
+    /// Rates that were changed, set or removed.
     package var rated = 0
-    /// Shares of a message that were leased as its rate allowed them.
+    /// Quanta that were leased as their message's rate allowed.
     package var quanta = 0
-    /// Settled without a lease.
+    /// Parcels that were settled without a lease.
     package var endedUnsent = 0
-    /// How often each checker had something to judge, by its place.
+    /// The number of times that each checker had something to judge, by its raw value.
     package private(set) var judged = [Int](repeating: 0, count: WorldChecker.allCases.count)
-    /// By the census's names.
+    /// Counts by the census's names.
     package private(set) var noted: [(name: String, count: Int)] = []
 
     mutating func judge(_ checker: WorldChecker) { judged[checker.rawValue] += 1 }

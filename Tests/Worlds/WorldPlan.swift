@@ -3,8 +3,8 @@ import RegistryRules
 
 /// Everything that one seed decides before the first event: how big the world is, and what will go wrong in it.
 ///
-/// Each kind of fault is switched on or off by itself, so that some worlds are calm but for one thing: faults that
-/// always come together hide each other.
+/// Each kind of fault is switched on or off by itself, so that some worlds have only one. Faults that always come
+/// together hide each other.
 package struct WorldPlan: Sendable {
     package let seed: UInt64
     package var processes: Int
@@ -14,36 +14,37 @@ package struct WorldPlan: Sendable {
     package var idsMax: Int
     package var parcelMembersMax: Int
     package var streamsMax: Int
-    /// Of a lane.
+    /// Per lane.
     package var connectionsMax = 1
-    /// In a thousand installations.
+    /// Per thousand installations.
     package var fcmDevices = 0
-    /// In a thousand of Apple's installations: they name the wrong environment.
+    /// Per thousand of Apple's installations: they name the wrong environment.
     package var mistaken = 0
-    /// The apps have credentials for APNs' sandbox too. Without, everything is registered for production.
+    /// Whether the apps have credentials for APNs' sandbox too. Without them, everything is registered for production.
     package var hasSandbox = true
-    /// The apps have certificates of their own for calls.
+    /// Whether the apps have certificates of their own for calls.
     package var hasOwnCalls = false
-    /// In a thousand of Apple's installations: they have tokens of other kinds too.
+    /// Per thousand of Apple's installations: they have tokens of other kinds too.
     package var manyKinds = 0
-    /// How fast a project of FCM may be sent to by a process; nil: as it likes.
+    /// The quota of an FCM project per minute; nil: none.
     package var requestsPerMinute: Int?
-    /// The apps' service accounts are of one project of Google's.
+    /// Whether the apps' service accounts belong to one of Google's projects.
     package var isOneProject = false
-    /// How long Google lets an access token serve.
+    /// The lifetime of Google's access tokens, in seconds.
     package var accessSeconds: Int64 = 3_599
     package var settings: DispatcherSettings
     package var suspicion: SuspicionRule
-    /// Parts per million that a process's clock is fast (or slow) by.
+    /// The most that a process's clock is fast or slow, in parts per million.
     package var driftMax: Int
     package var faultsEnd: SimulatedTime
-    /// By how many seconds each gateway's own wall clock is wrong at first, at most, and by how much it drifts.
+    /// The most seconds that a gateway's wall clock is wrong at first, and the most that it drifts in parts per
+    /// million.
     package var wallClockOffMax = 0
     package var wallDriftMax = 0
-    /// In a thousand pauses that Google asks for: by a date.
+    /// Per thousand pauses that Google asks for: by a date.
     package var datedPauses = 0
 
-    // How often, in a thousand.
+    // Frequencies, per thousand.
     package var storeCallLost = 0
     package var storeReplyLost = 0
     package var storeCallLate = 0
@@ -72,7 +73,7 @@ package struct WorldPlan: Sendable {
     package var revocationEvery: SimulatedTime?
     package var waveEvery: SimulatedTime?
     package var connectionTroubleEvery: SimulatedTime?
-    /// In a thousand GOAWAYs: one that names no stream comes first.
+    /// Per thousand GOAWAYs: one that names no stream comes first.
     package var goAwayPairs = 0
     package var slownessEvery: SimulatedTime?
     package var stormEvery: SimulatedTime?
@@ -86,36 +87,36 @@ package struct WorldPlan: Sendable {
     /// Devices get other owners and other tags.
     package var handsChangeEvery: SimulatedTime?
     package var upkeepLimits = UpkeepLimits()
-    /// In a thousand steps of the upkeep that write something: its process is killed about then.
+    /// Per thousand upkeep steps that write something: their process is killed at about that time.
     package var stepKills = 0
-    /// In a thousand requests: lost, carried out unheard, and late, each.
+    /// Per thousand requests, each: lost, carried out without the answer arriving, and carried out late.
     package var asksLost = 0
-    /// Who asks again names the same idempotency key.
+    /// Whether a repeated request names the same idempotency key.
     package var asksKeyed = true
 
-    /// From then on, Apple's production knows no token and its sandbox takes them all; nil: never.
+    /// The time from which Apple's production knows no token and its sandbox takes them all; nil: never.
     package var insideOutFrom: SimulatedTime?
 
-    /// In a thousand messages.
+    /// Per thousand messages.
     package var shortLived = 0
-    /// Of another push type than alert.
+    /// Messages of another push type than alert.
     package var otherTypes = 0
     package var named = 0
     package var paused = 0
     package var cancelled = 0
-    /// They have a rate.
+    /// Messages that have a rate.
     package var rated = 0
     package var scheduled = 0
-    /// Seconds between the hours that messages are to leave at; nil: at any.
+    /// Seconds between the hours at which messages may leave; nil: at any time.
     package var hoursApart: Int64?
-    /// At an hour of each device's own clock.
+    /// Messages at an hour of each device's own clock.
     package var local = 0
 
-    /// The apps spare their people: from this minute of the world on, and for so many; nil: at no hour.
+    /// The minute of the world at which the apps' quiet hours begin, and their length in minutes; nil: none.
     package var quietFrom: Int?
     package var quietMinutes = 0
     package var dailyCap: Int32?
-    /// In a thousand messages: what their app spares people does not count for them.
+    /// Per thousand messages: they ignore limits of their app.
     package var unsparing = 0
 
     package init(seed: UInt64) {
@@ -145,7 +146,7 @@ package struct WorldPlan: Sendable {
         drawOwners()
     }
 
-    /// Nothing goes wrong.
+    /// A plan in which nothing goes wrong.
     private init(seed: UInt64, processes: Int, apps: Int, devicesPerApp: Int, messages: Int) {
         self.seed = seed
         self.processes = processes
@@ -239,7 +240,7 @@ package struct WorldPlan: Sendable {
     }
 
     private mutating func drawControls(_ random: inout SeededRandom) {
-        // Drawn apart, so that a world without is the same as ever.
+        // A generator of its own, so that worlds without rates stay the same.
         var apart = SeededRandom(seed: seed ^ 0x7a7e)
         rated = apart.happens(perMille: 200) ? apart.pick([300, 1_000]) : 0
         guard random.happens(perMille: 300) else { return }
@@ -257,8 +258,9 @@ package struct WorldPlan: Sendable {
         unsparing = random.pick([0, 300])
     }
 
-    /// Some worlds have no trouble with processes, their database, their connections and clocks: what leaves at once and
-    /// no faster than it may can be judged there on the wire, whatever providers and devices are up to. Drawn apart.
+    /// Draws worlds without trouble of processes, database, connections and clocks, from a generator of its own.
+    /// Checkers can judge there on the wire whether pushes leave at once and no faster than allowed, whatever providers
+    /// and devices do.
     private mutating func drawUndisturbed() {
         var apart = SeededRandom(seed: seed ^ 0xca1f)
         guard apart.happens(perMille: 150) else { return }
@@ -266,7 +268,7 @@ package struct WorldPlan: Sendable {
         (connectionTroubleEvery, clockStepEvery, driftMax) = (nil, nil, 0)
         (storeCallLost, storeReplyLost, storeCallLate, notificationLost) = (0, 0, 0, 0)
         (rated, poisonous) = apart.pick([(0, 0), (0, 60), (700, 0), (700, 0)])
-        // A message has to be so large that its rate, or a stop, holds something back.
+        // A message must be so large that its rate, or a stop, holds something back.
         if rated > 0 { devicesPerApp = 150 }
         if poisonous > 0 { devicesPerApp = max(devicesPerApp, 20) }
         named = max(named, 300)
@@ -275,7 +277,7 @@ package struct WorldPlan: Sendable {
         if paused > 0 { streamsMax = min(streamsMax, 2) }
     }
 
-    /// Drawn apart, so that a world without is the same as ever.
+    /// Draws from a generator of its own, so that worlds without these faults stay the same.
     private mutating func drawLinks() {
         var apart = SeededRandom(seed: seed ^ 0x11c5)
         goAwayPairs = apart.pick([0, 0, 500, 1_000])
@@ -283,7 +285,7 @@ package struct WorldPlan: Sendable {
         asksKeyed = apart.happens(perMille: 500)
     }
 
-    /// So few rows a transaction that most of what small worlds do takes several. Drawn apart.
+    /// Draws so few rows per transaction that most upkeep of small worlds takes several. It has a generator of its own.
     private mutating func drawUpkeep() {
         var apart = SeededRandom(seed: seed ^ 0x57e9)
         upkeepLimits = UpkeepLimits(
@@ -293,13 +295,13 @@ package struct WorldPlan: Sendable {
         hoursApart = apart.pick([nil, 60, 120])
     }
 
-    /// Drawn apart, so that a world without is the same as before.
+    /// Draws from a generator of its own, so that worlds without such changes stay the same.
     private mutating func drawOwners() {
         var apart = SeededRandom(seed: seed ^ 0x0a4d)
         handsChangeEvery = apart.pick([nil, nil, .seconds(1), .seconds(5)])
     }
 
-    /// Drawn apart, so that a world without is the same as ever.
+    /// Draws from a generator of its own, so that worlds without wrong clocks stay the same.
     private mutating func drawWallClocks() {
         var apart = SeededRandom(seed: seed ^ 0xc10c)
         guard apart.happens(perMille: 300) else { return }
@@ -310,16 +312,16 @@ package struct WorldPlan: Sendable {
         scheduled = max(scheduled, apart.pick([0, 500]))
     }
 
-    /// A world in which nothing goes wrong: for stories about one thing that does.
+    /// A world in which nothing goes wrong, for scenarios about one thing that does.
     package static func calm(seed: UInt64, devicesPerApp: Int = 40) -> WorldPlan {
         WorldPlan(seed: seed, processes: 2, apps: 2, devicesPerApp: devicesPerApp, messages: 4)
     }
 
-    /// Nothing in this world may keep a push from a device that can get it.
+    /// Whether nothing in this world may keep a push from a device that can get it.
     package var everyoneIsReached: Bool {
         shortLived == 0 && dailyCap == nil && poisonous == 0 && cancelled == 0
             && settings.retry.budget >= .seconds(7_200)
-            // A gateway that reads a date by a clock that is an hour behind waits for as long.
+            // A gateway whose clock is an hour behind waits an hour longer for a date.
             && !(wallClockOffMax > 3_600 && datedPauses > 0)
     }
 }

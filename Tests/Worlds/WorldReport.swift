@@ -1,12 +1,12 @@
 import Model
 
-/// What became of one seed, as lines for a reader.
+/// The result of one seed, as lines for a reader.
 package struct WorldReport: Sendable {
     /// nil: every promise held.
     package let violation: Violation?
     /// The seed, what broke, and how much happened.
     package let headline: String
-    /// The last events, or all of them where that was asked for.
+    /// The last events, or all of them where they were asked for.
     package let trace: [String]
     /// Each message's account.
     package let accounts: [String]
@@ -36,9 +36,9 @@ package struct WorldReport: Sendable {
     package var lines: [String] { trace + accounts + [headline] }
 }
 
-/// What a run of seeds came to.
+/// The result of a run of seeds.
 package struct WorldTotals: Sendable {
-    /// Of each seed that broke a promise, in their order.
+    /// The reports of seeds that broke a promise, in order.
     package private(set) var reports: [WorldReport] = []
     package private(set) var census = WorldCensus()
 

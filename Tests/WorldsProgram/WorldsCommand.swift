@@ -2,7 +2,7 @@ import ArgumentParser
 import CommandLine
 import Worlds
 
-/// `carillon-worlds`: replays worlds of the dry simulation (docs/simulation.md). For whoever works on the program.
+/// `carillon-worlds`: replays worlds of the dry simulation (docs/simulation.md), for developers of this program.
 @main
 struct WorldsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,7 +22,7 @@ struct WorldsCommand: AsyncParsableCommand {
                 "carillon-worlds --seed 1 --worlds 20000",
             ]))
 
-    /// As many as the suite tries.
+    /// The number of seeds that the suite tries.
     private static let reportEveryMin: UInt64 = 2_000
 
     @Option(help: "The seed; of many, the first.")
@@ -52,7 +52,7 @@ struct WorldsCommand: AsyncParsableCommand {
         return report.violation == nil
     }
 
-    /// A few at a time, so that the cores share them.
+    /// Tries a few seeds per task, so that the cores share them.
     private func tryMany() async -> Bool {
         let harvest = await withTaskGroup(of: WorldTotals.self) { group in
             for first in stride(from: seed, to: seed + worlds, by: 50) {
@@ -64,7 +64,7 @@ struct WorldsCommand: AsyncParsableCommand {
         for line in "\(harvest.census)".split(separator: "\n") { Console.write(String(line)) }
         for report in harvest.reports { Console.write(report.headline) }
         Console.write("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
-        // Few worlds need not see everything; of as many as the suite tries, each kind comes about hundreds of times.
+        // Few worlds need not see everything. In as many as the suite tries, each kind comes about hundreds of times.
         let missing = worlds >= Self.reportEveryMin ? harvest.census.missing : []
         if !missing.isEmpty { Console.write("Nothing was tried of: \(missing.joined(separator: "; "))") }
         return harvest.reports.isEmpty && missing.isEmpty
