@@ -3,7 +3,7 @@ import QueueRules
 import Store
 import Worlds
 
-// Parcels leased or settled in one call, compared with the same parcels leased or settled one after the other.
+// Parcels leased or settled in one call, compared with one call each.
 extension ConformanceRun {
     mutating func lease(together order: LeaseOrder) async throws -> String? {
         let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
@@ -28,8 +28,8 @@ extension ConformanceRun {
         runs.append(HeldRun(run: run, owner: owner))
     }
 
-    /// Answers all members of most parcels that are held, and settles these parcels in one call. Half of the time it
-    /// takes only parcels that another owner has leased since. Now and then the call repeats an earlier settlement.
+    /// Answers and settles most parcels that are held, or only those that another owner has leased since. Now and then
+    /// the call repeats an earlier settlement.
     mutating func settleTogether() async throws -> String? {
         var settlements: [Settlement] = []
         let overtaken = random.happens(perMille: 500) ? overtaken : []
@@ -79,7 +79,7 @@ extension ConformanceRun {
             atMost: limit, idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
         var planned: [PlannedSlice] = []
         if case .planned(let slices) = real { planned = slices }
-        // One more slice where nothing was planned: the simulated store must find nothing to plan either.
+        // One more slice: the simulated store must find nothing to plan either.
         for place in 0..<max(1, planned.count) {
             let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
             let same = place < planned.count ? SimulatedSlice(planned[place]) : nil

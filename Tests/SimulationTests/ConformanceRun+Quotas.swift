@@ -9,7 +9,7 @@ extension ConformanceRun {
         for _ in 1...random.within(1...4) {
             let process = ProcessID(UniversalID(high: 7, low: UInt64(random.within(1...3))))
             let project = random.pick(["bells", "bells", "chimes"])
-            // Some requests arrive after a later one of their process.
+            // Some requests are overtaken by a later one.
             let number = now.microseconds + Int64(random.within(-3...3))
             let ask = QuotaRequest(
                 number: number, wants: QuotaPart(millionths: random.pick([10_000, 300_001, 1_000_000])),

@@ -45,7 +45,7 @@ extension ConformanceRun {
         return differ("remove", real, simulated.removeDevice(app: app, installation: installation))
     }
 
-    /// Undoes an entry of the feedback: mostly a retirement, and mostly in its own app.
+    /// Undoes a feedback entry: mostly a retirement, in its own app.
     mutating func undo() async throws -> String? {
         let retired = simulated.feedback.filter { $0.verdict == .retired }.map(\.id)
         let known = simulated.feedback.map(\.id) + [99_999]

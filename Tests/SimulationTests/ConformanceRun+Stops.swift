@@ -30,7 +30,7 @@ extension ConformanceRun {
         return unlike == nil && random.happens(perMille: 500) ? try await lease() : unlike
     }
 
-    /// Moves the message's next quantum later, as if the clock had been set back since, or a lease had not waited.
+    /// Postpones the next quantum, as if the clock had been set back since, or a lease had not waited.
     mutating func postpone(_ id: MessageID) async throws {
         guard let place = simulated.rates.firstIndex(where: { $0.message == id }) else { return }
         let pause: Duration = .seconds(random.pick([1, 59, 60, 3_600]))

@@ -63,8 +63,7 @@ struct ConformanceRun {
         cursors = made.map { _ in (nil, 0) }
     }
 
-    /// Performs all steps. Returns nil where the two stores agree to the end, otherwise the first difference and the
-    /// steps before it.
+    /// Returns nil where the two stores agree to the end, otherwise the first difference and the steps before it.
     mutating func run() async throws -> String? {
         for _ in 1...4 { _ = try await changeSender() }
         for _ in 1...2 where random.happens(perMille: 500) { _ = try await changeLimits() }

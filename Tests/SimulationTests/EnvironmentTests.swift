@@ -20,7 +20,7 @@ struct EnvironmentTests {
             let token = world.providers[.apns, row.stored.token]
             #expect(world.store.route(row.stored.route)?.environment == token.environment)
         }
-        // Each mistaken phone is reported once, although its app goes on naming the wrong environment.
+        // Each mistaken phone is reported once, whatever its app goes on naming.
         let reported = world.store.feedback.filter { $0.verdict == .environmentChanged }
         #expect(reported.count == world.store.feedback.count && reported.count == world.incidents.found)
         #expect(!reported.isEmpty && reported.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
@@ -64,7 +64,7 @@ struct EnvironmentTests {
         var plan = Self.plan(seed)
         plan.badTokens = 100
         var world = SimulatedWorld(plan: plan)
-        // The messages run one after the other: two at once may both try the other environment.
+        // One after the other: two messages at once may both try the other environment.
         for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
         #expect(world.run() == nil)
         for row in world.store.registrations where world.providers[.apns, row.stored.token].flaw != nil {

@@ -137,7 +137,7 @@ enum StateText {
 }
 
 extension StateText {
-    /// The rows of `message_provider_reasons`. The simulated store has no such table and counts them from its history.
+    /// The rows of `message_provider_reasons`, which the simulated store counts from its history.
     fileprivate static func providerReasons(of store: SimulatedStore) -> [[Any]] {
         var counts: [String: (cells: [Any], count: Int)] = [:]
         for row in store.history {

@@ -10,7 +10,7 @@ package final class DatabaseServer: Sendable {
     /// The server of the running suite (`onDatabaseServer`).
     @TaskLocal package static var shared: DatabaseServer?
 
-    /// An address where the server listens besides its socket, and the one client that may use it.
+    /// The address where the server listens besides its socket, and the client that may use it.
     package struct Network: Sendable {
         let address: String
         let client: String
@@ -162,7 +162,7 @@ extension PostgresPool {
 }
 
 package enum TestFolder {
-    /// Makes a folder for the body. Its path is short, because sockets lie in it, and the server's user can read it.
+    /// Makes a folder for the body: readable by the server's user, and with a short path, because sockets lie in it.
     package static func within(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "t\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(

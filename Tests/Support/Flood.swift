@@ -32,8 +32,7 @@ package final class Flood {
         try session?.advance()
     }
 
-    /// Writes what the connection takes now and returns the number of bytes. Throws `HungUp` where the gateway has
-    /// ended it.
+    /// Writes what the connection takes now, and returns its bytes. Throws where the gateway has ended it.
     package func push() throws -> Int {
         guard !isHungUp else { throw HungUp() }
         if session?.state == .handshaking { try listen() }

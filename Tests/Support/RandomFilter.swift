@@ -16,7 +16,7 @@ package struct RandomFilter {
         "4", "4.2", "4.2.0", "4.10", "4.9.1", "0", "0.0.1", "12345678901234567890", "04.2",
     ]
     package static let versions = versionTexts.compactMap { VersionNumber($0) }
-    /// App versions as devices report them, most of them no valid version.
+    /// App versions as devices report them; most are not valid.
     package static let otherVersionTexts = [
         "4.2-beta", "4.2.1 (77)", "v4", "beta", "4.", "4..2", ".4", "４", "99999999999999999999999999999999.1",
     ]

@@ -42,8 +42,7 @@ package enum ServerFolder {
     /// Kills the server of the folder, and removes everything.
     package static func destroy(_ folder: String) { end(folder, alsoRemoving: folder) }
 
-    /// Kills the server, and leaves the folder to scripts/test. Removing hundreds of databases takes a minute, and
-    /// scripts/test does it beside the next round.
+    /// Kills the server. Removing hundreds of databases takes a minute: scripts/test does it beside the next round.
     private static func leave(_ folder: String, evidence: String?) {
         end(folder, evidence: evidence, alsoRemoving: folderOfRound == nil ? folder : "")
     }

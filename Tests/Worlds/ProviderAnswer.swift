@@ -66,9 +66,9 @@ package enum AnswerKind: String, CaseIterable, Sendable {
     /// A 404 of Google's frontend: the project does not exist. It proves nothing about a token.
     case noSuchProject
     case senderMismatch = "SENDER_ID_MISMATCH"
-    /// INVALID_ARGUMENT about the token: the first names it in the message text, the second in the field.
+    /// INVALID_ARGUMENT about the token, in the message text and in the field.
     case tokenIsNone, tokenFieldIsBad
-    /// INVALID_ARGUMENT about the message: the first names it in the message text, the second in the field.
+    /// INVALID_ARGUMENT about the message, in the message text and in the field.
     case messageTooBig, messageFieldIsBad
     /// A 401 about the credential that the project's owner gave Google for its devices, not about our access token.
     case thirdPartyAuth = "THIRD_PARTY_AUTH_ERROR"

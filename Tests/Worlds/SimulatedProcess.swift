@@ -31,7 +31,7 @@ struct SimulatedProcess: Sendable {
     var roundsInFlight: Set<Upkeep> = []
     /// The rounds that must be followed by another. Never iterated.
     var notified: Set<Upkeep> = []
-    /// The time for which the process's alarm clock is set; nil: it is not set.
+    /// The time for which its alarm clock is set; nil: it is not.
     var wakesAt: SimulatedTime?
     var leaseCalls = 0
     /// The time since which nothing kept the process from receiving notifications of the database.
@@ -54,8 +54,7 @@ struct SimulatedProcess: Sendable {
 
     func placeOfLease(_ name: LeaseName) -> Int? { leases.indices.first { leases[$0].name == name } }
 
-    /// The time until which the lease may open streams. nil: the process no longer holds it, or never handed it to a
-    /// lane.
+    /// The time until which streams may open. nil: the process no longer holds the lease, or never handed it to a lane.
     func streamsUntil(_ name: LeaseName) -> MonotonicInstant? { placeOfLease(name).flatMap { leases[$0].until } }
 
     mutating func placeOfAccount(_ credential: CredentialID) -> Int {
@@ -132,10 +131,9 @@ struct SimulatedLane: Sendable {
     var quota: LaneQuota?
     /// The time at which the provider last accepted a push of the lane.
     var provenAt: SimulatedTime?
-    /// The time since which the lane has had no usable connection or access token; nil while it has both, or no push
-    /// waits.
+    /// The time since which waiting pushes have lacked a usable connection or access token; nil: they lack neither.
     var unusableSince: SimulatedTime?
-    /// The time for which the lane's alarm clock is set; nil: it is not set.
+    /// The time for which its alarm clock is set; nil: it is not.
     var timerAt: SimulatedTime?
 
     mutating func queue(_ positions: [Int32], of lease: LeaseName, _ urgency: MessageUrgency) {

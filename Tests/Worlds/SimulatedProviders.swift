@@ -15,7 +15,7 @@ package struct SimulatedProviders: Sendable {
     /// Google's access tokens, by their number.
     package private(set) var accessTokens: [IssuedAccess] = []
 
-    /// Issues a token. Each provider numbers its tokens by itself, so an APNs token may have the bytes of an FCM token.
+    /// Issues a token. Each provider numbers its own, so an APNs token may have the bytes of an FCM token.
     package mutating func issueToken(_ provider: Provider, _ kind: TokenKind, _ environment: PushEnvironment)
         -> DeviceToken
     {

@@ -55,8 +55,7 @@ extension RegistrationRow {
 }
 
 extension SimulatedStore {
-    /// Returns the next slice of an audience, bounded by the number of rows examined. Members come by rising id, except
-    /// for named installations.
+    /// Returns the next slice of an audience, bounded by the rows examined. Ids rise, except for named installations.
     package mutating func query(at message: MessageRow, after: Int64, _ idsMax: Int) -> SimulatedAudienceQuery {
         let audience = message.audienceWanted
         switch audience.selection {
@@ -212,7 +211,7 @@ extension Audience {
         if case .tokens(let targets) = selection { targets } else { [] }
     }
 
-    /// The audience with its names sorted by their bytes, each once, so that planning can continue from a position.
+    /// The audience with names sorted by their bytes, each once, so that planning can go on from a position.
     package var sorted: Audience {
         var audience = self
         switch selection {

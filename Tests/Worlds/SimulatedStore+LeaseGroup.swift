@@ -12,8 +12,8 @@ extension SimulatedStore {
         while true {
             let claimed = group(inOrder(route, service, knownFormats, scope, now), size)
             guard !claimed.isEmpty else { return [] }
-            // Evaluated before any parcel changes, as the claim finds them. A stopped or rate-limited parcel does not
-            // affect the parcels of other messages.
+            // Evaluated before any parcel changes. A stopped or rate-limited parcel does not affect those of other
+            // messages.
             let kept = claimed.filter { isStopped(parcels[$0].message) || waitsForRate($0, now) }
             let free = claimed.filter { !kept.contains($0) }
             for place in kept {

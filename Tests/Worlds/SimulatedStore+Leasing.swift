@@ -218,8 +218,8 @@ extension ParcelRow {
         settled.contains(true) ? settled.bits : []
     }
 
-    /// Whether each open member was never sent, in order. Empty where no answer was lost and no lease expired, or where
-    /// it is true of no member.
+    /// Whether each open member was never sent. Empty where no answer was lost and no lease expired, or no member
+    /// qualifies.
     fileprivate var neverSent: [Bool] {
         guard answerLost || lapses > 0 else { return [] }
         let open = settled.indices.filter { !settled[$0] }

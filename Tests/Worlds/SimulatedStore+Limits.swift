@@ -25,7 +25,7 @@ extension QuietHours {
     private static let minute: Int64 = 60_000_000
     private static let day = 1_440 * minute
 
-    /// The end of the quiet hours; nil where they have not begun on a clock that many minutes east of UTC.
+    /// The end of the quiet hours; nil where they have not begun on a clock so many minutes east of UTC.
     package func until(_ now: WallInstant, minutesEast: Int64) -> WallInstant? {
         let (begin, end) = (Int64(from) * Self.minute, Int64(to) * Self.minute)
         let local = now.microseconds + minutesEast * Self.minute
@@ -47,8 +47,7 @@ extension Int64 {
 extension SimulatedStore {
     package func limits(of app: AppID) -> LimitRow { limits.first { $0.app == app } ?? LimitRow(app: app) }
 
-    /// Replaces an app's limits. Parcels that wait for the end of quiet hours become due, so that the next lease judges
-    /// them again.
+    /// Replaces an app's limits. Parcels that wait for the end of quiet hours become due, to be judged again.
     package mutating func setLimits(_ row: LimitRow, now: WallInstant) {
         limits.removeAll { $0.app == row.app }
         limits.append(row)
@@ -111,7 +110,7 @@ extension SimulatedStore {
 
     private func isRetired(_ member: RegistrationID) -> Bool { registration(member).map { !$0.isLive } ?? false }
 
-    /// The user or device for which the daily cap counts a member; nil where no live registration has this id.
+    /// The user or device whose daily cap counts; nil where no live registration has this id.
     package func who(_ member: RegistrationID) -> String? {
         guard let row = registration(member), row.isLive else { return nil }
         return row.stored.user.map { "user:" + $0 } ?? "device:\(member.value)"

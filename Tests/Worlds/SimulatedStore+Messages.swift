@@ -126,8 +126,8 @@ extension SimulatedStore {
             isPlanned: slice.isLast, isFinished: messages[messagePlace].state == .finished)
     }
 
-    /// Ends members early. They count for the message, and for their provider where they have one. The history shows
-    /// them as a settle of parcel 0.
+    /// Counts members that end early, also for their provider where they have one. The history shows a settle of parcel
+    /// 0.
     private mutating func end(
         _ early: [SimulatedAudienceQuery.EarlyGroup], _ messagePlace: Int, settle: Int64, _ now: WallInstant
     ) {

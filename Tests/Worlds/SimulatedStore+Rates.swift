@@ -22,7 +22,7 @@ extension SimulatedStore {
         }
     }
 
-    /// Whether a new or returning parcel of the message is rate-limited. Parcels of a stopped message are on hold
+    /// Whether new and returning parcels of the message are rate-limited. Those of a stopped message are on hold
     /// instead.
     func isRateLimited(_ id: MessageID) -> Bool {
         message(id).map { $0.ratePerSecond != nil && !$0.isStopped } ?? false
@@ -55,8 +55,8 @@ extension SimulatedStore {
         return min(places.count, limit)
     }
 
-    /// Charges a parcel that was leased without waiting to its message's rate. It leaves out members deferred by
-    /// limits, and parcels that are only bisected.
+    /// Charges a parcel that did not wait to its message's rate, without deferred members. A parcel that is only
+    /// bisected is free.
     mutating func charge(_ parcel: LeasedParcel, _ now: WallInstant) {
         if now < parcel.expiresAt, parcel.lapses < PoisonRule.lapsesMax {
             take(parcel.members.count - parcel.deferredCount, parcel.message, now)
@@ -145,7 +145,7 @@ extension SimulatedStore {
     private static let gatheredMax = 5_000
     private static let gatheredParcelsMax = 256
 
-    /// Moves members to a new parcel. They are handed over, as the members of a remainder are.
+    /// Moves members to a new parcel: they are handed over, like a remainder.
     private mutating func split(_ count: Int, from place: Int) -> Int {
         let whole = parcels[place]
         let taken = whole.settled.indices.filter { !whole.settled[$0] }.prefix(count)

@@ -78,7 +78,7 @@ extension SimulatedStore {
     /// Whether a new or returning parcel of the message must be on hold.
     package func isStopped(_ id: MessageID) -> Bool { message(id)?.isStopped ?? false }
 
-    /// Puts waiting parcels of a stopped message on hold, where leases don't see them.
+    /// Puts waiting parcels of a stopped message on hold, out of the way of leases.
     mutating func putOnHold(_ id: MessageID, atMost limit: Int = .max) -> Int {
         guard isStopped(id) else { return 0 }
         let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].waits }.prefix(limit)
@@ -89,7 +89,7 @@ extension SimulatedStore {
         return places.count
     }
 
-    /// Makes parcels on hold ready again. They join the queue behind parcels that are due now.
+    /// Makes parcels on hold ready again, behind parcels that are due now.
     mutating func release(_ id: MessageID, atMost limit: Int, _ now: WallInstant) -> Int {
         guard !isStopped(id) else { return 0 }
         let places = parcels.indices.filter { parcels[$0].message == id && parcels[$0].isOnHold }.prefix(limit)
@@ -100,8 +100,8 @@ extension SimulatedStore {
         return places.count
     }
 
-    /// Returns the steps for a page of messages, and the step for the next page. A message is included if it is
-    /// stopped, has parcels on hold, or has parcels that wait for a rate in vain.
+    /// Returns the steps for a page of messages that are stopped, or have parcels that are on hold or wait for a rate
+    /// in vain. The step for the next page follows.
     func checkControls(after last: MessageID?, atMost limit: Int, _ now: WallInstant) -> [UpkeepStep] {
         let onHold = Set(parcels.filter(\.isOnHold).map(\.message))  // lookup only
         let rateLimited = Set(parcels.filter(\.isRateLimited).map(\.message))  // lookup only

@@ -201,8 +201,8 @@ package struct Weather: Sendable {
     package var onlyAnswer: AnswerKind?
     /// The provider that takes every push and answers none.
     package var silent: Provider?
-    /// The end of the time in which every token of the place looks bad, because somebody mixed up a topic, an
-    /// environment or a project.
+    /// The end of a time in which every token of the place looks bad: somebody mixed up a topic, an environment or a
+    /// project.
     package var waveUntil = SimulatedTime.zero
     package var wavePlace = LanePlace.production
     /// Refused credentials. A 404 of Google's frontend is a refusal too.
@@ -216,7 +216,7 @@ package struct Weather: Sendable {
     }
 }
 
-/// The provider, environment and service that a lane leads to.
+/// The destination of a lane.
 package enum LanePlace: Int64, CaseIterable, Sendable {
     case production = 1
     case sandbox = 2

@@ -86,8 +86,8 @@ extension SimulatedWorld {
         return duplicate
     }
 
-    /// Schedules a last resume for each message, some time after the faults. It undoes a pause that took effect late,
-    /// after the client had resumed the message.
+    /// Schedules a last resume for each message, after the faults: a pause may have taken effect late, after its
+    /// resume.
     mutating func scheduleLastControls() {
         guard plan.asksLost > 0 else { return }
         for number in messages.indices {

@@ -131,7 +131,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Checks that only an answer about the token suspects it, never one about a message, a credential, a project or an
+    /// Checks that a token is suspected only for an answer about it, not about a message, a credential, a project or an
     /// access token.
     mutating func checkSuspected(_ before: RegistrationRow) {
         guard let after = store.registration(before.id), after.stored.state == .suspected,

@@ -8,7 +8,7 @@ struct SimulatedConnection: Sendable {
     var readyAt: SimulatedTime
     /// The peer's SETTINGS limit streams until then; afterwards the world's own bound applies again.
     var limit: (streams: Int, until: SimulatedTime)?
-    /// The peer is gone, and neither side notices before this time: requests vanish and no answers come.
+    /// The peer is gone, which is found out only then: requests vanish and no answers come.
     var deadUntil: SimulatedTime?
     /// No bytes move in either direction before this time.
     var stalledUntil = SimulatedTime.zero

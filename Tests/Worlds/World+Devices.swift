@@ -168,8 +168,8 @@ extension SimulatedWorld {
         store.removeDevice(app: phone.app, installation: phone.installation)
     }
 
-    /// Uninstalls the app, which the provider knows at once and the gateway does not. Or the app comes back with the
-    /// same token and registers.
+    /// Uninstalls the app: the provider knows at once, the gateway doesn't. Or the app returns with the same token and
+    /// registers.
     private mutating func uninstallOrReturn(_ device: Int) {
         let (provider, token) = (devices[device].provider, devices[device].token)
         if providers[provider, token].deadSince == nil {

@@ -131,7 +131,7 @@ extension SimulatedWorld {
         if plan.onlyPoisonLapses, given > guilty { fail("P2", "\(given) were given up as poison, \(guilty) are") }
     }
 
-    /// Checks that each push got through whose registration was undisturbed and never refused.
+    /// Checks that each undisturbed registration that was never refused got its push.
     private mutating func checkReach(_ message: MessageRow, _ frozen: [PushPair]) {
         let missed = frozen.filter { pair in
             let seen = providers.seen(pair)
@@ -202,8 +202,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Checks that a reported death has retired its registration, if it was settled and is younger than the
-    /// registration.
+    /// Checks that a reported and settled death younger than the registration has retired it.
     private mutating func checkDeadAreRetired() {
         for seen in providers.log {
             // In the sibling environment such an answer is only a suspicion (decision 0016).

@@ -70,8 +70,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Checks a settle of an origin parcel: the members that go on to the sibling route, and those that end without
-    /// having been tried there.
+    /// Checks a settle of an origin parcel: members that go on to the sibling route, and those that end without it.
     mutating func recordInSibling(_ settlement: Settlement, _ before: ParcelRow) {
         let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
         guard before.origin == nil, let offer = ledger.offer(name) else { return }

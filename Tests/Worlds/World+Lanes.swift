@@ -135,7 +135,7 @@ extension SimulatedWorld {
         processes[index].accounts.first { $0.credential == lane.key.credential }?.serving
     }
 
-    /// Hands back pushes whose time to leave is over, and pushes that have waited long for a usable connection.
+    /// Hands back pushes that may no longer leave, and pushes that have waited long for a usable connection.
     private mutating func handBackLate(_ place: Int, _ index: Int) {
         let lane = processes[index].lanes[place]
         guard !lane.waiting.isEmpty else {

@@ -22,8 +22,7 @@ extension SimulatedWorld {
         store.setLimits(row, now: wall)
     }
 
-    /// The zone that a phone reports. Some clocks are a few minutes off the app's, some phones report none, and some
-    /// report an unknown zone.
+    /// The zone that a phone reports: for some a few minutes off the app's, for some none, for some an unknown one.
     func timeZone(of phone: SimulatedDevice) -> DeviceRegistration.Change<String> {
         let isLate = phone.app.value == 2
         switch phone.number % 5 {
@@ -48,8 +47,8 @@ extension SimulatedWorld {
             || limits.dailyCap != nil && !message.ignored.contains(.dailyCap)
     }
 
-    /// Checks each member of a lease. One that is free to be sent is outside its quiet hours and below the cap. One
-    /// that is deferred is deferred with reason.
+    /// Checks that a member free to be sent is outside quiet hours and below the cap, and that a deferred one has a
+    /// reason.
     mutating func checkSpared(_ parcel: LeasedParcel, _ message: MessageRow) {
         let limits = store.limits(of: parcel.app)
         guard parcel.leasedAt < parcel.expiresAt else { return }

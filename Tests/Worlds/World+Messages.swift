@@ -58,8 +58,8 @@ extension SimulatedWorld {
         return Audience(selection, providers: random.pick([nil, nil, nil, nil, [.apns], [.fcm]]))
     }
 
-    /// Draws some phones, some users, or some tokens. Phones and users may have no token of the kind, and a few tokens
-    /// are of another kind. One name is unknown, and two tokens have no registration.
+    /// Draws phones, users or tokens. Phones and users may have no token of the kind, and a few tokens are of another.
+    /// One name, or one token per provider, belongs to no registration.
     private mutating func drawNamed(_ number: Int, _ app: AppID, _ kind: TokenKind) -> Audience {
         let chosen = devices.filter { $0.app == app && random.happens(perMille: 500) }
         switch random.below(3) {

@@ -118,8 +118,8 @@ extension SimulatedWorld {
             // A project that accepted pushes a while ago is asked again a minute later.
             let isMissing = answers.answer?.kind == .noSuchProject
             var asked = max(.seconds(isMissing ? 60 : 1), answers.answer?.pauseAsked ?? .zero)
-            // The gateway reads a date by its clock. A clock that is behind lengthens the pause; by one that is ahead,
-            // the date may have passed and counts for nothing.
+            // A gateway's clock that is behind lengthens a date's pause; by one that is ahead, the date may have passed
+            // and mean nothing.
             if let answer = answers.answer, answer.retryAt != nil {
                 asked = max(asked + max(.zero, .zero - answers.clockError), answer.kind.floor ?? .zero)
             }

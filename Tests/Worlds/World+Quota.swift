@@ -5,8 +5,8 @@ import QueueRules
 
 // Google's quota. It belongs to a project, whichever credential or process sends.
 extension SimulatedWorld {
-    /// The project of a lane's credential. In some worlds all service accounts belong to one project. A rotated account
-    /// stays in its project in all worlds.
+    /// The project of a lane's credential; a rotation keeps it. In some worlds all service accounts belong to one
+    /// project.
     func project(of lane: LaneKey) -> Int64 { plan.isOneProject ? 0 : lane.credential.value / 10_000 }
 
     /// Asks whether a push may leave. nil: it may; otherwise the time at which this lane asks again.

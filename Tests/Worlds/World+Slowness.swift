@@ -11,7 +11,7 @@ extension SimulatedWorld {
         let mono = processes[index].clock.read(at: now)
         if let fault = processes[index].lanes[place].slowness.objection(to: end - mono, at: mono) { fail("P7", fault) }
         processes[index].lanes[place].slowness.begin(openUntil: end)
-        // The half-open breaker then lets a few pushes through, whose answers may be lost.
+        // The half-open breaker lets a few through, whose answers may be lost.
         let deadline = plan.settings.requestDeadline
         noteTrouble(
             processes[index].lanes[place].provider,
@@ -108,7 +108,7 @@ struct ThrottleSignals: Sendable {
     ) {
         if taken > 0 {
             self.taken[message] = mono
-            // An accepted push may close the breaker.
+            // A push that the provider took may close the breaker.
             until = nil
         }
         let isNew = signalAt.map { mono - $0 > Self.memory } ?? true

@@ -26,7 +26,7 @@ enum WorldEvent: Sendable {
     case laneTimer(Addressee, LaneKey)
     /// A connection whose peer is gone is found out.
     case connectionDies(Addressee, LaneKey, Int)
-    /// A connection that got the first GOAWAY of a pair gets the second, which names its last stream.
+    /// The second GOAWAY of a pair, which names the connection's last stream.
     case lastStreamSent(Addressee, LaneKey, Int)
     /// Google's answer to the request for an access token; nil: none came, or the request failed.
     case accessArrives(Addressee, CredentialID, FCMAccessToken?)
@@ -80,7 +80,7 @@ struct StoreCall: Sendable {
 }
 
 enum StoreRequest: Sendable {
-    /// Reads the routes, and the stops and rates of the messages that the process sends.
+    /// Reads the routes, and the stops and rates of the messages being sent.
     case poll([MessageID])
     case lease(LeaseRequest)
     case renew([LeaseName])

@@ -89,7 +89,7 @@ package struct WorldPlan: Sendable {
     package var upkeepLimits = UpkeepLimits()
     /// Per thousand upkeep steps that write something: their process is killed at about that time.
     package var stepKills = 0
-    /// Per thousand requests, each: lost, carried out without the answer arriving, and carried out late.
+    /// Per thousand requests, each: lost, carried out with the answer lost, and carried out late.
     package var asksLost = 0
     /// Whether a repeated request names the same idempotency key.
     package var asksKeyed = true
