@@ -1,6 +1,6 @@
 import Postgres
 
-/// Who may use which part of a project's quota.
+/// The row that assigns each process its part of a project's quota.
 enum QuotaSQL {
     /// $1 project.
     static let add = Statement(
@@ -23,7 +23,7 @@ enum QuotaSQL {
         WHERE project = $1
         """)
 
-    /// $1 now, $2 rows at most. Of projects that nobody sends to any more.
+    /// Deletes the quotas of projects that no process sends to any more. Parameters: $1 now, $2 rows at most.
     static let sweep = Statement(
         "sweep_project_quotas",
         """

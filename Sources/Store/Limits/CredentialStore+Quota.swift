@@ -5,11 +5,11 @@ import Postgres
 
 // A project's quota, which all processes share.
 extension CredentialStore {
-    /// The process's part in it. Processes that ask at the same time wait for one another, no longer than an answer is
-    /// of use.
+    /// Returns the process's part of the quota. Processes that ask at the same time wait for one another, at most for
+    /// as long as an answer is useful.
     ///
-    /// - Parameter now: nil: the database's.
-    /// - Returns: nil for what was overtaken by a later ask of the same process.
+    /// - Parameter now: nil: the database's clock.
+    /// - Returns: nil if a later request of the same process overtook this one.
     package func answer(
         _ ask: QuotaRequest, of process: ProcessID, project: String, now: WallInstant? = nil
     ) async throws(StoreFault) -> QuotaGrant? {
@@ -25,7 +25,7 @@ extension CredentialStore {
         return try await translating { () throws(PostgresError) in
             try await pool.transaction(options) { transaction throws(PostgresError) -> QuotaGrant? in
                 let found = try await transaction.run(opening)[1]
-                // Swept at this moment: nobody had asked for a day.
+                // The row was swept at this moment: no process had asked for a day.
                 guard found.rowCount == 1 else {
                     await transaction.abandon()
                     return nil
@@ -43,7 +43,7 @@ extension CredentialStore {
 }
 
 extension QuotaLedger {
-    /// As `QuotaSQL.lock` finds it.
+    /// Reads the row that `QuotaSQL.lock` returns.
     fileprivate init(_ row: ResultSet) throws(PostgresError) {
         let processes = try row.uuidArray(0, 3)
         let numbers = try row.int64Array(0, 4)

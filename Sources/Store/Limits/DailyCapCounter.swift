@@ -2,20 +2,21 @@ import Basis
 import Model
 import Postgres
 
-/// Counts for a day of the app's clock what its people get, as far as its cap allows. Two statements, however many messages
-/// and people there are, and one version of each row that changes.
+/// Counts the messages that users get on one day of the app's clock, up to the daily cap. It runs two statements for
+/// any number of messages and users, and writes one version of each row that changes.
 struct DailyCapCounter: Sendable {
-    /// Since 1970.
+    /// Days since 1970.
     let day: Int32
     let app: AppID
     let cap: Int32
 
-    /// Whoever is asked for is locked at once, in the order of the keys, so that two leases of the same people wait for each
-    /// other and never in a ring.
+    /// Counts messages for their users. It locks all these users at once, in the order of the keys, so that two leases
+    /// of the same users wait for each other and never deadlock.
     ///
-    /// - Parameter asked: messages with their people, in the order in which they are counted: who has enough with one of
-    ///   them doesn't get the next. Both may be there twice.
-    /// - Returns: who gets each of `asked`, or has got it before, by UTF-8: two texts of one look may be two users.
+    /// - Parameter asked: messages with their users, in the order of counting: a user who reaches the cap with one of
+    ///   them doesn't get the next. Both may occur twice.
+    /// - Returns: for each of `asked`, the users who get it or got it before, as UTF-8: two texts that look equal may
+    ///   be two users.
     func free(
         _ asked: [(message: UniversalID, users: [String])], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Set<[UInt8]>] {

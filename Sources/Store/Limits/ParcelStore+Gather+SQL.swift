@@ -1,22 +1,23 @@
 import Postgres
 import QueueRules
 
-/// Messages that have a rate, and their parcels that wait for it: state 4. `MessagePace` says what the numbers mean.
+/// Messages that have a rate, and their rate-limited parcels: state 4. `MessagePace` explains the numbers.
 enum RateSQL {
-    /// `p` waits for the rate of its message `m`, wherever it is found: not what travels alone, nor what is away from home,
-    /// since both have their own order. These are leased as ever, and what they send counts (`charge`).
+    /// The condition that parcel `p` waits for the rate of its message. It excludes parcels in quarantine and
+    /// cross-environment parcels, because both have their own order. Their pushes count against the rate all the same
+    /// (`charge`).
     static func isRateLimited(_ message: String, lapses: String, origin: String) -> String {
         "\(message).rate_per_second IS NOT NULL AND \(lapses) < \(PoisonRule.quarantineFrom) AND \(origin) IS NULL"
     }
 
     private static func micros(_ duration: Duration) -> Int64 { duration.wholeMicroseconds }
 
-    // The furthest away that a share may be.
+    // The latest instant that a quantum may have.
     private static func bound(_ now: String) -> String {
         "\(now) + \(micros(MessagePace.waitMax)) * interval '1 microsecond'"
     }
 
-    // How many pushes one lease may take: `MessagePace.quantum`.
+    // The number of pushes that one lease may take: `MessagePace.quantum`.
     private static func quantum(perSecond: String) -> String {
         """
         greatest(1, least(\(perSecond) / \(MessagePace.quantaPerSecond),
@@ -24,12 +25,12 @@ enum RateSQL {
         """
     }
 
-    // When the next share may leave: `MessagePace.instant`.
+    // The instant of the next quantum: `MessagePace.instant`.
     private static func instant(_ next: String, now: String) -> String {
         "CASE WHEN \(next) > \(bound(now)) THEN \(now) ELSE \(next) END"
     }
 
-    // When the next share may leave after one of so many pushes: `MessagePace.next`.
+    // The instant of the quantum after one of so many pushes: `MessagePace.next`.
     private static func next(after pushes: String, perSecond: String, now: String) -> String {
         """
         least(greatest(\(instant("b.next_at", now: now)), \(now) - \(micros(MessagePace.slack)) * interval '1 microsecond')
@@ -37,7 +38,8 @@ enum RateSQL {
         """
     }
 
-    // The messages of a route's app that may go on when it is their turn. $1 route.
+    // The condition for messages of a route's app that have a rate, and are neither stopped nor skipped. Parameters:
+    // $1 route.
     private static func mayGoOn(passing: String) -> String {
         """
         b.app_id = (SELECT app_id FROM routes WHERE id = $1) AND NOT (\(ControlSQL.isStopped("m")))
@@ -47,11 +49,10 @@ enum RateSQL {
 
     private static let now = "coalesce($5, now())"
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service,
-    /// $7 messages that are not asked for.
+    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service, $7 messages to skip.
     ///
-    /// Answers as `ParcelSQL.claimOrdinary` does, and how many of its members are leased: where these are not all, the
-    /// parcel stays where it is, and `split` follows. Who has expired takes nothing of the rate.
+    /// Returns the columns of `ParcelSQL.claimOrdinary` and the number of members to lease. If these are not all its
+    /// members, the parcel keeps its state, and `split` follows. An expired parcel takes nothing of the rate.
     static func claim(returning columns: String) -> Statement {
         Statement(
             "parcel_claim_paced",
@@ -85,10 +86,11 @@ enum RateSQL {
             """)
     }
 
-    /// $1 parcel, $2 its bitmap without the share, $3 how many, $4 who, $5 owner, $6 lease in microseconds, $7 now,
-    /// $8 whom of these the badge mark does not speak of.
+    /// Moves a quantum of a parcel to a parcel of its own, which is leased from the start. Its members count as handed
+    /// over, as in a settle's remainder.
     ///
-    /// The share becomes a parcel of its own, leased from the start: handed over, as a settle hands over what is left.
+    /// Parameters: $1 parcel, $2 its bitmap after the split. Members that move: $3 their number, $4 themselves,
+    /// $8 those that the badge mark leaves out. Lease: $5 owner, $6 microseconds, $7 now.
     static let split = Statement(
         "parcel_carve",
         """
@@ -105,8 +107,9 @@ enum RateSQL {
         RETURNING id
         """)
 
-    /// $1 parcel, leased, $2 its message, $3 its route, $4 the badge mark spoke of it before; $5 now, $6 parcels that are
-    /// looked at, $7 members at most. Takes away what waits next and is like it, as long as all of it fits.
+    /// Deletes the rate-limited parcels that come next and equal the leased one in all but their members, as long as
+    /// all of them fit. Parameters: $1 leased parcel, $2 its message, $3 its route, $4 whether the badge mark was set
+    /// before, $5 now, $6 parcels to look at, $7 members at most.
     static let gather = Statement(
         "parcel_gather",
         """
@@ -131,8 +134,8 @@ enum RateSQL {
     static let grow = Statement(
         "parcel_grow", "UPDATE parcels SET members = $2, member_count = $3, pending = $3 WHERE id = $1")
 
-    /// $1 route, $2 now, $3 known formats, $4 messages that are not asked for, $5 service. In microseconds; not above
-    /// zero: at once; null: nothing waits.
+    /// The time until the route's next quantum in microseconds. Zero or less: at once; null: no parcel waits.
+    /// Parameters: $1 route, $2 now, $3 known formats, $4 messages to skip, $5 service.
     static let next = Statement(
         "message_rates_next",
         """
@@ -144,9 +147,10 @@ enum RateSQL {
                 AND p.service = $5 AND p.due_at <= coalesce($2, now()) AND p.format = ANY ($3))
         """)
 
-    /// $1 now, $2 known formats, $3 how many. Where something waits for a rate, and how long still, in microseconds.
+    /// Routes with rate-limited parcels, and the time until the next quantum in microseconds. Parameters: $1 now,
+    /// $2 known formats, $3 how many.
     ///
-    /// Hops from route to route of each message: its cost follows these, not the parcels.
+    /// It hops from route to route of each message, so its cost follows the routes, not the parcels.
     static let routes = Statement(
         "message_rates_routes",
         """
@@ -177,7 +181,8 @@ enum RateSQL {
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id, due.service LIMIT $3
         """)
 
-    /// $1 message, $2 pushes, $3 now. Leased without having waited; below nought: of a share, and held back.
+    /// Charges pushes that were leased without having waited. A negative number returns pushes of a quantum that were
+    /// deferred by limits. Parameters: $1 message, $2 pushes, $3 now.
     static let charge = Statement(
         "message_rates_charge",
         """
@@ -186,7 +191,7 @@ enum RateSQL {
         FROM messages m WHERE b.message_id = $1 AND m.id = b.message_id AND m.rate_per_second IS NOT NULL
         """)
 
-    /// $1 message, $2 how many, $3 now. From among the ready ones, whoever left them there.
+    /// Makes ready parcels rate-limited, whatever left them ready. Parameters: $1 message, $2 how many, $3 now.
     static let wait = Statement(
         "message_rates_wait",
         """
@@ -198,7 +203,8 @@ enum RateSQL {
             AND m.id = $1 AND m.rate_per_second IS NOT NULL
         """)
 
-    /// $1 message, $2 how many, $3 now. What waits for a rate no more: its message has none, or it has expired.
+    /// Makes parcels ready that no longer wait for a rate: their message has none, or they have expired. Parameters:
+    /// $1 message, $2 how many, $3 now.
     static let release = Statement(
         "message_rates_release",
         """
@@ -209,7 +215,7 @@ enum RateSQL {
             AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(ControlSQL.isStopped("m"))))
         """)
 
-    /// $1 app, $2 message, $3 pushes a second; null: as fast as may be.
+    /// $1 app, $2 message, $3 pushes a second; null: no limit.
     static let change = Statement(
         "message_rate_change",
         """
@@ -239,7 +245,7 @@ enum RateSQL {
             SELECT FROM messages WHERE app_id = $1 AND id = $2 AND rate_per_second IS NULL)
         """)
 
-    /// Of messages that are over.
+    /// Deletes the rates of messages that are over.
     static let forget = Statement(
         "message_rates_forget",
         """
@@ -247,7 +253,7 @@ enum RateSQL {
         WHERE m.id = b.message_id AND (m.state = 6 OR m.state = 7 AND m.audience = m.members)
         """)
 
-    /// $1 ids. Of messages that somebody is sending.
+    /// The rates of messages that this process is sending. Parameters: $1 ids.
     static let among = Statement(
         "message_rates_among",
         "SELECT id, rate_per_second FROM messages WHERE id = ANY ($1) AND rate_per_second IS NOT NULL ORDER BY id")

@@ -4,18 +4,19 @@ import Model
 import Postgres
 import QueueRules
 
-/// How much of a message one share is put together from.
+/// Limits on the parcels that one lease gathers into a quantum.
 package enum GatherLimits {
     /// Parcels that one lease looks at.
     package static let parcelsMax = 256
-    /// Members, as many as a planner's parcel has.
+    /// Members in all, as many as a planner's parcel has.
     package static let membersMax = 5_000
 }
 
-// What quiet hours held back waits in a parcel for each hour at which somebody wakes, each of them cut from a share: one
-// alone would be a small part of a share, and a lease for each more than a rate has time for.
+// Members deferred by quiet hours wait in one parcel for each wake-up hour, each cut from a quantum. One such parcel is
+// a small part of a quantum, and a lease for each would need more time than the rate leaves.
 extension ClaimedParcel {
-    /// How many more members its share has room for: where it is whole, and nothing has become of it yet.
+    /// The number of members that its quantum still has room for. It is 0 unless the parcel was leased whole and
+    /// nothing of it was settled.
     private var room: Int {
         get throws(PostgresError) {
             guard isUntouched, let rate = try ratePerSecond, try !isExpired else { return 0 }
@@ -24,10 +25,11 @@ extension ClaimedParcel {
         }
     }
 
-    /// Takes in what waits next and differs in nothing but its members, whole parcels as long as there is room. They
-    /// are gone then: nobody has leased them, and nothing was told of them.
+    /// Adds the parcels that wait next and differ only in their members, whole parcels as long as there is room. Their
+    /// rows are deleted: nobody has leased them, and nothing was reported of them.
     ///
-    /// - Returns: how long it is until the next share, as `RateSQL.next` says; nil: nothing was found, nothing has changed.
+    /// - Returns: the time until the next quantum, as `RateSQL.next` answers; nil: no parcel was found, and nothing has
+    ///   changed.
     mutating func gather(
         for order: LeaseOrder, next: Query, now: WallInstant?, noting atWork: ClaimedRow<ParcelID>,
         in transaction: PostgresTransaction
@@ -47,7 +49,7 @@ extension ClaimedParcel {
             })
         guard found.rowCount > 0 else { return nil }
         for place in 0..<found.rowCount {
-            // Whichever can't be read is what the fault is about.
+            // If this parcel can't be read, the fault is about it.
             atWork.note(ParcelID(try found.int64(place, 0)))
             let count = Int(try found.int32(place, 2))
             guard let members = try? MemberList.decode(found.bytes(place, 1)), members.count == count else {

@@ -3,11 +3,11 @@ import Model
 import Postgres
 import QueueRules
 
-/// What an app spares its people, asked of a leased parcel's members where its app set something. Under
-/// `PlannerSQL.inKeyOrder`, in the order of the statements.
+/// An app's quiet hours and daily cap, checked for a leased parcel's members if the app set any. The statements run
+/// under `PlannerSQL.inKeyOrder`, in this order.
 enum LimitSQL {
-    /// The limits that hold for the parcel `p` of the message `m`, as `AppLimits`; null, mostly, or 0: none. Only what a
-    /// person sees counts, and what reaches one.
+    /// The limits that apply to parcel `p` of message `m`, as `AppLimits`; null, mostly, or 0: none. Limits apply only
+    /// to pushes that a person sees and that really leave: no dry runs, no expired parcels.
     static func ofParcel(now: String) -> String {
         """
         CASE WHEN m.push_type = 1 AND NOT m.is_dry_run AND p.expires_at > \(now) THEN (
@@ -23,7 +23,8 @@ enum LimitSQL {
             (a.settings #>> '{quiet_hours,to}')::time AS hour_to) AS said
         """
 
-    /// $1 app, $2 now. By the app's own clock: until when its quiet hours last, its cap, and the day, as days since 1970.
+    /// The end of the quiet hours, the daily cap, and the day in days since 1970, all by the app's own clock.
+    /// Parameters: $1 app, $2 now.
     static let ofApp = Statement(
         "limits_of_app",
         """
@@ -32,8 +33,8 @@ enum LimitSQL {
         FROM apps a \(quietHours) WHERE a.id = $1
         """)
 
-    /// $1 app, $2 now. Until when the quiet hours last on each one's clock, and whose it is, unless it was retired. Each
-    /// zone is asked once.
+    /// The end of the quiet hours on each member's clock, and its owner unless it was retired. Each zone is evaluated
+    /// once. Parameters: $1 app, $2 now.
     static let ofMembers = MemberStatement("member_limits", key: "r.id", after: 2) {
         """
         WITH members AS MATERIALIZED (
@@ -51,11 +52,12 @@ enum LimitSQL {
         """
     }
 
-    /// The last parcel that there is.
+    /// The highest parcel id.
     static let lastParcel = Statement("limits_last_parcel", "SELECT coalesce(max(id), 0) FROM parcels")
 
-    // $1 app, $2 now, $3 behind which parcel, $4 up to which one, $5 how many. What waits for the end of quiet hours is due,
-    // and judged anew by its lease. Waits for who has one locked, since it would be passed for good.
+    // Makes parcels that wait for the end of quiet hours due; their next lease judges them again. It waits for locked
+    // rows, because it would never come back to a skipped one. Parameters: $1 app, $2 now, $3 after which parcel, $4 up
+    // to which one, $5 how many.
     private static let wake = Statement(
         "limits_wake",
         """
@@ -71,8 +73,8 @@ enum LimitSQL {
         SELECT count(*), coalesce(max(id), 0) FROM waiting
         """)
 
-    /// The last ones of their transaction, since they choose its plans. The second answer: how many are due now,
-    /// and the last of them.
+    /// Returns the queries that wake parcels deferred by quiet hours. They come last in their transaction, because they
+    /// choose its plans. The second answer is the number of parcels that became due and the last of them.
     static func waking(
         _ app: AppID, at now: WallInstant?, behind first: Int64 = 0, through last: Int64 = .max, atOnce wokenMax: Int64
     ) -> [Query] {
@@ -88,8 +90,8 @@ enum LimitSQL {
         ]
     }
 
-    /// $1 day, $2 app, $3 message, $4 cap, $5 people, each once. Adds the message to what each got, unless the cap is
-    /// reached; again does no harm. Every row that is there is locked, in the order of its key.
+    /// Adds the message to each user's day unless the cap is reached; repeating it changes nothing. It locks every
+    /// existing row, in the order of the keys. Parameters: $1 day, $2 app, $3 message, $4 cap, $5 users, each once.
     static let count = Statement(
         "member_days_count",
         """
@@ -99,7 +101,8 @@ enum LimitSQL {
         WHERE cardinality(known.messages) < $4 AND NOT known.messages @> excluded.messages
         """)
 
-    /// $1 day, $2 app, $3 message, $4 people. Who of them gets it; behind `count`, whose locks keep it true.
+    /// The users who get the message. It follows `count`, whose locks keep the answer true. Parameters: $1 day, $2 app,
+    /// $3 message, $4 users.
     static let counted = Statement(
         "member_days_counted",
         """
@@ -107,9 +110,9 @@ enum LimitSQL {
         WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($4) AND messages @> ARRAY[$3]
         """)
 
-    /// The same of several messages: $1 day, $2 app, $3 cap, $4 people, each once, $5 where theirs begin among $7, $6 where
-    /// they end, $7 messages: of each person every one once, in the order in which they come. Adds the first of those that
-    /// are not there yet, as many as the cap leaves room for. All rows are locked by this, in the order of their key.
+    /// The same for several messages. It adds each user's first missing messages, as many as the cap allows. It locks
+    /// all rows in the order of the keys. Parameters: $1 day, $2 app, $3 cap, $4 users, each once. A user's messages
+    /// lie in $7 from $5 to $6, in the order of counting, each once.
     static let countGroup = Statement(
         "member_days_count_group",
         """
@@ -122,8 +125,8 @@ enum LimitSQL {
         WHERE cardinality(known.messages) < $3 AND NOT known.messages @> excluded.messages
         """)
 
-    /// $1 day, $2 app, $3 people, $4 messages. What each of them gets or got of these, and maybe others with them; who gets
-    /// none is missing. Behind `countGroup`, whose locks keep it true.
+    /// The messages of each user's day, for users who get or got one of $4. It follows `countGroup`, whose locks keep
+    /// the answer true. Parameters: $1 day, $2 app, $3 users, $4 messages.
     static let countedGroup = Statement(
         "member_days_counted_group",
         """
@@ -131,7 +134,8 @@ enum LimitSQL {
         WHERE day = date '1970-01-01' + $1 AND app_id = $2 AND who = ANY ($3) AND messages && $4
         """)
 
-    /// $1 parcels, each once, $2 whom the mark of each does not speak of. Of rows that are locked.
+    /// Stores which members the badge marks leave out. The rows are locked already. Parameters: $1 parcels, each once,
+    /// $2 their bitmaps.
     static let mark = Statement(
         "parcel_uncounted",
         """
@@ -139,21 +143,21 @@ enum LimitSQL {
         WHERE p.id = said.id
         """)
 
-    /// $1 message, $2 which limits don't count for it.
+    /// $1 message, $2 the limits that it ignores.
     static let ignore = Statement(
         "message_ignores_limits", "UPDATE messages SET ignored_limits = $2 WHERE id = $1")
 
-    /// $1 app. By who is about to count its people, before their names are read; held to the end of the transaction. The
-    /// first number is "days" in ASCII.
+    /// A shared lock for leases that count users, taken before their names are read and held to the end of the
+    /// transaction. The first number is "days" in ASCII. Parameters: $1 app.
     static let counting = Statement(
         "user_days_counting", "SELECT pg_advisory_xact_lock_shared(x'64617973'::integer, hashint8($1))")
 
-    /// $1 app. Waits for those who count by names that they read before, and they for it. In a statement of its own: the
-    /// next one sees what they wrote.
+    /// An exclusive lock that waits for leases that count by names read before, and makes new ones wait. It is a
+    /// statement of its own, so that the next one sees their rows. Parameters: $1 app.
     static let forgetting = Statement(
         "user_days_forgetting", "SELECT pg_advisory_xact_lock(x'64617973'::integer, hashint8($1))")
 
-    /// $1 app, $2 user. Of the days that are kept.
+    /// Deletes a user's counts of all days that are kept. Parameters: $1 app, $2 user.
     static let erase = Statement(
         "user_days_erase",
         """
@@ -161,7 +165,7 @@ enum LimitSQL {
             AND app_id = $1 AND who = 'user:' || $2
         """)
 
-    /// $1 now, $2 rows at most. Days that are over on every clock.
+    /// Deletes days that are over on every clock. Parameters: $1 now, $2 rows at most.
     static let sweep = Statement(
         "sweep_user_days",
         """

@@ -4,36 +4,36 @@ import Model
 import Postgres
 import QueueRules
 
-/// What the limits of its app leave of a claimed parcel.
+/// The members of a claimed parcel after its app's limits were applied.
 struct LimitedMembers: Sendable {
-    /// One a member that is owed something.
+    /// One for each member that is still owed something.
     fileprivate(set) var deferrals: [MemberDeferral]
-    /// Ids of those whose badges this lease raises.
+    /// Ids of the members whose badges this lease increments.
     fileprivate(set) var raised: [Int64] = []
-    /// Ids of those that nobody has any more: sent nothing by this lease, and counted for nobody, for they may be registered
-    /// again before the next one.
+    /// Ids of members whose registration is retired. This lease sends them nothing and counts them for no user, because
+    /// they may be registered again before the next one.
     fileprivate(set) var gone: Set<Int64> = []
-    /// Over all members of the parcel; nil: the mark speaks of all.
+    /// The members that the badge mark leaves out, over all members of the parcel; nil: it covers all.
     fileprivate(set) var uncounted: MemberBitmap?
 
     var deferredCount: Int { deferrals.count { $0 != .none } }
 }
 
-/// A claimed parcel whose members have to be looked at one by one: its app set limits, or had when it was leased before, or
-/// its message's audience excludes some of them.
+/// A claimed parcel whose members must be checked one by one. Its app sets limits or did so at an earlier lease, or its
+/// message's audience excludes some of them.
 ///
-/// Whoever is held back was never sent to, unless an earlier lease was free to: so its badge and its user's cap are left
-/// alone until a lease is. The mark of the parcel speaks of the others, and a bitmap beside it says of whom it does not.
-/// All of it is one transaction with the lease: what is decided stays so, whatever becomes of the process.
+/// A deferred member was never sent to, unless an earlier lease was free to send. Its badge and its user's cap stay as
+/// they are until a lease is free to send to it. The badge mark covers the other members, and a bitmap beside it holds
+/// those that it leaves out. All of it is one transaction with the lease, so the decisions outlive the process.
 struct LimitedParcel: Sendable {
     let parcel: ParcelID
     let message: MessageID
     let app: AppID
     let leasedAt: WallInstant
     let limits: AppLimits
-    /// Nobody was free to send before.
+    /// No earlier lease was free to send.
     let isFirst: Bool
-    /// Whom the mark did not speak of.
+    /// The members that the badge mark left out before.
     let uncounted: MemberBitmap?
     let memberCount: Int
     let indices: [Int32]
@@ -43,8 +43,8 @@ struct LimitedParcel: Sendable {
     /// new owner's cap may count them.
     let excluded: Set<Int64>
 
-    /// Judges the members of parcels of one route and claim in this order, as one lease after the other would: counts those
-    /// that are free. `writes` is to follow in the same transaction.
+    /// Judges the members of parcels of one route and claim, in this order, as one lease after the other would. It
+    /// counts those that are free to be sent to. `writes` must follow in the same transaction.
     static func judge(
         _ parcels: [LimitedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [LimitedMembers] {
@@ -69,11 +69,11 @@ struct LimitedParcel: Sendable {
         return members
     }
 
-    /// Writes down who is not free, before the members' badges are read.
+    /// Returns the queries that store which members are deferred. They run before the members' badges are read.
     ///
     /// - Parameters:
-    ///   - members: as `judge` found them, one for each parcel.
-    ///   - badge: raised for those that are free, of a single parcel; nil: the caller sees to badges.
+    ///   - members: the result of `judge`, one for each parcel.
+    ///   - badge: the change for the free members of a single parcel; nil: the caller writes the badges.
     static func writes(
         _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising badge: (change: Int16, value: Int32)?
     ) -> [Query] {
@@ -125,9 +125,10 @@ struct LimitedParcel: Sendable {
         }
     }
 
-    /// Of those that are free otherwise. Who was counted before is not asked again: the day may be another one by now.
+    /// Applies the daily cap to the members that are free otherwise. A member that was counted before is not asked
+    /// again: the day may be another one by now.
     ///
-    /// Each parcel's people are counted before the next one's are: who has as many as the cap allows by then is held back.
+    /// Each parcel's users are counted before the next one's. A user who has reached the cap by then is deferred.
     private static func hold(
         _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ users: LimitedUsers,
         cap: Int32, in transaction: PostgresTransaction
@@ -172,12 +173,12 @@ struct LimitedParcel: Sendable {
     }
 }
 
-/// What an app's limits say of some of its members at one moment.
+/// The quiet hours, owners and cap of some of an app's members at one moment.
 private struct LimitedUsers {
     let cap: Int32?
-    /// Of the app, since 1970.
+    /// The app's day, in days since 1970.
     let day: Int32
-    /// By the app's own clock: of those that are no registrations.
+    /// The end of the quiet hours by the app's own clock, for members without a registration.
     private let ownUntil: WallInstant?
     private var known: [Int64: (until: WallInstant?, owner: String?)] = [:]  // lookup only
 
@@ -197,9 +198,9 @@ private struct LimitedUsers {
     /// nil: its clock shows no quiet hour.
     func quietUntil(_ id: Int64) -> WallInstant? { known[id].map { $0.until } ?? ownUntil }
 
-    /// nil: a token that is no registration, of which nothing is kept, or one that nobody has any more.
+    /// nil: an inline target, which is not counted, or a retired registration.
     func owner(_ id: Int64) -> String? { known[id]?.owner }
 
-    /// It may come back.
+    /// Whether the registration is retired. It may be registered again.
     func isRetired(_ id: Int64) -> Bool { known[id].map { $0.owner == nil } ?? false }
 }

@@ -2,14 +2,14 @@ import JSON
 import Model
 import Postgres
 
-/// What changes of an app's limits; nil leaves one as it is.
+/// A change of an app's limits; `.keep` leaves one as it is.
 package struct AppLimitChange: Equatable, Sendable {
     package var quietHours: DeviceRegistration.Change<QuietHours> = .keep
     package var dailyCap: DeviceRegistration.Change<Int32> = .keep
 
     package init() {}
 
-    /// As the leases' statements read them (`LimitSQL`).
+    /// Writes the form that the leases' statements read (`LimitSQL`).
     func write(to writer: inout JSONWriter) {
         switch quietHours {
         case .keep: break
@@ -34,7 +34,7 @@ package struct AppLimitChange: Equatable, Sendable {
 }
 
 extension AppSettings {
-    /// False: not written by us.
+    /// Returns false if the stored text was not written by this program.
     mutating func readLimits(_ stored: JSONObject) -> Bool {
         if let value = stored["quiet_hours"], !value.isNull {
             let minutes = ["from", "to"].compactMap { value.object?[$0]?.string.flatMap(QuietHours.minute) }
@@ -50,8 +50,8 @@ extension AppSettings {
 }
 
 extension RegistryStore {
-    /// What a person got on these days is told by their name. A lease that read it before its registrations went still
-    /// counts by it: whoever calls this behind that leaves nothing.
+    /// Deletes a user's daily counts, which are stored under the user's name. It waits for leases that read the name
+    /// before and still count by it. A call after the user's registrations are gone therefore leaves nothing.
     func forgetDays(of user: String, _ app: AppID) async throws(StoreFault) {
         let queries = [
             Query(LimitSQL.forgetting) { $0.int64(app.value) },
@@ -68,7 +68,7 @@ extension RegistryStore {
 }
 
 extension NewMessage {
-    /// Beside what accepts it: few messages do.
+    /// The query that stores the ignored limits, beside those that accept the message; few messages need it.
     var ignoringLimits: Query? {
         guard !ignoredLimits.isEmpty else { return nil }
         return Query(LimitSQL.ignore) {
