@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// Whether the members of a leased parcel still meet the conditions of their message's audience.
+/// Statements that check whether the members of a leased parcel still meet the conditions of their message's audience.
 enum AudienceCheckSQL {
     /// Whether the audience of a message `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
     static func hasConditions(_ message: String) -> String {
@@ -9,7 +9,8 @@ enum AudienceCheckSQL {
         return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
     }
 
-    /// $1 messages. Their audiences, and the time that is `now` in a filter: the same as at planning.
+    /// The messages' audiences, and the time that is `now` in a filter: the same as at planning. Parameters:
+    /// $1 messages.
     static let audiences = Statement(
         "audience_check_read",
         """
@@ -17,7 +18,7 @@ enum AudienceCheckSQL {
         FROM message_contents c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ANY ($1)
         """)
 
-    // Retired ones end as retired, whatever else has changed.
+    // Retired registrations end as retired, whatever else has changed.
     private static func isLive(_ state: String) -> String { "\(state) <> \(RegistrationState.retired.rawValue)" }
 
     /// The members with their users.
@@ -25,8 +26,8 @@ enum AudienceCheckSQL {
         "SELECT id, user_id FROM registrations WHERE \($0) AND \(isLive("state"))"
     }
 
-    /// $1 tags that all must be there, $2 tags of which one must be there (none given: no matter), $3 tags of which none may
-    /// be there. The members that do not fit.
+    /// The members that do not fit. Parameters: $1 tags of which all must be present, $2 tags of which one must be
+    /// present (none given: any), $3 tags of which none may be present.
     static let tags = MemberStatement("audience_check_tags", key: "id", after: 3) {
         """
         SELECT id FROM registrations WHERE \($0) AND \(isLive("state"))
@@ -34,7 +35,7 @@ enum AudienceCheckSQL {
         """
     }
 
-    /// The members that do not fit a filter. Not prepared: there are as many statements as there are filters.
+    /// The members that do not fit a filter. It is not prepared, because there are as many statements as filters.
     static func filter(_ filter: FilterSQL, members: String) -> Statement {
         Statement(
             unprepared: """

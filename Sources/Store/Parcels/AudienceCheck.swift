@@ -4,11 +4,12 @@ import Model
 import Postgres
 import QueueRules
 
-/// Checks the members of parcels that are being leased against the conditions of their messages' audiences (DESIGN, rule 2).
+/// Checks the members of parcels that are being leased against the conditions of their messages' audiences (DESIGN,
+/// rule 2).
 ///
-/// A parcel's members are frozen when the audience is cut. A push may leave much later: its message was paused, its device
-/// was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see it.
-/// Under `PlannerSQL.inKeyOrder`, before the lease raises any badge.
+/// A parcel's members are frozen when the audience is cut. A push may leave much later: its message was paused, its
+/// device was in quiet hours, its provider was down. Meanwhile the device may have got another owner, who must not see
+/// it. The check runs under `PlannerSQL.inKeyOrder`, before the lease increments any badge.
 struct AudienceCheck: Sendable {
     /// The conditions of one message.
     private struct Conditions {
@@ -17,7 +18,7 @@ struct AudienceCheck: Sendable {
         let sentFrom: WallInstant
     }
 
-    /// For each parcel, the registrations that its message's audience no longer includes. Deleted ones are in none.
+    /// Returns for each parcel the registrations that its message's audience no longer includes, without deleted ones.
     static func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
@@ -34,7 +35,7 @@ struct AudienceCheck: Sendable {
         var queries: [Query] = []
         var asked: [(place: Int, named: Set<[UInt8]>?)] = []
         for message in messages {
-            // A message without its content can't be sent at all.
+            // A message without content can't be sent at all.
             guard let conditions = conditions[message] else { continue }
             for place in places[message] ?? [] {
                 let keys = MemberKeys(parcels[place].ids)
@@ -60,7 +61,7 @@ struct AudienceCheck: Sendable {
                     excluded[place][id] = .condition
                     continue
                 }
-                // Compared by bytes, as the database does.
+                // Names are compared by bytes, as the database does.
                 let user = try rows.textBytesOrNil(row, 1)
                 if user.map({ !named.contains($0) }) ?? true { excluded[place][id] = .user }
             }

@@ -4,7 +4,7 @@ import Model
 import Postgres
 import QueueRules
 
-/// A parcel's own row as its claim left it, and which of its members are still owed something.
+/// A parcel's row as its claim left it, and the members that are still owed something.
 struct ClaimedParcel: Sendable {
     private let row: ResultSet
     private let rowPlace: Int
@@ -17,14 +17,14 @@ struct ClaimedParcel: Sendable {
     private let origin: OriginRejection?
     var indices: [Int32] = []
     var ids: [Int64] = []
-    /// Whom the badge mark does not speak of; nil: it speaks of all.
+    /// The members that the badge mark leaves out; nil: it covers all.
     private var uncounted: MemberBitmap?
     /// The registrations that its message's audience no longer includes.
     var excluded: [Int64: AudienceChange] = [:]  // lookup only
-    /// What the limits of its app leave of it; nil: there are none.
+    /// The members after the app's limits were applied; nil: no limits apply.
     var judged: LimitedMembers?
 
-    /// - Parameter place: of its row, where several were claimed.
+    /// - Parameter place: the number of its row, if several were claimed.
     init(reading row: ResultSet, at place: Int = 0, _ order: LeaseOrder) throws(PostgresError) {
         self.row = row
         rowPlace = place
@@ -55,7 +55,7 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// Takes the first of what is left as a parcel of its own, which gets its number from the answer.
+    /// Splits off the first `count` members that are left, as a parcel of their own. Its id is the query's answer.
     mutating func split(_ count: Int, for order: LeaseOrder, now: WallInstant?) throws(PostgresError) -> Query {
         guard count > 0, count < ids.count else { throw Self.damaged }
         var remaining = MemberBitmap(bytes: settledBits, count: memberCount) ?? MemberBitmap(count: memberCount)
@@ -83,8 +83,8 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// What it sends without having waited for its message's rate counts all the same; whoever is held back does not, nor
-    /// what lapsed so often that it is only cut in two.
+    /// Returns the queries that charge the message's rate with pushes that did not wait for it. Deferred members are
+    /// not charged, nor is a parcel that is only bisected after too many expired leases.
     func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
         guard scope != .expired, try ratePerSecond != nil, try !isExpired, try lapses < PoisonRule.lapsesMax
         else { return [] }
@@ -105,33 +105,33 @@ struct ClaimedParcel: Sendable {
 
     var message: UniversalID { get throws(PostgresError) { try row.uuid(rowPlace, 1) } }
     private var lapses: Int16 { get throws(PostgresError) { try row.int16(rowPlace, 6) } }
-    /// Of its message; nil: it has none.
+    /// The rate of its message; nil: it has none.
     var ratePerSecond: Int32? {
         get throws(PostgresError) { row.isNull(rowPlace, 28) ? nil : try row.int32(rowPlace, 28) }
     }
-    /// Where the members' registrations lived when the parcel was made.
+    /// The route of the members' registrations when the parcel was made.
     private var expectedRoute: RouteID { origin?.route ?? route }
     var badge: (change: Int16, value: Int32) {
         get throws(PostgresError) { (try badgeChange, try row.int32(rowPlace, 15)) }
     }
     var badgeChange: Int16 { get throws(PostgresError) { try row.int16(rowPlace, 14) } }
-    /// Leased whole, and nothing has become of it so far.
+    /// The parcel was leased whole, and nothing of it has been settled so far.
     var isUntouched: Bool { epoch == 1 && settles == 0 && settledBits.isEmpty && uncounted == nil }
     var isExpired: Bool { get throws(PostgresError) { try row.instant(rowPlace, 9) <= row.instant(rowPlace, 10) } }
-    /// No lease was free to send any of it.
+    /// No earlier lease was free to send any of it.
     var isUnmarked: Bool { get throws(PostgresError) { try row.bool(rowPlace, 16) } }
     private var urgency: MessageUrgency {
         get throws(PostgresError) { MessageUrgency(rawValue: try row.int16(rowPlace, 29)) ?? .bulk }
     }
     var asksLocale: Bool { get throws(PostgresError) { try row.bool(rowPlace, 17) } }
-    /// A token that is unknown where it lives could be looked for elsewhere.
+    /// A token that is unknown on its origin route could be tried on the sibling route.
     var asksCompared: Bool { get throws(PostgresError) { !row.isNull(rowPlace, 19) } }
-    /// Its members have to meet conditions of their message's audience whenever they are leased.
+    /// Its members must meet conditions of their message's audience at every lease.
     var hasConditions: Bool { get throws(PostgresError) { try row.bool(rowPlace, 30) } }
-    /// Some of its members are no registrations.
+    /// Some of its members are inline targets.
     var hasInline: Bool { get throws(PostgresError) { try row.bool(rowPlace, 18) } }
 
-    /// nil: no limit holds for anybody of it, none held anybody back, and its audience excludes nobody.
+    /// nil: it has expired, or no limit applies, none deferred a member before, and its audience excludes no member.
     var limited: LimitedParcel? {
         get throws(PostgresError) {
             let limits = try row.int16OrNil(rowPlace, 26)
@@ -144,7 +144,7 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// What reads the members: their badges where the message has any, and the rest.
+    /// The queries that read the members: their badges if the message has any, and their rows.
     var readings: [Query] {
         get throws(PostgresError) {
             var queries: [Query] = []
@@ -155,7 +155,7 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// This is the first lease that may send, and it has not been done one by one.
+    /// This lease is the first that may send, and the limits did not increment the badges one by one.
     var raisesBadges: Bool {
         get throws(PostgresError) {
             let (isFirst, isOver) = (try isUnmarked, try isExpired)
@@ -171,7 +171,7 @@ struct ClaimedParcel: Sendable {
         return MemberSQL.raiseBadges.query(keys, parameters)
     }
 
-    /// - Parameter answers: to `readings`. By rising id; deleted devices are missing.
+    /// - Parameter answers: the answers to `readings`, by rising id. Rows of deleted devices are missing.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedParcel {
         let hasBadges = try badgeChange != BadgeChange.none.column
         let asked = MemberReadings.Asked(
@@ -180,7 +180,7 @@ struct ClaimedParcel: Sendable {
         return try leased(readings, MemberBadges(hasBadges ? answers[0] : nil))
     }
 
-    /// - Parameter readings: maybe with those of others between them; deleted devices are missing.
+    /// - Parameter readings: the members' rows, maybe with those of other parcels. Rows of deleted devices are missing.
     func leased(_ readings: MemberReadings, _ badges: MemberBadges) throws(PostgresError) -> LeasedParcel {
         let (rows, inline, compared) = (readings.rows, readings.inline, readings.compared)
         var badges = badges
@@ -230,8 +230,8 @@ struct ClaimedParcel: Sendable {
         }
     }
 
-    /// Without a registration there is no route that it could have moved to, and no badge to count from: it gets the value
-    /// of one that stood at nought.
+    /// An inline target has no route that it could have moved to, and no stored badge. It gets the value that follows a
+    /// badge of 0.
     private func target(
         index: Int32, id: Int64, in rows: ResultSet, at place: Int, tokens: inout [UInt8]
     ) throws(PostgresError) -> LeasedMember {
@@ -256,7 +256,8 @@ struct ClaimedParcel: Sendable {
         let lives = try rows.int64OrNil(place, 1).map(RouteID.init)
         let generation = TokenGeneration(try rows.int32(place, 3))
         let status: MemberStatus
-        // Whom the limits took for retired was not counted, and may have been registered again since.
+        // A member that was retired when the limits were checked was not counted. It may have been registered again
+        // since.
         if state == RegistrationState.retired.rawValue || judged?.gone.contains(id) == true {
             status = .retired
         } else if let change = excluded[id] {
@@ -267,7 +268,7 @@ struct ClaimedParcel: Sendable {
         let start = tokens.count
         let count = try rows.append(place, 4, to: &tokens)
         let localeStart = locales.count
-        // Read with others together there may be one although it is not asked for.
+        // Rows that were read for several parcels may have a locale although this message needs none.
         let localeCount = try asksLocale && !rows.isNull(place, 5) ? rows.append(place, 5, to: &locales) : 0
         return LeasedMember(
             index: index, registration: RegistrationID(id), status: status, generation: generation, badge: badge,
@@ -276,17 +277,17 @@ struct ClaimedParcel: Sendable {
             localeStart: Int32(localeStart), localeCount: Int32(localeCount))
     }
 
-    /// Away from home only who still is what home refused. Who was found meanwhile has another generation, as who has
-    /// another token: both go where they live.
+    /// In a cross-environment parcel, only a registration with the token generation that the origin route rejected is
+    /// present. A token that was found or replaced meanwhile has another generation and goes to its own route.
     ///
-    /// - Parameter lives: nil where it is expected.
+    /// - Parameter lives: the registration's route; nil: the expected one.
     private func isPresent(on lives: RouteID?, _ generation: TokenGeneration) -> Bool {
         lives == nil && (origin == nil || generation == origin?.generation)
     }
 }
 
 extension OriginRejection {
-    /// nil: the claimed parcel is at home.
+    /// Returns nil if the claimed parcel is not a cross-environment parcel.
     fileprivate init?(reading row: ResultSet, at place: Int) throws(PostgresError) {
         guard let route = try row.int64OrNil(place, 20) else { return nil }
         self.init(

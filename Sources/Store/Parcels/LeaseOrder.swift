@@ -3,13 +3,13 @@ import Model
 import Postgres
 import QueueRules
 
-/// What a process asks for when it wants a parcel.
+/// A process's request for parcels.
 package struct LeaseOrder: Equatable, Sendable {
     package let route: RouteID
     package let service: TopicService
     package let owner: ProcessID
     package let leaseFor: Duration
-    /// Of the contents that this process can encode.
+    /// The content formats that this process can encode.
     package let knownFormats: [Int16]
     package let scope: LeaseScope
 
@@ -26,12 +26,12 @@ package struct LeaseOrder: Equatable, Sendable {
     }
 }
 
-/// What came of asking for parcels.
+/// The result of a request for parcels.
 package struct Lease: Equatable, Sendable {
-    /// In their order. Of a share one at most.
+    /// The leased parcels in their order; at most one if a quantum was asked for.
     package var parcels: [LeasedParcel] = []
-    /// How long it is until a share may be leased of what waits on the route for its message's rate; nil: where shares were
-    /// asked for, nothing waits. Of other parcels: nought where some of them were found to wait, else nil.
+    /// The time until a quantum of the route's rate-limited parcels may be leased. If a quantum was asked for, nil
+    /// means that none waits. Otherwise it is zero if some parcels were found to be rate-limited, else nil.
     package var again: Duration?
 
     package init(_ parcel: LeasedParcel? = nil, again: Duration? = nil) {
@@ -39,12 +39,12 @@ package struct Lease: Equatable, Sendable {
         self.again = again
     }
 
-    /// The first.
+    /// The first of them.
     package var parcel: LeasedParcel? { parcels.first }
 }
 
 extension LeaseOrder {
-    /// Of several at once: ordinary ones, or urgent ones alone.
+    /// Returns the query that claims several parcels at once: ordinary ones, or only urgent ones.
     func claim(_ size: LeaseGroup, now: WallInstant?) -> Query {
         var parameters = claiming(now)
         parameters.int64(Int64(size.parcelsMax))
@@ -71,7 +71,7 @@ extension LeaseOrder {
         return [Query(PlannerSQL.inKeyOrder), claim, next(passing, now: now)]
     }
 
-    /// When the route's next share may leave.
+    /// Returns the query for the time until the route's next quantum.
     func next(_ passing: [MessageID], now: WallInstant?) -> Query {
         Query(RateSQL.next) {
             $0.int64(route.value)
@@ -82,15 +82,15 @@ extension LeaseOrder {
         }
     }
 
-    /// What takes the parcels of a message out of the way of leases, where the claim found that they are not to be leased.
+    /// Returns the query that moves a message's parcels out of the way of leases; nil if they may be leased.
     ///
-    /// - Parameter state: of the claimed one, which is among them already.
+    /// - Parameter state: the state of the claimed parcel, which has been moved already.
     func keeping(_ message: UniversalID, _ state: Int16, now: WallInstant?) -> Query? {
         if isForRate(state) { return .moving(message, by: RateSQL.wait, now: now) }
         return state == ParcelStore.onHoldState ? .holding(message) : nil
     }
 
-    /// Whether it is to wait for its message's rate from now on.
+    /// Whether the claimed parcel is rate-limited from now on.
     func isForRate(_ state: Int16) -> Bool { scope != .rateLimited && state == ParcelStore.rateLimitedState }
 }
 

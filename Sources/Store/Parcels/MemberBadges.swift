@@ -1,6 +1,6 @@
 import Postgres
 
-/// The badges of members, asked for by rising id.
+/// The badges of members, read by rising id.
 struct MemberBadges {
     private let rows: ResultSet?
     private let known: [Int64: Int32]?
@@ -12,13 +12,14 @@ struct MemberBadges {
         known = nil
     }
 
-    /// - Parameter known: of each member that is a registration.
+    /// - Parameter known: the badge of each member that is a registration.
     init(_ known: [Int64: Int32]) {
         rows = nil
         self.known = known
     }
 
-    /// Of a registration that was there after its badge was read: one without is no device that has gone, but damage.
+    /// Returns the badge of a registration whose row was read after its badge. A missing badge is damage, not a deleted
+    /// device.
     mutating func badge(of id: Int64) throws(PostgresError) -> Int32 {
         if let known {
             guard let badge = known[id] else { throw Self.missing }
@@ -34,7 +35,7 @@ struct MemberBadges {
 }
 
 extension ResultSet {
-    /// Goes on to the row of an id among rows by rising id; whether there is one.
+    /// Advances to the row of an id, among rows by rising id; returns whether there is one.
     func walk(_ row: inout Int, to id: Int64) throws(PostgresError) -> Bool {
         while row < rowCount {
             let found = try int64(row, 0)
@@ -44,7 +45,7 @@ extension ResultSet {
         return false
     }
 
-    /// The first row from an id on, of rows by rising id.
+    /// Returns the first row with this id or a higher one, among rows by rising id.
     func firstRow(of id: Int64?) throws(PostgresError) -> Int {
         guard let id else { return 0 }
         var (low, high) = (0, rowCount)

@@ -1,15 +1,15 @@
 import Postgres
 
-/// A leased parcel's members, under `PlannerSQL.inKeyOrder`: their badges, and behind them their rows.
+/// The members of a leased parcel, read under `PlannerSQL.inKeyOrder`: first their badges, then their rows.
 ///
-/// Two statements of one transaction, whose answers are put together by id; joined in one they took the server nearly
-/// twice as long. Whose row is found by the second had a badge at the first: ids are not given twice.
+/// These are two statements of one transaction, whose answers are combined by id. Joined in one statement they took the
+/// server nearly twice as long. A row that the second one finds had a badge at the first: ids are never used twice.
 enum MemberSQL {
-    /// $1 badge change, $2 badge value.
+    /// Changes the badge of every row that exists, whatever its state and route. Parameters: $1 badge change, $2 badge
+    /// value.
     ///
-    /// For every row that is there, whatever its state and route: the mark speaks for the whole parcel, and a member
-    /// that was retired or lives on another route at the first lease may be sent to after all (it registers again
-    /// before the settle; its remainder goes there).
+    /// The badge mark covers the whole parcel. A member that was retired or on another route at the first lease may be
+    /// sent to after all: it registers again before the settle, and its remainder goes there.
     static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id", after: 2) {
         """
         UPDATE registration_pulse
@@ -18,13 +18,13 @@ enum MemberSQL {
         """
     }
 
-    /// As they stand.
+    /// Reads the badges without changing them.
     static let badges = MemberStatement("member_badges", key: "registration_id", after: 0) {
         "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
     }
 
-    /// $1 ids. What is in several parcels of one lease is raised for each of them, and so read before: `writeBadges`
-    /// follows.
+    /// Locks and reads badges; `writeBadges` follows. A member in several parcels of one lease is incremented for each
+    /// of them, so its badge is read first. Parameters: $1 ids.
     static let lockBadges = Statement(
         "member_badges_lock",
         """
@@ -32,7 +32,7 @@ enum MemberSQL {
         ORDER BY registration_id FOR UPDATE
         """)
 
-    /// $1 ids, $2 badges. Of rows that are locked.
+    /// Writes badges to rows that are locked already. Parameters: $1 ids, $2 badges.
     static let writeBadges = Statement(
         "member_badges_write",
         """
@@ -40,10 +40,10 @@ enum MemberSQL {
         WHERE own.registration_id = new.id
         """)
 
-    /// $1 the route where they are thought to live.
+    /// The members' rows. Parameters: $1 the route that they are expected on.
     ///
-    /// Null is what most members have: the route of $1, the state `active`. A null costs neither side anything. What comes
-    /// behind the token in a row is not looked at: the way there leads through all that a device says of itself.
+    /// A null stands for what most members have: the route of $1, the state `active`. A null costs neither side
+    /// anything. Columns behind the token are not read: the way to them leads through all that a device registered.
     static let rows = MemberStatement("member_rows", key: "id", after: 1) { rows(with: "", of: $0) }
 
     /// The same, and their locales.
@@ -58,12 +58,13 @@ enum MemberSQL {
         """
     }
 
-    /// Those of them that were looked for in both environments as they are registered now. Few, in an index of their own.
+    /// The members whose current token generation was tried in both environments. They are few and have their own
+    /// index.
     static let compared = MemberStatement("member_compared", key: "id", after: 0) {
         "SELECT id, generation FROM registrations WHERE environments_compared = generation AND \($0) ORDER BY id"
     }
 
-    /// The members that are no registrations, for a message that has such: $1 ids.
+    /// The tokens of inline targets, for a message that has any. Parameters: $1 ids.
     static let inline = Statement(
         "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY ($1) ORDER BY id")
 }

@@ -1,23 +1,23 @@
 import Model
 import Postgres
 
-/// What a lease reads of its members beside their badges.
+/// A lease's readings of its members, except their badges.
 struct MemberReadings: Sendable {
     struct Asked: Sendable {
-        /// The message says things in several languages.
+        /// The message has texts in several languages.
         var locales = false
-        /// A token could be looked for in the other environment.
+        /// A token could be tried in the other environment.
         var compared = false
-        /// Members that may be no registrations. Rising.
+        /// Members that may be inline targets. Rising.
         var inline: [Int64] = []
     }
 
-    /// By rising id.
+    /// The members that are registrations, by rising id.
     let rows: ResultSet
-    /// Of those that are no registrations, likewise; nil: there are none.
+    /// The inline targets by rising id; nil: there are none.
     let inline: ResultSet?
-    /// Who was looked for in both environments, and in which generation: it may be another one than the row's, which was
-    /// read a moment before.
+    /// The members that were tried in both environments, with their token generation. It may differ from the row's,
+    /// which was read a moment before.
     let compared: [Int64: Int32]  // lookup only
 
     /// - Parameter ids: rising.
@@ -31,7 +31,7 @@ struct MemberReadings: Sendable {
         return queries
     }
 
-    /// - Parameter answers: to `queries`.
+    /// - Parameter answers: the answers to `queries`.
     init(answers: ArraySlice<ResultSet>, to asked: Asked) throws(PostgresError) {
         var answers = answers
         rows = answers.removeFirst()

@@ -4,19 +4,20 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// Leases the route's next parcel; nil where none is due, or others are leasing each at this moment.
+    /// Leases the route's next parcel; returns nil if none is due, or if others are leasing all of them at this moment.
     ///
-    /// One transaction: the claim, the badges of its first lease under the mark (P3), and the members' rows as they
-    /// stand. A parcel that can't be leased as it is stored is put aside, and the fault names it: the others go on.
+    /// One transaction claims the parcel, increments the badges of its first lease under the badge mark (P3), and reads
+    /// the members' rows. A parcel that can't be leased as it is stored is put aside, so that the others go on; the
+    /// fault names it.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
         precondition(order.scope != .rateLimited, "what waits for a rate is leased with what is passed by")
         return try await lease(order, passing: [], now: now).parcel
     }
 
-    /// Leases a share of what waits on the route for its message's rate, as `lease` leases a parcel: over all processes, as
-    /// much as the rate allows by now.
+    /// Leases a quantum of the route's rate-limited parcels, as `lease` leases a parcel: as much as the rate allows
+    /// over all processes by now.
     ///
-    /// - Parameter passing: messages that are not asked for.
+    /// - Parameter passing: messages to skip.
     package func leaseRateLimited(
         _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant? = nil
     ) async throws(StoreFault) -> Lease {
@@ -24,8 +25,8 @@ extension ParcelStore {
         return try await lease(order, passing: passing, now: now)
     }
 
-    /// - Parameter patience: how long a row that others have locked is waited for, before the parcel is put aside for a
-    ///   moment; nil: as long as any statement.
+    /// - Parameter lockTimeout: the longest wait for a row that others have locked. Then the parcel is put aside for a
+    ///   moment. nil: the limit of any statement.
     func lease(
         _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, lockTimeout: Duration? = nil
     ) async throws(StoreFault) -> Lease {
@@ -55,17 +56,17 @@ extension ParcelStore {
         }
     }
 
-    /// Stopped messages that one lease takes out of its way; who has more comes again.
+    /// The most stopped messages that one lease moves out of its way; the next lease goes on with more.
     static let stoppedMax = 16
 
-    /// The column `state` of `parcels`.
+    /// Values of the column `state` of `parcels`.
     static let onHoldState: Int16 = 3
     static let rateLimitedState: Int16 = 4
 
     private enum Claim: Sendable {
         case nothing
         case leased(LeasedParcel)
-        /// Its message is stopped, or has a rate: kept now, and the others of that message with it.
+        /// Its message is stopped or has a rate: the message's parcels are put on hold, or become rate-limited.
         case kept(isForRate: Bool)
     }
 
@@ -75,7 +76,7 @@ extension ParcelStore {
     ) async throws(StoreFault) -> (Claim, again: Duration?) {
         let (pool, steps) = (pool, steps)
         return try await translating { () throws(PostgresError) in
-            // 40P01: another lease, or a registration, took the same badges in another order after all.
+            // 40P01: another lease or a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) -> (Claim, again: Duration?) in
                     let answers = try await transaction.run(order.queries(passing, now: now))
@@ -118,7 +119,7 @@ extension ParcelStore {
 }
 
 extension ResultSet {
-    /// How long it is until the next share.
+    /// The time until the next quantum.
     fileprivate var wait: Duration? {
         get throws(PostgresError) { try int64OrNil(0, 0).map { .microseconds(max(0, $0)) } }
     }

@@ -4,15 +4,15 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// Leases the route's next parcels, in their order: those that one `lease` after the other would bring at this moment,
-    /// each with its own epoch, its members and its badges as these would have been.
+    /// Leases the route's next parcels, in their order: those that one `lease` after the other would bring at this
+    /// moment. Each has the epoch, members and badges that its own `lease` would give it.
     ///
-    /// Several only of small ones of transactional messages (`LeaseGroup`), else one at most. Empty where none is due, or
-    /// others are leasing each. Where one can't be leased as it is stored, or others have locked what it needs, fewer are
-    /// leased at once, until it alone is put aside.
+    /// Several are leased only if they are small and of transactional messages (`LeaseGroup`), else one at most. The
+    /// result is empty if none is due, or if others are leasing all of them. If one can't be leased as it is stored, or
+    /// others have locked its rows, fewer are leased at once, until it alone is put aside.
     ///
-    /// - Parameter unreadable: told of each parcel of several whose members turned out to make no sense once it was
-    ///   leased. It is not handed out, and its lease alone lapses. Where nothing is left to hand out, a fault is thrown.
+    /// - Parameter unreadable: called for each of several parcels whose members turn out to be unreadable after the
+    ///   lease. Such a parcel is not handed out, and its lease expires. If none is left to hand out, a fault is thrown.
     package func leaseGroup(
         _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
         unreadable: @Sendable (StoreFault) -> Void = { _ in }
@@ -57,7 +57,7 @@ extension ParcelStore {
     ) async throws(GroupFault) -> LeasedGroup {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
-            // 40P01: a registration took the same badges in another order after all.
+            // 40P01: a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
                     transaction throws(PostgresError) -> LeasedGroup in
@@ -84,28 +84,28 @@ extension ParcelStore {
     }
 }
 
-/// What is leased, whatever of it could be read.
+/// The parcels of one claim, and the faults of those that could not be read.
 private struct LeasedGroup: Sendable {
     var parcels: [LeasedParcel] = []
     var unreadable: [StoreFault] = []
-    /// Some that were found wait for their messages' rates from now on.
+    /// Some of the parcels found are rate-limited from now on.
     var isForRate = false
-    /// All that were found are kept now, since their messages are stopped or have a rate.
+    /// All parcels found were put on hold or became rate-limited, because their messages are stopped or have a rate.
     var isKept = false
 }
 
-/// What one claim took, in the order of single ones.
+/// The parcels that one claim took, in the order of single claims.
 private struct ClaimedGroup: Sendable {
     private(set) var parcels: [ClaimedParcel] = []
-    /// Moves what waits of messages that are stopped or have a rate out of the way of leases.
+    /// Queries that move the parcels of stopped or rate-limited messages out of the way of leases.
     private(set) var keepings: [Query] = []
-    /// Some of it waits for a rate.
+    /// Some of the parcels found are rate-limited.
     private(set) var isForRate = false
-    /// What the apps' limits made of it, to be written before `readings`.
+    /// Queries that store the decisions about the apps' limits. They run before `readings`.
     private(set) var writes: [Query] = []
-    /// Of each parcel: the badges of its members as its lease leaves them.
+    /// The badges of each parcel's members as its lease leaves them.
     private var badges: [[Int64: Int32]] = []
-    /// What the leases make of the badges that they raise.
+    /// The new values of the badges that the leases increment.
     private var raised: [Int64: Int32] = [:]  // lookup only
 
     init(
@@ -145,7 +145,7 @@ private struct ClaimedGroup: Sendable {
         for place in parcels.indices { parcels[place].excluded = excluded[place] }
     }
 
-    /// What the app's limits leave of each.
+    /// Applies the app's limits to each parcel.
     mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
         var limited: [(place: Int, parcel: LimitedParcel)] = []
         for place in parcels.indices {
@@ -154,13 +154,13 @@ private struct ClaimedGroup: Sendable {
         guard !limited.isEmpty else { return }
         let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
         for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
-        // The badges of several are seen to together.
+        // The badges of several parcels are written together.
         writes = LimitedParcel.writes(
             limited.map(\.parcel), judged, raising: isSingle ? try parcels[0].badge : nil)
     }
 
-    /// Of several parcels with badges: a device may be in more than one of them, so each badge is locked and read first,
-    /// and then written once.
+    /// Computes the badges of several parcels. A device may be in more than one of them, so each badge is locked and
+    /// read first, and then written once.
     mutating func readPlans(in transaction: PostgresTransaction) async throws(PostgresError) {
         guard !isSingle else { return }
         var counted: [Int64] = []
@@ -176,7 +176,7 @@ private struct ClaimedGroup: Sendable {
             let (change, value) = try parcel.badge
             if change != BadgeChange.none.column {
                 let raises = try parcel.raisesBadges
-                // Of one with limits, whoever is free to be sent to.
+                // With limits, it increments only badges of members that are free to be sent to.
                 let free = Set(parcel.judged?.raised ?? [])
                 for id in parcel.ids {
                     guard var badge = status[id] else { continue }
@@ -199,7 +199,7 @@ private struct ClaimedGroup: Sendable {
         return distinct
     }
 
-    /// A constant number, however many parcels there are.
+    /// The number of queries is constant, however many parcels there are.
     var readings: [Query] {
         get throws(PostgresError) {
             if isSingle { return try parcels[0].readings }
@@ -218,7 +218,7 @@ private struct ClaimedGroup: Sendable {
         }
     }
 
-    /// What any of the parcels asks for.
+    /// The readings that any of the parcels needs.
     private var asked: MemberReadings.Asked {
         get throws(PostgresError) {
             var asked = MemberReadings.Asked()
@@ -238,9 +238,9 @@ private struct ClaimedGroup: Sendable {
         return queries
     }
 
-    /// It is committed by now: what one of them can't be made of is no reason to leave the others behind.
+    /// Builds the leased parcels. The lease is committed by now, so an unreadable parcel must not hold back the others.
     ///
-    /// - Parameter answers: to `readings`.
+    /// - Parameter answers: the answers to `readings`.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
         let readings = try isSingle ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
         var leased = LeasedGroup(isForRate: isForRate)

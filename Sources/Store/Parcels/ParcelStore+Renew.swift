@@ -4,14 +4,14 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// More would keep those at the end of the list waiting for the first ones.
+    /// More would keep the last leases of the list waiting for the first ones.
     package static let renewedTogetherMax = 500
 
-    /// Renews several leases of one owner, each as `renew` would. One that others have locked at this moment is not waited
-    /// for: it alone fails, with `.contended`, and may be asked for again.
+    /// Renews several leases of one owner, each as `renew` would. A lease that others have locked at this moment is not
+    /// waited for: it alone fails with `.contended`, and may be asked for again.
     ///
     /// - Parameter leases: each parcel once, at most `renewedTogetherMax`.
-    /// - Returns: one for each, in their order: whether it still is the owner's.
+    /// - Returns: for each lease in their order, whether it still is the owner's.
     package func renewGroup(
         _ leases: [LeaseName], owner: ProcessID, for length: Duration, now: WallInstant? = nil
     ) async -> [Result<Bool, StoreFault>] {
@@ -38,7 +38,7 @@ extension ParcelStore {
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries, transaction: TransactionOptions())
             var replies = [Result<Bool, StoreFault>](repeating: .success(false), count: leases.count)
-            // Who was found locked, and still is the owner's behind that.
+            // These leases still are the owner's. Those that were not renewed were found locked.
             for row in 0..<answers[2].rowCount {
                 replies[try Self.place(row, in: answers[2], of: leases.count)] = .failure(.contended)
             }

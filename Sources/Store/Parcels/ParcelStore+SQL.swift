@@ -2,12 +2,12 @@ import Model
 import Postgres
 import QueueRules
 
-/// Parcels: found, leased, renewed, rescued, settled. A lease runs under `PlannerSQL.inKeyOrder`.
+/// Statements that find, claim, renew and rescue parcels. A lease runs under `PlannerSQL.inKeyOrder`.
 ///
-/// Where a time is compared with an indexed column, the clock is now(): it stands still within a transaction, so that
-/// the index can be asked with it. It is never later than the owner's own clock reading before the statement left.
+/// A time that is compared with an indexed column comes from now(): it stands still within a transaction, so the index
+/// can be searched with it. It is read after the owner's own clock, which is read before the statement leaves.
 enum ParcelSQL {
-    // The predicate of an index needs the number itself.
+    // The predicate of a partial index needs the number itself, not a parameter.
     private static let isOrdinary = "p.lapses < \(PoisonRule.quarantineFrom)"
     private static let isLapsed = "p.lapses >= \(PoisonRule.quarantineFrom)"
 
@@ -20,16 +20,17 @@ enum ParcelSQL {
         """
     }
 
-    // The services that have such a parcel on the route at hand.
-    // A filter, and no condition of the rows: that might be answered by a join, which looks at all the parcels.
+    // The services that have such a parcel on the current route. It is a FILTER and not a condition on the rows,
+    // because that might be answered by a join, which reads all the parcels.
     private static func services(_ which: String, of urgencies: [MessageUrgency]) -> String {
         let due = urgencies.map { isDue(which, priority: $0.rawValue) }.joined(separator: " OR ")
         return "(SELECT coalesce(array_agg(DISTINCT services.service) FILTER (WHERE \(due)), '{}') FROM services)"
     }
 
-    /// $1 after which route, $2 how many, $3 now, $4 known formats. What waits there for another program doesn't count.
+    /// Routes with due parcels in known formats. Parameters: $1 after which route, $2 how many, $3 now, $4 known
+    /// formats.
     ///
-    /// Hops from route to route through the claim index: its cost follows the routes with ready parcels, not the
+    /// It hops from route to route through the claim index, so its cost follows the routes with ready parcels, not the
     /// parcels.
     static let readyRoutes = Statement(
         "parcel_ready_routes",
@@ -64,8 +65,8 @@ enum ParcelSQL {
             ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 
-    // The route of the same topic in the other environment, where a credential would speak for the service there: the one
-    // that `CredentialSQL.active` chooses, unless the provider refuses it for now. $5 now, $6 service.
+    // The sibling route, if a credential covers the service there: the one that `CredentialSQL.active` chooses, unless
+    // the provider refuses it for now. $5 now, $6 service.
     private static func otherEnvironment(of route: String) -> String {
         """
         SELECT sibling.id FROM routes own
@@ -84,10 +85,9 @@ enum ParcelSQL {
 
     /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service.
     ///
-    /// Transactional first, then whoever has been due longest. A parcel that has expired already is leased without its
-    /// badges: nothing will be sent.
-    /// A parcel whose message is stopped is not leased but held, whoever left it among the ready ones; and one that is to
-    /// wait for its message's rate goes to those that wait.
+    /// Transactional parcels come first, then the one that has been due longest. A parcel that has expired already is
+    /// leased without its badges, because nothing will be sent. A ready parcel of a stopped message is put on hold
+    /// instead of leased. One that must wait for its message's rate becomes rate-limited.
     private static func claim(
         _ name: String, where which: String, of urgencies: [MessageUrgency] = all,
         unless isRateLimited: String = "false"
@@ -112,7 +112,7 @@ enum ParcelSQL {
             """)
     }
 
-    // Those of `next`.
+    // Leases the parcels of `next`, puts them on hold, or makes them rate-limited.
     private static func taking(unless isRateLimited: String) -> String {
         let isKept = "(\(isStopped) OR \(isRateLimited))"
         return """
@@ -126,7 +126,7 @@ enum ParcelSQL {
             """
     }
 
-    // What `ParcelStore` reads of a claimed parcel.
+    // The columns that `ClaimedParcel` reads.
     private static func columns(route: String) -> String {
         """
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
@@ -147,10 +147,12 @@ enum ParcelSQL {
     static let claimUrgent = claim(
         "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
     static let claimRateLimited = RateSQL.claim(returning: columns(route: "p.route_id"))
-    /// The parameters of `claimOrdinary`, $7 parcels at most, $8 members at most; its answer with one more column: the place
-    /// among those that one claim after the other would bring, of which these are the first. Rows come in no order.
+    /// Claims several parcels. It takes the parameters of `claimOrdinary`, $7 parcels at most, $8 members at most. Its
+    /// answer has one more column: the place among those that one claim after the other would bring, of which these are
+    /// the first. Rows come in no order.
     ///
-    /// Several only where all of them are transactional, and small together; alone goes what is away from home.
+    /// Several are claimed only if all of them are transactional and small together. A cross-environment parcel is
+    /// claimed by itself.
     static let claimGroup = claimGroup("parcel_claim_group", of: all)
     static let claimUrgentGroup = claimGroup("parcel_claim_urgent_group", of: [.transactional])
 
@@ -192,7 +194,7 @@ enum ParcelSQL {
     }
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
-    /// Away from home a parcel waits no longer than for the other environment's answer.
+    /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
     static let claimExpired = claim(
         "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= coalesce($5, now())")
 
@@ -203,7 +205,7 @@ enum ParcelSQL {
         UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state IN (1, 4)
         """)
 
-    /// $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now. Never shortens.
+    /// Extends a lease, and never shortens it. Parameters: $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now.
     static let renew = Statement(
         "parcel_renew",
         """
@@ -211,14 +213,14 @@ enum ParcelSQL {
         WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 2
         """)
 
-    // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all that is leased.
+    // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all leased parcels.
     private static let onHold = """
         SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
             JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
         """
 
-    /// The same of several, under `PlannerSQL.throughKeys`: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now. The
-    /// places of those that were renewed; those that others have locked are not.
+    /// Extends several leases, under `PlannerSQL.throughKeys`. It returns the places of those renewed, and skips those
+    /// that others have locked. Parameters: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now.
     static let renewGroup = Statement(
         "parcel_renew_group",
         """
@@ -229,6 +231,7 @@ enum ParcelSQL {
         RETURNING held.place
         """)
 
-    /// $1 parcels, $2 epochs, $3 owner. The places of those that are the owner's, renewed or not.
+    /// The places of the leases that still are the owner's, renewed or not. Parameters: $1 parcels, $2 epochs,
+    /// $3 owner.
     static let onHoldGroup = Statement("parcel_held_group", onHold)
 }

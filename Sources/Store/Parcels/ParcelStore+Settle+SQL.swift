@@ -1,15 +1,15 @@
 import Postgres
 
-/// The one settle: a compare-and-set on (id, epoch, settles, leased). Everything else in the statement hangs on the row
-/// that it yields, so that a fenced settle writes nothing.
+/// The one settle: a compare-and-set on (id, epoch, settles, leased). Everything else in the statement depends on the
+/// row that it yields, so a fenced settle writes nothing.
 enum SettleSQL {
-    // $1 parcel, $2 epoch, $3 settles; $4..$10 new endings by terminal state, $11 handed over; $12 now;
-    // $13 states, $14 reasons, $15 counts; $16 routes, $17 due after in microseconds, $18 attempts, $19 lapses,
-    // $20 retry spent, $21 answer lost, $22 members, $23 member counts; $24 answered, $25 suspected; $26 why the remainders
-    // wait; the history: $27 states, $28 reasons, $29 attempts, $30 first, $31 last, $32 members, $33 member counts;
-    // of remainders away from home: $34 the routes that refused them, $35 generations, $36 reasons, $37 until when they
-    // wait, $38 as of when they were refused; $39 whether the badge mark speaks of the remainders;
-    // $40 when they are due, of those that don't wait from the settle on.
+    // Settle: $1 parcel, $2 epoch, $3 settles, $4..$10 new members of each terminal state, $11 handed over, $12 now.
+    // Reasons: $13 states, $14 reasons, $15 counts. Remainders: $16 routes, $17 due after in microseconds,
+    // $18 attempts, $19 lapses, $20 retry spent, $21 answer lost, $22 members, $23 member counts. Sample: $24 answered,
+    // $25 suspected. Remainders too: $26 why they wait. History: $27 states, $28 reasons, $29 attempts, $30 first,
+    // $31 last, $32 members, $33 member counts. Cross-environment remainders: $34 origin routes, $35 generations,
+    // $36 reasons, $37 until when they wait, $38 from when the rejection counts. All remainders: $39 whether the badge
+    // mark covers them, $40 when they are due; null: counted from the settle.
     private static let own = "id = $1 AND epoch = $2 AND settles = $3 AND state = 2"
 
     private static let created = """
@@ -32,7 +32,7 @@ enum SettleSQL {
         )
         """
 
-    /// - Parameter source: a row for the message, written before: message rows are locked before their reasons.
+    /// - Parameter source: the row of the message, written before: message rows are locked before their reasons.
     private static func reasons(of source: String) -> String {
         """
         reasons AS (
@@ -44,7 +44,7 @@ enum SettleSQL {
         """
     }
 
-    /// - Parameter source: the parcel's row as `own`, and the message's where that is written before.
+    /// - Parameter source: the parcel's row `mine`, with the message's row where that is written before.
     private static func providerReasons(of source: String) -> String {
         """
         provider_reasons AS (
@@ -74,7 +74,7 @@ enum SettleSQL {
         )
         """
 
-    /// - Parameter source: as of `providerReasons`.
+    /// - Parameter source: the same as for `providerReasons`.
     private static func rateLimited(of source: String) -> String {
         PaceSQL.counting(
             """
@@ -85,7 +85,7 @@ enum SettleSQL {
 
     private static let endedNow = "$4 + $5 + $6 + $7 + $8 + $9 + $10"
 
-    // What the route answered counts where the settle does, once. Away from home it speaks of home.
+    // A route's answers count once, at the settle. In a cross-environment parcel they count for the origin route.
     private static let samples = """
         heard AS (
             INSERT INTO route_minutes (route_id, minute, answered, suspected)
@@ -108,7 +108,7 @@ enum SettleSQL {
         )
         """
 
-    /// Members stay leased: $41 bitmap, $42 pending after.
+    /// Settles a part: some members stay leased. $41 bitmap, $42 pending after.
     static let part = Statement(
         "parcel_settle_part",
         """
@@ -124,11 +124,11 @@ enum SettleSQL {
         SELECT count(*) FROM mine
         """)
 
-    /// Nothing is pending: the parcel goes, and its counts are folded into its message, which ends with its last
-    /// member.
+    /// Settles the last pending members. The parcel is deleted, and its counts are added to its message, which ends
+    /// with its last member.
     ///
-    /// Two last settles at once: both rows change in one UPDATE each, the second waits for the first and adds to what
-    /// that one wrote. The sum is exact, so whoever completes it sees `audience`.
+    /// If two last settles of a message run at once, each changes both rows in one UPDATE. The second waits for the
+    /// first and adds to what that one wrote. The sum is exact, so the one that completes it sees `audience`.
     static let whole = Statement(
         "parcel_settle_whole",
         """

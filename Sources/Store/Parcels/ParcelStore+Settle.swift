@@ -5,12 +5,13 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// Writes what became of a parcel's members, all of it or nothing.
+    /// Writes the terminal states and remainders of a parcel's members, all or nothing.
     ///
     /// A compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped, and after `commitUnknown`
     /// the same settlement may be handed in again.
     ///
-    /// - Parameter waitsBriefly: `.contended` where others hold a row of it for long: for what others stand behind.
+    /// - Parameter waitsBriefly: throws `.contended` if others hold one of its rows for long. It is for a settle that
+    ///   other work waits for.
     package func settle(
         _ settlement: Settlement, waitsBriefly: Bool = false, now: WallInstant? = nil
     ) async throws(StoreFault) -> SettleReply {
@@ -74,8 +75,8 @@ extension ParcelStore {
 }
 
 extension TerminalCount {
-    /// Those that get a row of their own, each ending once, ordered by state and reason: rows are locked in one order.
-    /// A plain `accepted` says nothing that the count doesn't.
+    /// Returns the counts that get a row of their own, each terminal status once. They are ordered by state and reason,
+    /// so that rows are locked in one order. A plain `accepted` adds nothing to the parcel's own count.
     static func nonZero(_ terminalCounts: [TerminalCount]) -> [TerminalCount] {
         let kept = terminalCounts.filter { $0.count > 0 && $0.terminalStatus != TerminalStatus(.accepted) }
         let sorted = kept.sorted {
@@ -96,7 +97,7 @@ extension TerminalCount {
 }
 
 extension HistoryEvent {
-    /// The column `state`.
+    /// The value of the column `state`.
     var state: Int16 {
         switch self {
         case .ended(let terminalStatus): terminalStatus.state.rawValue

@@ -1,24 +1,24 @@
 import Postgres
 
-/// Settles of several parcels that end with it, in one statement: each a compare-and-set of its own, as in `SettleSQL`.
-/// Under `PlannerSQL.throughKeys`. Where some leave members behind that wait for the end of quiet hours, in another one.
+/// Settles several parcels that end with it, in one statement. Each is a compare-and-set of its own, as in `SettleSQL`.
+/// It runs under `PlannerSQL.throughKeys`. If some leave members behind until quiet hours end, `leavingSome` does it.
 ///
-/// What is written of one message by several of them is written once: a statement changes a row only once.
+/// Rows of a message that several of them change are written once, because a statement changes a row only once.
 enum SettleGroupSQL {
-    // The settles, each by its place: $1 parcels, $2 epochs, $3 settles; $4..$10 new endings by terminal state;
-    // $11 answered, $12 suspected; $13 now. What ended: $14 places, $15 states, $16 reasons, $17 counts. The history:
-    // $18 places, $19 numbers, $20 states, $21 reasons, $22 attempts, $23 first, $24 last, $25 members, $26 member counts.
-    // Of those that leave members behind too: by the settles' places $27 how many are handed over, $28 the order in which
-    // they were handed in. What is left behind, each by a settle's place: $29 places, $30 routes, $31 due after in
-    // microseconds, $32 attempts, $33 lapses, $34 retry spent, $35 answer lost, $36 members, $37 member counts, $38 why they
-    // wait, $39 whether the badge mark speaks of them, $40 when they are due.
+    // Settles, each by its place: $1 parcels, $2 epochs, $3 settles, $4..$10 new members of each terminal state,
+    // $11 answered, $12 suspected, $13 now. Reasons: $14 places, $15 states, $16 reasons, $17 counts. History:
+    // $18 places, $19 numbers, $20 states, $21 reasons, $22 attempts, $23 first, $24 last, $25 members, $26 member
+    // counts. Settles with remainders too: $27 how many are handed over, $28 the order in which the settles were handed
+    // in. Remainders, each by its settle's place: $29 places, $30 routes, $31 due after in microseconds, $32 attempts,
+    // $33 lapses, $34 retry spent, $35 answer lost, $36 members, $37 member counts. More of them: $38 why they wait,
+    // $39 whether the badge mark covers them, $40 when they are due.
     private static let counts = [
         "accepted", "rejected", "unregistered", "expired", "suppressed", "cancelled", "gave_up",
     ]
 
     private static func listed(_ text: (String) -> String) -> String { counts.map(text).joined(separator: ", ") }
 
-    // The cast keeps the planner from reading all that is leased, along the index of the leases.
+    // The cast keeps the planner from reading all leased parcels along the index of the leases.
     private static func own(leavingSome: Bool) -> String {
         """
         said AS MATERIALIZED (
@@ -37,8 +37,8 @@ enum SettleGroupSQL {
         """
     }
 
-    // As `SettleSQL` has them born, at home. In the order in which they were handed in: of one hour's, that is the order of
-    // their leases.
+    // The same as in `SettleSQL`, without cross-environment remainders. The order is that in which the settles were
+    // handed in: for remainders of one hour, that is the order of their leases.
     private static let created = """
         born AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, attempt, lapses, retry_spent,
@@ -56,7 +56,7 @@ enum SettleGroupSQL {
         )
         """
 
-    // A message ends with its last member, as where it is settled by itself.
+    // A message ends with its last member, as in `SettleSQL.whole`.
     private static let folded = """
         sums AS (
             SELECT message_id, sum(ended) AS ended, \(listed { "sum(\($0)) AS \($0)" })
@@ -71,7 +71,7 @@ enum SettleGroupSQL {
         )
         """
 
-    // The rows of the messages are locked before.
+    // The rows of the messages are locked already.
     private static let ended = """
         unnest($14, $15, $16, $17) AS ended (place, state, reason, count) JOIN mine USING (place)
             JOIN folded USING (message_id)
@@ -125,8 +125,8 @@ enum SettleGroupSQL {
         )
         """
 
-    /// $1 messages, $2 parcels. The places of those of whose rows none is locked by others, and which are locked by this.
-    /// What is there no more has nothing to lock.
+    /// Locks the rows of settles, except those that others have locked. It returns the places of settles with both rows
+    /// locked, or whose parcel is gone. Parameters: $1 messages, $2 parcels.
     static let lock = Statement(
         "parcel_settle_lock",
         """
@@ -142,18 +142,18 @@ enum SettleGroupSQL {
             OR (SELECT true FROM parcels p WHERE p.id = said.parcel LIMIT 1) IS NULL
         """)
 
-    /// The places of those that were settled.
+    /// Settles without remainders; returns the places of those that were settled.
     static let whole = Statement(
         "parcel_settle_group",
         "WITH \(own(leavingSome: false)), \(folded), \(reasons), \(rateLimited), \(feedback) SELECT place FROM mine")
 
-    /// The same, and whom they leave behind.
+    /// Settles that leave remainders; returns the places of those that were settled.
     static let leavingSome = Statement(
         "parcel_settle_group_leaving",
         "WITH \(own(leavingSome: true)), \(folded), \(created), \(reasons), \(rateLimited), \(feedback) SELECT place FROM mine"
     )
 
-    /// $1 parcels. What is there of those that were not, by their places.
+    /// The status of the parcels that still exist, by their places. Parameters: $1 parcels.
     static let status = Statement(
         "parcel_standing_group",
         """

@@ -5,17 +5,18 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// More would hold their messages' rows for longer than a neighbour should wait.
+    /// More would lock their messages' rows for longer than a neighbour should wait.
     package static let settledTogetherMax = 100
 
-    /// Settles parcels that end with it, each as `settle` would, in their order: one's fence doesn't touch the others. In
-    /// one transaction; where that fails over some row, one by one, so that it fails for that one alone. Where others have
-    /// locked a row for long, those that need it fail with `.contended`, and the rest is settled without them.
+    /// Settles parcels that end with it, each as `settle` would, in their order; a fenced one doesn't affect the
+    /// others. One transaction settles all of them. If it fails over some row, they are settled one by one, so that
+    /// only one fails. If others have locked a row for long, the settlements that need it fail with `.contended`. The
+    /// others are settled without them.
     ///
     /// - Parameters:
-    ///   - settlements: `isGroupable`, at most `settledTogetherMax`.
-    ///   - passingLocked: none of their rows is waited for, and so nothing is held meanwhile.
-    /// - Returns: one for each, in their order.
+    ///   - settlements: each `isGroupable`, at most `settledTogetherMax`.
+    ///   - passingLocked: locked rows are not waited for, so that no lock is held meanwhile.
+    /// - Returns: a result for each, in their order.
     package func settleGroup(
         _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant? = nil
     ) async -> [Result<SettleReply, StoreFault>] {
@@ -32,7 +33,7 @@ extension ParcelStore {
         do throws(GroupFault) {
             return try await settleTogether(settlements, passingLocked: true, now: now)
         } catch {
-            // Who knows whether it was written, or what is locked: each may be handed in again.
+            // It is unknown whether it was written, or what is locked: each may be handed in again.
             guard error.isOverARow, error.fault != .contended else {
                 return settlements.map { _ in .failure(error.fault) }
             }
@@ -47,7 +48,7 @@ extension ParcelStore {
                 replies.append(.success(try await settle(settlement, now: now, ClaimedBatch.options)))
             } catch {
                 replies.append(.failure(error))
-                // Of a database that is away each would wait for it as long.
+                // If the database is unreachable, each of them would wait for it just as long.
                 guard error != .unavailable, error != .cancelled else { break }
             }
         }
@@ -55,11 +56,11 @@ extension ParcelStore {
         return replies
     }
 
-    /// - Parameter passingLocked: those of whose rows one is locked fail with `.contended`, instead of all of them.
+    /// - Parameter passingLocked: settlements with a locked row fail with `.contended`, instead of all of them.
     private func settleTogether(
         _ settlements: [Settlement], passingLocked: Bool = false, now: WallInstant?
     ) async throws(GroupFault) -> [Result<SettleReply, StoreFault>] {
-        // Messages' rows are locked in one order.
+        // Message rows are locked in one order.
         let order = settlements.indices.sorted {
             let (left, right) = (settlements[$0], settlements[$1])
             return (left.message, left.parcel, $0) < (right.message, right.parcel, $1)
@@ -89,7 +90,7 @@ extension ParcelStore {
         }
     }
 
-    /// The places of those whose rows nobody else holds; they are held now.
+    /// Locks the rows of the settlements, and returns the places of those that no other transaction has locked.
     private static func lock(
         _ settlements: [Settlement], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Int] {
@@ -105,7 +106,7 @@ extension ParcelStore {
         return places.sorted()
     }
 
-    /// - Returns: one for each place.
+    /// - Returns: one reply for each place.
     private static func replies(_ answers: [ResultSet], to count: Int) throws(PostgresError) -> [SettleReply] {
         var replies = [SettleReply](repeating: .fenced(status: nil), count: count)
         for row in 0..<answers[2].rowCount {
@@ -126,7 +127,7 @@ extension ParcelStore {
         return place - 1
     }
 
-    /// - Parameter turns: one for each: in which order they leave members behind.
+    /// - Parameter places: for each settlement, its place in the order in which they were handed in.
     private static func query(for settlements: [Settlement], places: [Int], now: WallInstant?) -> Query {
         var parameters = Parameters()
         parameters.int64Array(settlements.map(\.parcel.value))

@@ -1,13 +1,14 @@
 import Content
 import Postgres
 
-/// What registrations say of themselves, as texts: a column for each field of a message's template.
+/// The registrations' own values as texts: a column for each field of a message's template.
 ///
-/// Its text holds words of ours alone, so that nothing in a template can become SQL.
+/// The statement's text is ours alone, so that nothing in a template can become SQL.
 enum ValueSQL {
-    /// Rows by rising id, those of the members that are there. Not prepared: there are as many as there are templates.
+    /// Rows of the members that exist, by rising id. It is not prepared, because there are as many statements as
+    /// templates.
     ///
-    /// - Parameter valueCharactersMax: longer values are cut, behind what any payload could take.
+    /// - Parameter valueCharactersMax: longer values are cut, at a length that no payload could take.
     static func query(_ keys: MemberKeys, _ fields: [DeviceField], valueCharactersMax: Int) -> Query {
         var parameters = Parameters()
         let member: String
@@ -41,10 +42,10 @@ enum ValueSQL {
         case .text(.locale): return "locale"
         case .text(.timeZone): return "time_zone"
         case .text(.appVersion): return "app_version"
-        // Of no template: `DeviceField.texts`.
+        // No template has it: `DeviceField.texts`.
         case .text(.topic): return "NULL::text"
         case .attribute(let path):
-            // By names alone: a path of PostgreSQL would take "0" for a place in an array.
+            // Only by names: a path of PostgreSQL would take "0" for a place in an array.
             var value = "attributes"
             for name in path.names {
                 parameters.text(name)

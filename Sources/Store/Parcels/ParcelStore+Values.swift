@@ -2,10 +2,10 @@ import Content
 import Model
 import Postgres
 
-/// What members of a leased parcel say of themselves, in the order of the parcel: one text for each field of a message's
-/// template. In flat arrays, so that a parcel costs a handful of allocations.
+/// The values of a leased parcel's members, in the order of the parcel: one text for each field of a message's
+/// template. The arrays are flat, so that a parcel costs a handful of allocations.
 package struct MemberValues: Equatable, Sendable {
-    /// What is known of `members`, from the first one on. Those behind were not read: there is no room for them.
+    /// The number of members that were read, from the first one on. For those after them there was no room.
     package private(set) var readCount = 0
     package private(set) var bytes: [UInt8] = []
     private var ends: [Int32] = []
@@ -16,13 +16,13 @@ package struct MemberValues: Equatable, Sendable {
         self.fieldCount = fieldCount
     }
 
-    /// Where the value lies in `bytes`. Empty: the device has none there.
+    /// Returns where the value lies in `bytes`; empty: the device has none.
     package func range(of member: Int, field: Int) -> Range<Int> {
         let place = member * fieldCount + field
         return (place == 0 ? 0 : Int(ends[place - 1]))..<Int(ends[place])
     }
 
-    /// One member's, in the order of the fields.
+    /// Adds the values of one member, in the order of the fields.
     package mutating func add(_ values: [[UInt8]]) {
         precondition(values.count == fieldCount)
         for value in values {
@@ -32,7 +32,7 @@ package struct MemberValues: Equatable, Sendable {
         readCount += 1
     }
 
-    /// A member of whom nothing is known.
+    /// Adds a member without values.
     fileprivate mutating func addNothing() {
         for _ in 0..<fieldCount { ends.append(Int32(bytes.count)) }
         readCount += 1
@@ -47,31 +47,32 @@ package struct MemberValues: Equatable, Sendable {
     }
 }
 
-/// How much of devices' values is kept for a parcel while its pushes are out.
+/// Limits on the device values that are kept for a parcel while its pushes are in flight.
 package enum ValueLimits {
-    /// Behind the largest payload that a provider takes.
+    /// Longer than the largest payload that a provider takes.
     package static let valueCharactersMax = 6_000
-    /// For each member, on average, beside what one alone may have: a hundred thousand members out hold so many bytes
-    /// in all. What has no room goes back, and comes again in a parcel of its own.
+    /// The average for each member, apart from what one alone may have: it bounds the bytes of a hundred thousand
+    /// members in flight. Members without room are handed back, and come again in a parcel of their own.
     package static let bytesPerMember = 128
     package static let bytesMin = 65_536
-    /// Read at once.
+    /// Members that are read at once.
     static let slice = 500
 
-    /// Of a parcel with so many members.
+    /// Returns the limit for a parcel with so many members.
     package static func bytes(of members: Int) -> Int { max(bytesMin, members * bytesPerMember) }
 }
 
 extension ParcelStore {
-    /// What the members say of themselves; no less than the first one's. Registrations that have gone meanwhile, and
-    /// targets that are none, have nothing to say.
+    /// Reads the members' values, at least those of the first one. Registrations deleted meanwhile and inline targets
+    /// have none.
     ///
     /// - Parameters:
     ///   - members: by rising id, each once.
-    ///   - bytesMax: how much is kept of them; nil: as of one parcel's. No more is begun behind it.
+    ///   - bytesMax: how many bytes are kept; nil: the limit of one parcel. No further member is read once it is
+    ///     reached.
     ///
-    /// A read of its own behind the lease, and not a part of it: only those pay for it whose message has holes. What it
-    /// finds is what the devices say by now.
+    /// This is a read of its own after the lease, so that only messages with placeholders pay for it. It returns the
+    /// devices' current values.
     package func values(
         of members: [RegistrationID], _ fields: [DeviceField], bytesMax: Int? = nil
     ) async throws(StoreFault) -> MemberValues {

@@ -1,13 +1,13 @@
 import Model
 import Postgres
 
-/// What providers say about tokens.
+/// Statements that apply providers' verdicts about tokens.
 enum VerdictSQL {
-    /// $1 ids. Registering takes the same locks: what is judged afterwards is judged on what was committed before.
+    /// Locks the registrations, as registering does: verdicts are judged on committed rows. Parameters: $1 ids.
     static let lock = Statement(
         "verdict_lock", "SELECT id FROM registrations WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE")
 
-    // In: rows `judged` (a registration's columns after the change, with the state before and the reason).
+    // Input: rows `judged` (a registration's columns after the change, with the state before and the reason).
     private static let feedback = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
@@ -17,7 +17,7 @@ enum VerdictSQL {
         )
         """
 
-    // As `feedback`, and where tokens were found (the route that they left, and the one that they live on).
+    // The same as `feedback`, and the tokens that were found: the route that they left, and the one they were found on.
     private static let feedbackWithFound = """
         told AS (
             INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at,
@@ -37,13 +37,13 @@ enum VerdictSQL {
         )
         """
 
-    /// $1 now, $2 ids, $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons, $7 routes on
-    /// which the token was found (null: none), $8 whether its environments are compared now. How many became retired,
-    /// suspected, active.
+    /// Applies verdicts; returns how many registrations became retired, suspected, active. Parameters: $1 now, $2 ids,
+    /// $3 generations, $4 the states that the verdicts lead to, $5 their times, $6 reasons. Tokens found: $7 the route
+    /// (null: not found), $8 whether the environments now count as compared.
     ///
-    /// The same rules as `TokenLifecycle.judge`. A doubt about a suspected token is kept where the first one waits, and
-    /// opens the next window where that was judged. What is told of a token that was found speaks of it as it was doubted, and
-    /// then of its environment.
+    /// The rules are those of `TokenLifecycle.judge`. A suspicion about a suspected token is added to the pending one,
+    /// or opens the next window if that was judged. A token that was found gets feedback under the generation that was
+    /// suspected: first its new state, then its environment.
     static let judge = Statement(
         "verdict_judge",
         """
@@ -81,8 +81,9 @@ enum VerdictSQL {
         FROM judged WHERE before <> state
         """)
 
-    /// $1 now, $2 ids, locked, $3 generations: tokens that were found in the other environment count in their routes'
-    /// minutes. Whoever counts waits for the others of its minute, so that together they let no more move than may.
+    /// Counts tokens that were found in the other environment, in their routes' minutes. Transactions that count in one
+    /// minute wait for each other, so that together they move no more than allowed. Parameters: $1 now, $2 ids, locked,
+    /// $3 generations.
     static let countFound = Statement(
         "verdict_count_found",
         """
@@ -95,7 +96,8 @@ enum VerdictSQL {
         ON CONFLICT (route_id, minute) DO UPDATE SET found = route_minutes.found + excluded.found
         """)
 
-    /// $1 now, $2 routes, $3 window, $4 longest window (microseconds): `RouteFindings` of each, and what it is.
+    /// `RouteFindings` of each route, with its environment and topic. Parameters: $1 now, $2 routes, $3 window,
+    /// $4 longest window (microseconds).
     static let findings = Statement(
         "verdict_findings",
         """
@@ -111,7 +113,8 @@ enum VerdictSQL {
         ) AS sums
         """)
 
-    /// $1 now, $2 how many. Doubts whose turn it is, by their registrations, looked up and locked one after the other.
+    /// Due suspicions, by their registrations, looked up and locked one after the other. Parameters: $1 now, $2 how
+    /// many.
     static let lockDue = Statement(
         "verdict_lock_due",
         """
@@ -125,7 +128,7 @@ enum VerdictSQL {
         ) AS r
         """)
 
-    // $2 window, $3 sample at least, $4 share at most, $5 longest window, $6 pause: `SuspicionRule.judge`.
+    // The rule of `SuspicionRule.judge`. $2 window, $3 smallest sample, $4 largest share, $5 longest window, $6 pause.
     private static let judgement = """
         CASE WHEN due.age < $2 * interval '1 microsecond' THEN 'waits'
             WHEN first_suspected > $4 * greatest(first_answered, $3) THEN 'dropped'
@@ -137,9 +140,10 @@ enum VerdictSQL {
             ELSE 'waits' END
         """
 
-    /// $1 now, $2 to $6 the rule (durations in microseconds), $7 ids, locked. How many became retired.
+    /// Judges due suspicions; returns how many registrations became retired. Parameters: $1 now, $2 to $6 the rule
+    /// (durations in microseconds), $7 ids, locked.
     ///
-    /// What a route answered is added up once for each minute in which doubts about its tokens began.
+    /// The answers of a route are summed once for each minute in which suspicions about its tokens began.
     static let confirm = Statement(
         "verdict_confirm",
         """

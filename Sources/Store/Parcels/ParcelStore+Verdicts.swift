@@ -4,12 +4,12 @@ import Postgres
 import QueueRules
 import RegistryRules
 
-/// How many registrations really changed.
+/// The number of registrations that really changed.
 package struct VerdictReport: Equatable, Sendable {
     package let retired: Int
     package let suspected: Int
     package let cleared: Int
-    /// Routes whose tokens were found in the other environment, and too many of them to move there.
+    /// Routes with too many tokens found in the other environment to move them there.
     package let suspectRoutes: [SuspectRoute]
     package init(retired: Int, suspected: Int, cleared: Int, suspectRoutes: [SuspectRoute] = []) {
         self.retired = retired
@@ -19,9 +19,9 @@ package struct VerdictReport: Equatable, Sendable {
     }
 }
 
-/// What became of the doubts whose turn it was.
+/// The result of judging the due suspicions.
 package struct SuspicionReport: Equatable, Sendable {
-    /// Looked at: retired, dropped, or left to wait for more answers.
+    /// Suspicions that were judged: retired, dropped, or left to wait for more answers.
     package let judged: Int
     package let retired: Int
     package init(judged: Int, retired: Int) {
@@ -31,18 +31,19 @@ package struct SuspicionReport: Equatable, Sendable {
 }
 
 extension ParcelStore {
-    /// Doubts that one call looks at: it never holds many locks.
+    /// Suspicions that one call judges, so that it never holds many locks.
     package static let judgedMax = 5_000
 
-    /// Applies what answers said about tokens, in a transaction of its own before the settle: a verdict stays true when
-    /// the parcel was lost meanwhile.
+    /// Applies verdicts about tokens, in a transaction of its own before the settle: a verdict stays true if the lease
+    /// was lost meanwhile.
     ///
-    /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`); feedback is
+    /// Each is a compare-and-set on the generation and the registration time (`TokenLifecycle.judge`). Feedback is
     /// written for those that really changed.
     ///
     /// - Parameters:
-    ///   - rule: how many of a route's tokens may move to the other environment.
-    ///   - waitsBriefly: `.contended` where others hold a row of it for long: for what others stand behind.
+    ///   - rule: limits how many of a route's tokens may move to the other environment.
+    ///   - waitsBriefly: throws `.contended` if others hold one of its rows for long. It is for verdicts that other
+    ///     work waits for.
     package func applyVerdicts(
         _ verdicts: [GuardedVerdict], under rule: SuspicionRule = .standard, waitsBriefly: Bool = false,
         now: WallInstant? = nil
@@ -67,7 +68,8 @@ extension ParcelStore {
         }
     }
 
-    /// Judges the doubts whose turn it is. Any process may call it at any time; worth repeating while `judgedMax` were.
+    /// Judges the due suspicions. Any process may call it at any time. It is worth repeating after `judgedMax` were
+    /// judged.
     package func confirmSuspicions(
         _ rule: SuspicionRule, now: WallInstant? = nil
     ) async throws(StoreFault) -> SuspicionReport {
@@ -92,7 +94,7 @@ extension ParcelStore {
         }
     }
 
-    /// One verdict a registration, by rising id: the gravest, and of equals the last.
+    /// Keeps one verdict for each registration, by rising id: the gravest, and the last among equals.
     private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
         let sorted = verdicts.enumerated().sorted {
             $0.element.registration == $1.element.registration
@@ -127,7 +129,7 @@ extension TokenVerdict {
         }
     }
 
-    /// The state that it leads to, where it counts.
+    /// The state that the verdict leads to, if it counts.
     fileprivate var target: RegistrationState {
         switch self {
         case .unregistered: .retired
@@ -143,7 +145,7 @@ extension TokenVerdict {
         }
     }
 
-    /// Where its registration lives from here on.
+    /// The route of the registration from here on; nil: it stays.
     var foundOn: RouteID? {
         if case .found(let route) = self { route } else { nil }
     }
@@ -158,7 +160,7 @@ extension TokenVerdict {
 }
 
 extension GuardedVerdict {
-    /// A registration later than this wins.
+    /// The time that the verdict speaks of. A registration later than this wins.
     fileprivate var bound: WallInstant {
         if case .unregistered(let since?, _) = verdict { since } else { asOf }
     }

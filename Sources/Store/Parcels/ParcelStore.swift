@@ -3,11 +3,12 @@ import Model
 import Postgres
 import QueueRules
 
-/// Some of the routes that have a due parcel.
+/// A page of the routes that have a due parcel.
 package struct ReadyRoutePage: Equatable, Sendable {
-    /// Rising. Without those of a provider that this program doesn't know: a newer one's processes lease for it.
+    /// Rising. Routes of a provider that this program doesn't know are left out: a newer one's processes lease for
+    /// them.
     package let routes: [ReadyRoute]
-    /// The last one that was looked at, known or not: where the next page goes on.
+    /// The last route that was looked at, known or not. The next page starts after it.
     package let last: RouteID?
     /// More may follow.
     package let isFull: Bool
@@ -19,7 +20,7 @@ package struct ParcelStore: Sendable {
     let notifier: WorkNotifier
     let steps: (any StepListener)?
 
-    /// Leases that one call brings back.
+    /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
     package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
@@ -28,8 +29,8 @@ package struct ParcelStore: Sendable {
         self.steps = steps
     }
 
-    /// Routes that have a due parcel of a content's format that is known, by rising id, each once for every service that
-    /// has one; pass the last route that was looked at to go on.
+    /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that
+    /// has one. The next call takes the last route that was looked at.
     package func readyRoutes(
         knownFormats: [Int16], after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
     ) async throws(StoreFault) -> ReadyRoutePage {
@@ -67,8 +68,8 @@ package struct ParcelStore: Sendable {
         } catch { throw StoreFault(error) }
     }
 
-    /// Routes that have a parcel which waits for its message's rate, with how long it is until one of them may be leased;
-    /// by rising id, each once for every service that has one.
+    /// Returns the routes that have a rate-limited parcel, and the time until one may be leased. They come by rising
+    /// id, once for every service that has one.
     package func rateLimitedRoutes(
         knownFormats: [Int16], limit: Int, now: WallInstant? = nil
     ) async throws(StoreFault) -> [ReadyRoute] {
@@ -95,7 +96,7 @@ package struct ParcelStore: Sendable {
         } catch { throw StoreFault(error) }
     }
 
-    /// Brings leases back whose end has passed; returns how many. What they had settled stays settled.
+    /// Makes parcels with an expired lease ready again; returns how many. Terminal states that were settled stay.
     package func rescue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         let query = Query(ParcelSQL.rescue) {
             $0.instant(now)
@@ -106,7 +107,7 @@ package struct ParcelStore: Sendable {
         return count
     }
 
-    /// Whether the parcel still is the owner's; if so, for that much longer.
+    /// Renews a lease for that much longer; returns whether the parcel still is the owner's.
     package func renew(
         _ parcel: ParcelID, epoch: Int32, owner: ProcessID, for length: Duration, now: WallInstant? = nil
     ) async throws(StoreFault) -> Bool {
