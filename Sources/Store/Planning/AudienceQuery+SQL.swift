@@ -1,14 +1,15 @@
 import Postgres
 
-/// What planners read of an audience, a slice at a time, under `PlannerSQL.throughKeys`.
+/// Statements that read an audience, a slice at a time, under `PlannerSQL.throughKeys`.
 ///
-/// A slice is bounded by what is looked at, not by what is found: where few of many fit, it may find nobody. All but the
-/// named installations go by rising ids, so that a registration is looked at once: whoever changes user or tags between
-/// two slices is in one of them at most.
+/// A slice is bounded by what is looked at, not by what is found: where few of many fit, it may find no member. All
+/// audiences except named installations are read by rising ids, so that a registration is looked at once. One that
+/// changes user or tags between two slices is in at most one of them.
 ///
-/// Ranges are compared as index entries behind the app: by the id alone, a small app's slice could be searched for among
-/// the rows of a large one beside it. Ordered by them too: no other index has that order. A comparison of several columns
-/// ends a walk where the first of them passes, and that is not the app: whoever has few would be looked for to its end.
+/// Ranges are compared by the columns that follow the app in an index. By the id alone, a small app's slice could be
+/// searched for among the rows of a large one. The order has these columns too, because no other index has that order.
+/// A comparison of several columns ends a walk only where its first column passes. If that were the app, a user with
+/// few rows would be searched for to the app's end.
 enum AudienceSQL {
     // $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
     private static let living = """
@@ -20,13 +21,13 @@ enum AudienceSQL {
     /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many.
     static let live = Statement("plan_live", "SELECT id, route_id \(living)")
 
-    // None named: all of them.
+    // No provider named means all of them.
     private static func isWanted(_ row: String, in providers: String) -> String {
         "(cardinality(\(providers)) = 0 OR \(row).provider = ANY (\(providers)))"
     }
 
-    // Whether a registration has one of those tags. As a value with a LIMIT: an EXISTS might be answered by a hash of
-    // all that have one of them.
+    // Whether a registration has one of the tags. It is a value with a LIMIT, because an EXISTS might be answered by a
+    // hash of all registrations that have one.
     private static func has(_ tags: String, _ registration: String) -> String {
         """
         (SELECT true FROM registration_tags t
@@ -34,8 +35,8 @@ enum AudienceSQL {
         """
     }
 
-    /// As `live`, narrowed: $6 providers, $7 tags that nobody may have. A row for each that was looked at, with whether
-    /// it fits.
+    /// The same as `live`, narrowed. Parameters: $6 providers, $7 tags that no member may have. There is a row for each
+    /// registration that was looked at, with whether it fits.
     static let liveNarrowed = Statement(
         "plan_live_narrowed",
         """
@@ -43,8 +44,8 @@ enum AudienceSQL {
         SELECT next.id, next.route_id, \(isWanted("next", in: "$6")) AND \(has("$7", "next.id")) IS NULL FROM next
         """)
 
-    /// As `live`, of those that were last renewed before a time: $6 providers, $7 providers and $8 their times. A row for
-    /// each that was looked at, with whether it fits.
+    /// The same as `live`, for registrations that were last renewed before a time. Parameters: $6 providers,
+    /// $7 providers and $8 their times. There is a row for each that was looked at, with whether it fits.
     static let liveSilent = Statement(
         "plan_live_silent",
         """
@@ -56,8 +57,9 @@ enum AudienceSQL {
         FROM next
         """)
 
-    /// As `live`, of those that a filter is true of: $6 providers, the filter's own behind them. A row for each that was
-    /// looked at, with whether it fits. Not prepared: there are as many as there are filters.
+    /// The same as `live`, for registrations that match a filter. Parameters: $6 providers, then those of the filter.
+    /// There is a row for each that was looked at, with whether it fits. It is not prepared, because there are as many
+    /// statements as filters.
     static func liveFiltered(by filter: FilterSQL) -> Statement {
         Statement(
             unprepared: """
@@ -66,10 +68,11 @@ enum AudienceSQL {
                 """)
     }
 
-    /// $1 app, $2 kind, $3 horizon, $4 installations, each once, $5 providers. One row for each, with its place among
-    /// them, and nulls where it is unknown; then, whether it has a registration of another kind.
+    /// The registrations of named installations. Parameters: $1 app, $2 kind, $3 horizon, $4 installations, each once,
+    /// $5 providers. There is one row for each, with its place among them, and nulls if it is unknown. The last column
+    /// says whether it has a registration of another kind.
     ///
-    /// LIMIT keeps the planner from reading the app, or its ids up to the horizon, for all of them at once.
+    /// LIMIT keeps the planner from reading the whole app, or its ids up to the horizon, for all installations at once.
     static let named = Statement(
         "plan_named",
         """
@@ -85,8 +88,8 @@ enum AudienceSQL {
         ) AS r ON r.id <= $3
         """)
 
-    /// The same for several messages that ask for no providers: $1 apps, $2 kinds, $3 horizons, $4 installations, $5 their
-    /// places among those of their message, each once; in this order.
+    /// The same for several messages that name no providers. Parameters: $1 apps, $2 kinds, $3 horizons,
+    /// $4 installations, $5 their places in their message, each once. Rows come in this order.
     static let namedGroup = Statement(
         "plan_named_group",
         """
@@ -104,8 +107,9 @@ enum AudienceSQL {
         ORDER BY named.turn
         """)
 
-    /// $1 app, $2 kind, $3 horizon, $4 how many of each user, $5 providers, $6 users, each once, $7 above which id of each. A
-    /// row for each that was looked at, with the user's place among them and whether it fits.
+    /// The registrations of users. Parameters: $1 app, $2 kind, $3 horizon, $4 how many of each user, $5 providers,
+    /// $6 users, each once, $7 above which id of each. There is a row for each that was looked at, with the user's
+    /// place and whether it fits.
     static let ofUsers = Statement(
         "plan_users",
         """
@@ -128,9 +132,9 @@ enum AudienceSQL {
         """
     }
 
-    /// $1 app, $2 kind, $3 horizon, $4 providers, $5 users. One row for each who has no live registration, with its
-    /// place among them: who has retired ones has the first of these, and who never had one has nulls; then, whether
-    /// there is one of another kind.
+    /// The users without a live registration. Parameters: $1 app, $2 kind, $3 horizon, $4 providers, $5 users. Each has
+    /// one row, with its place among the users. A user with retired registrations has the first of these; one who never
+    /// had any has nulls. The last column says whether there is one of another kind.
     static let usersWithout = Statement(
         "plan_users_without",
         """
@@ -146,7 +150,7 @@ enum AudienceSQL {
         WHERE has IS NULL AND (had IS NULL OR gone.id IS NOT NULL)
         """)
 
-    // Entries of one tag: the same five parameters.
+    // Entries of one tag, with $1, $3, $4 and $5 of the statement around them.
     private static func tagged(_ tag: String) -> String {
         """
         FROM registration_tags t
@@ -155,7 +159,8 @@ enum AudienceSQL {
         """
     }
 
-    /// $1 app, $2 tags, $3 above which id, $4 horizon, $5 where to stop counting. One count for each, in this order.
+    /// The number of entries of each tag, in this order. Parameters: $1 app, $2 tags, $3 above which id, $4 horizon,
+    /// $5 where to stop counting.
     static let tagCounts = Statement(
         "plan_tag_counts",
         """
@@ -163,9 +168,9 @@ enum AudienceSQL {
         FROM unnest($2) WITH ORDINALITY AS said (tag, place) ORDER BY said.place
         """)
 
-    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers, $7 tags whose entries are walked, each
-    /// once; $8 tags that all must be there, each once, $9 of which one must be there (none given: no matter), $10 of
-    /// which none may. A row for each that was looked at, by rising id, with whether it fits.
+    /// Registrations by tags: a row for each that was looked at, by rising id, with whether it fits. Parameters:
+    /// $1 app, $2 kind, $3 above which id, $4 horizon, $5 how many, $6 providers. Tags, each once: $7 those whose
+    /// entries are walked, $8 all must be present, $9 one must be present (none given: any), $10 none may be present.
     static let tagged = Statement(
         "plan_tagged",
         """
@@ -185,10 +190,11 @@ enum AudienceSQL {
         ) AS r ON true
         """)
 
-    /// $1 app, $2 message; $3 providers, $4 environments, $5 topics, $6 tokens, each token of a provider once.
+    /// The members of a message that names tokens. Parameters: $1 app, $2 message, $3 providers, $4 environments,
+    /// $5 topics, $6 tokens, each token of a provider once.
     ///
-    /// A live registration that holds the token is the member, wherever the message thought it lives: the registry knows
-    /// better, and it has the badge. The others become rows of their own, with ids that no registration gets.
+    /// If a live registration holds the token, it is the member, whatever route the message named: the registry knows
+    /// better, and it has the badge. The other tokens become rows of their own, with ids that no registration gets.
     static let inline = Statement(
         "plan_inline",
         """

@@ -3,10 +3,10 @@ import Expressions
 import Model
 import Postgres
 
-/// One look at an audience: from where, up to where, at how much.
+/// One query of an audience: from where, up to where, and how many.
 struct AudienceQuery: Sendable {
     let message: UniversalID
-    /// What is now in a filter.
+    /// The time that is `now` in a filter.
     let sentFrom: WallInstant
     let app: Int64
     let kind: Int16
@@ -14,9 +14,9 @@ struct AudienceQuery: Sendable {
     let after: Int64
     let horizon: Int64
     let idsMax: Int
-    /// As many as slices behind the first one look at.
+    /// The number of ids that slices after the first one look at.
     let sliceIDs: Int
-    /// None: all of them.
+    /// Empty: all providers.
     let providers: [Int16]
 
     func read(
@@ -38,7 +38,7 @@ struct AudienceQuery: Sendable {
         }
     }
 
-    /// $1 to $5 of what goes by rising ids.
+    /// The parameters $1 to $5 of statements that read by rising ids.
     private var range: Parameters {
         var parameters = Parameters()
         parameters.int64(app)
@@ -59,7 +59,8 @@ struct AudienceQuery: Sendable {
         return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
     }
 
-    /// Read again for each slice, which costs nothing beside it; the message's own time makes all slices agree.
+    /// Parses the filter again for each slice, which costs nothing beside the query. The message's own time makes all
+    /// slices agree.
     private func filtered(
         _ text: String, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
@@ -128,8 +129,8 @@ struct AudienceQuery: Sendable {
             parts += 1
         }
         guard parts > 1 else { return try found(scan.slice, without) }
-        // A device may have changed hands between two parts, and be in both or in none: how far the slice goes is known
-        // now, and it is read in one snapshot.
+        // A device may have changed its user between two parts, and be in both or in none. The end of the slice is
+        // known now, so it is read again in one snapshot.
         let slice = scan.slice
         let owned = query(
             ofUsers: names, after: [Int64](repeating: after, count: names.count),
@@ -137,7 +138,7 @@ struct AudienceQuery: Sendable {
         return try found(slice.reread(try await transaction.run([owned])[0]), without)
     }
 
-    /// The slice's first part, which mostly is the only one.
+    /// Returns the queries for the slice's first part, which mostly is the only one.
     func queries(ofUsers names: [String]) -> [Query] {
         guard let part = UserScan(names, after: after, idsMax: idsMax).next else { return [] }
         return after == 0 ? [query(of: part), query(usersWithout: names)] : [query(of: part)]
@@ -187,8 +188,8 @@ struct AudienceQuery: Sendable {
         try FoundMembers(inline: try await transaction.run([query(inline: targets)])[0])
     }
 
-    /// All at once: between two slices a registration could change its token, and be reached by both. Writes those that
-    /// are no registrations.
+    /// Returns the query for all tokens at once: between two slices a registration could change its token, and be
+    /// reached by both. The query writes the inline targets.
     func query(inline targets: [InlineTarget]) -> Query {
         let wanted = targets.filter { providers.isEmpty || providers.contains($0.provider.rawValue) }
         return Query(AudienceSQL.inline) {
@@ -214,8 +215,9 @@ struct AudienceQuery: Sendable {
         return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
     }
 
-    /// Whose entries lead through the rest of the ids: the rarest of `all`, or `any` together where those are rarer yet.
-    /// Counted up to a slice's worth, beyond which each costs a slice or more anyway; a small slice counts less.
+    /// Returns the tags whose entries are walked through the ids that are left: the rarest of `all`, or all of `any` if
+    /// they are rarer together. Entries are counted up to a slice's worth, since beyond that each tag costs a slice or
+    /// more anyway. A small slice counts less.
     private func scanned(
         _ expression: TagExpression, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [String] {

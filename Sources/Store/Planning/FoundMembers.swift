@@ -2,17 +2,17 @@ import Model
 import Postgres
 import QueueRules
 
-/// What one look at an audience found.
+/// The members that one query of an audience found.
 struct FoundMembers: Sendable {
-    /// Rising, with the route of each beside it.
+    /// Rising; `routes` has the route of each.
     private(set) var ids: [Int64] = []
     private(set) var routes: [Int64] = []
-    /// Those that end before anything is sent, ordered by state, reason and route.
+    /// Members that end before anything is sent, ordered by state, reason and route.
     private(set) var early: [EarlyTermination] = []
     let plannedThrough: Int64
     let isLast: Bool
 
-    /// An id range of which everything fits.
+    /// Reads an id range in which all registrations fit.
     init(live rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
         ids = try rows.int64Column(0)
         routes = try rows.int64Column(1)
@@ -20,7 +20,7 @@ struct FoundMembers: Sendable {
         plannedThrough = ids.last ?? horizon
     }
 
-    /// An id range of which some fit.
+    /// Reads an id range in which some registrations fit.
     init(examined rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
         isLast = rows.rowCount < idsMax
         plannedThrough = try rows.int64Column(0).max() ?? horizon
@@ -31,7 +31,7 @@ struct FoundMembers: Sendable {
         take(members)
     }
 
-    /// What users own.
+    /// Reads the registrations of named users.
     init(_ slice: UserScan.Slice, horizon: Int64) {
         isLast = slice.isLast
         plannedThrough = slice.through ?? horizon
@@ -39,10 +39,10 @@ struct FoundMembers: Sendable {
         routes = slice.routes
     }
 
-    /// One row for each named installation.
+    /// Reads one row for each named installation.
     ///
     /// - Parameters:
-    ///   - part: those of the message; nil: all of them.
+    ///   - part: the rows of the message; nil: all of them.
     ///   - before: how many of the message's names come before these.
     init(
         named rows: ResultSet, _ part: Range<Int>? = nil, before: Int, plannedThrough: Int64, isLast: Bool
@@ -68,7 +68,7 @@ struct FoundMembers: Sendable {
         take(live)
     }
 
-    /// One row for each named user without a live registration.
+    /// Ends named users without a live registration, one for each row.
     mutating func end(users rows: ResultSet) throws(PostgresError) {
         for row in 0..<rows.rowCount {
             if let id = try rows.int64OrNil(row, 1) {
@@ -80,7 +80,7 @@ struct FoundMembers: Sendable {
         }
     }
 
-    /// One row for each token, in no order.
+    /// Reads one row for each token, in no order.
     init(inline rows: ResultSet) throws(PostgresError) {
         plannedThrough = Int64(rows.rowCount)
         isLast = true
@@ -95,7 +95,8 @@ struct FoundMembers: Sendable {
         routes = rising.map(\.route)
     }
 
-    /// Those who fit leave the members, and end so; after whom ended before. In groups of one route and a bounded size.
+    /// Ends the members that fit, after those that ended before, and removes them from `ids`. They are grouped by
+    /// route, with a bounded size.
     mutating func end(_ terminalStatus: TerminalStatus, groupsOf membersMax: Int, where fits: (Int64) -> Bool) {
         let all = zip(ids, routes)
         let gone = all.filter { fits($0.0) }
@@ -118,7 +119,7 @@ struct FoundMembers: Sendable {
         add(registration, to: EarlyTermination(terminalStatus: terminalStatus, route: route, members: []))
     }
 
-    /// A handful of groups: an app has few routes, and there are few reasons.
+    /// Adds a member to its group. There are only a handful: an app has few routes, and there are few reasons.
     private mutating func add(_ member: Int64, to group: EarlyTermination) {
         let known = early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
         if known == nil {
@@ -129,7 +130,7 @@ struct FoundMembers: Sendable {
         if let place { early[place].members.append(member) }
     }
 
-    /// By state and reason, each once.
+    /// Counts by state and reason, each pair once.
     var terminalCounts: [TerminalCount] {
         var counts: [TerminalCount] = []
         for group in early {
@@ -150,9 +151,9 @@ struct FoundMembers: Sendable {
 /// Members that end while the audience is cut.
 struct EarlyTermination: Equatable, Sendable {
     let terminalStatus: TerminalStatus
-    /// nil: nobody is registered.
+    /// nil: the members have no registration.
     let route: Int64?
-    /// Registrations; where nobody is registered, places among the names in the message's audience, from 1.
+    /// Registrations, or, without a route, places among the names in the message's audience, from 1.
     var members: [Int64]
 
     func isBefore(_ other: EarlyTermination) -> Bool {

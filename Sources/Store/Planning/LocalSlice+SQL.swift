@@ -1,15 +1,15 @@
 import Postgres
 
-/// Hours of the clocks on many walls: which zones there are, and when a clock in one of them shows an hour. The server
-/// knows the zones and their daylight saving (`instant_of_hour`).
+/// Local hours: which time zones exist, and when a clock in one of them shows an hour. The server knows the zones and
+/// their daylight saving (`instant_of_hour`).
 enum LocalHourSQL {
-    /// $1 name. Any hour would do.
+    /// Whether a zone is known: any hour would do. Parameters: $1 name.
     static let isZone = Statement(
         "zone_is_known", "SELECT instant_of_hour(timestamp '2000-01-01 12:00', $1) IS NOT NULL")
 
-    /// $1 message, $2 its hour as it is in UTC, $3 does who is past it get it at once, $4 when the last clock shows it,
-    /// $5 lifetime in microseconds. In the transaction that writes the message: few name such an hour, and the others'
-    /// statement stays as it is.
+    /// Stores a message's local hour, in the transaction that writes the message. Few messages have one, so the
+    /// statement of the others stays as it is. Parameters: $1 message, $2 its hour in UTC, $3 whether late devices get
+    /// it at once, $4 when the last clock shows it, $5 lifetime in microseconds.
     static let write = Statement(
         "message_local_hour",
         """
@@ -18,14 +18,15 @@ enum LocalHourSQL {
         WHERE id = $1
         """)
 
-    /// More than there are in the world: some of them are made up.
+    /// More zones than there are in the world: some of them are made up.
     private static let zonesMax = 2_000
 
-    /// $1 app, $2 hour as it is in UTC, $3 members of a slice. When the clocks of which of them show the hour: each zone
-    /// is asked for once. Who has none, none that is known here, or no row any more, goes by the app's.
+    /// The instants at which the members' clocks show the hour; each zone is evaluated once. A member without a zone,
+    /// with an unknown one, or without a row goes by the app's. Parameters: $1 app, $2 hour as it is in UTC, $3 members
+    /// of a slice.
     ///
-    /// To find that a zone is unknown takes a tenth of a millisecond, and phones may say what they like: where they say
-    /// too much, names are held against the list of all first, which is read for some ten milliseconds then.
+    /// Finding that a zone is unknown takes a tenth of a millisecond, and phones may send any name. If a slice has too
+    /// many names, they are first compared with the list of all zones, which takes some ten milliseconds to read.
     static let instants = Statement(
         "plan_local_instants",
         """

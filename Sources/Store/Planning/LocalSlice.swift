@@ -3,7 +3,8 @@ import Model
 import Postgres
 import QueueRules
 
-/// A slice of a message that leaves at an hour of each device's own clock: who leaves when, and whom it comes too late for.
+/// A slice of a message that leaves at an hour of each device's own clock: when each push leaves, and which come too
+/// late.
 struct LocalSlice: Sendable {
     let sending: LocalSending
     private let app: Int64
@@ -15,8 +16,8 @@ struct LocalSlice: Sendable {
         self.acceptedAt = acceptedAt
     }
 
-    /// Without those whom it comes too late for: they end here, in groups of at most `membersMax`, as parcels have them,
-    /// since whoever reads the history takes a group whole.
+    /// Cuts the slice without the members for which the hour is past. These end here, in groups of at most
+    /// `membersMax`, like parcels, because a reader of the history loads a group whole.
     func cut(
         _ found: FoundMembers, membersMax: Int, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> SliceCut {
@@ -26,7 +27,7 @@ struct LocalSlice: Sendable {
             $0.int64Array(found.ids)
         }
         let zones = found.ids.isEmpty ? nil : try await transaction.run([query])[0]
-        // Looked up, never walked.
+        // Lookup only.
         var instants: [Int64: WallInstant] = [:]
         instants.reserveCapacity(found.ids.count)
         for row in 0..<(zones?.rowCount ?? 0) {
@@ -43,7 +44,7 @@ struct LocalSlice: Sendable {
 }
 
 extension Query {
-    /// Behind the message itself.
+    /// The query that stores a message's local hour, after the message itself.
     init(writing sending: LocalSending, of message: NewMessage) {
         self.init(LocalHourSQL.write) {
             $0.uuid(message.id.value)

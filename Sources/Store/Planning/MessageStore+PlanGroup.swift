@@ -3,12 +3,12 @@ import Encodings
 import Model
 import Postgres
 
-/// What a planner's turn at several messages did.
+/// The result of a planner's slot for several messages.
 package enum PlanGroupReply: Equatable, Sendable {
     case nothing
-    /// One for each, in the order of their turns.
+    /// One slice for each message, in the order of their slots.
     case planned([PlannedSlice])
-    /// As `PlanReply.putAside`.
+    /// The same as `PlanReply.putAside`.
     case putAside(StoreFault)
 }
 
@@ -16,9 +16,9 @@ extension MessageStore {
     /// Transactional messages that one transaction plans. More would keep the first ones waiting for the last.
     package static let plannedTogetherMax = 64
 
-    /// Plans the messages whose turn it is, as one `planSlice` after the other would at this moment: several only of
-    /// transactional ones that name a few installations, users or tokens, else the next slice of one. Where one can't be
-    /// planned as it is stored, or others have locked its row, the rest goes without it, until it alone is put aside.
+    /// Plans the next messages, as one `planSlice` after the other would at this moment. It plans several only if they
+    /// are transactional and name a few installations, users or tokens, else the next slice of one. If one can't be
+    /// planned as it is stored, or others have locked its row, fewer are planned at once, until it alone is put aside.
     package func planGroup(
         atMost limit: Int = plannedTogetherMax, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
         knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
@@ -51,7 +51,7 @@ extension MessageStore {
         }
     }
 
-    /// nil: the first one is one by itself, and neighbours take the others meanwhile.
+    /// Returns nil if the first message must be planned by itself; neighbours take the others meanwhile.
     private func planNextGroup(
         _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
         now: WallInstant?, noting claimedBatch: ClaimedBatch
@@ -77,7 +77,7 @@ extension MessageStore {
                                     idsMax, parcelMembersMax, sizes, in: transaction, now: now, announcingTo: steps)
                             ]
                         } catch {
-                            // Whoever plans it by itself has to find it again.
+                            // The caller plans it by itself, and has to find it again.
                             try rotation.giveBack(rows, 0)
                             throw error
                         }
@@ -102,16 +102,16 @@ extension MessageStore {
 }
 
 extension ClaimedPlan {
-    /// Names more than this one by one: planned by itself.
+    /// A message that names more than this is planned by itself.
     private static let namesMax = 100
 
-    /// From its beginning, and at once everywhere.
+    /// Whether the plan names few targets, has not begun, and has no local hour.
     fileprivate func isSmall(_ idsMax: Int) -> Bool {
         guard let count = audience.namedCount else { return false }
         return count <= min(Self.namesMax, idsMax) && plannedThrough == 0 && local == nil
     }
 
-    /// Installations of whatever provider: looked up together with those of others.
+    /// The names of installations if any provider will do: they are looked up together with those of other messages.
     fileprivate var plainNames: [String] {
         guard case .installations(let names) = audience.selection, audience.providers?.isEmpty ?? true else {
             return []
@@ -119,7 +119,7 @@ extension ClaimedPlan {
         return names
     }
 
-    /// What only reads, and is asked for each by itself.
+    /// Queries that only read, for this plan by itself.
     fileprivate func readings(_ idsMax: Int) -> [Query] {
         switch audience.selection {
         case .installations(let names) where plainNames.isEmpty: [query(idsMax: idsMax).query(named: names)]
@@ -139,7 +139,7 @@ extension ClaimedPlan {
     }
 }
 
-/// Claimed plans that are carried out together: the first ones, as far as each is a small one that can be read.
+/// Claimed plans that are carried out together: the first ones, as long as each is small and can be read.
 private struct PlanGroup: Sendable {
     private(set) var plans: [ClaimedPlan] = []
     private let idsMax: Int
@@ -160,8 +160,8 @@ private struct PlanGroup: Sendable {
         }
     }
 
-    /// Two round trips at most. Those whose messages others have locked leave the group, and so do those behind one that
-    /// goes on after this slice, or behind a slice's worth of members.
+    /// Cuts the plans in two round trips at most. A plan whose message others have locked leaves the group. So do the
+    /// plans behind one that goes on after this slice, and those behind a slice's worth of members.
     mutating func cut(in transaction: PostgresTransaction) async throws(PostgresError) -> [SliceCut] {
         guard !plans.isEmpty else { return [] }
         var queries = [lock, plainly]
@@ -210,7 +210,7 @@ private struct PlanGroup: Sendable {
         }
     }
 
-    /// Tokens come last: who is no registration is written as it is looked up.
+    /// Looks up tokens last, because that query also writes the inline targets.
     private func withTargets(
         _ found: [FoundMembers?], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [FoundMembers] {
@@ -232,7 +232,7 @@ private struct PlanGroup: Sendable {
         return whole
     }
 
-    /// The messages' own rows come first, in the order of their ids, and their reasons after: as in every settle.
+    /// The messages' own rows come first, in the order of their ids, and their reasons after, as in every settle.
     func writing(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
         let order = plans.indices.sorted { plans[$0].message < plans[$1].message }
         func ended(_ state: TerminalState) -> [Int64] { order.map { cuts[$0].found.ended(state) } }
@@ -275,7 +275,7 @@ private struct PlanGroup: Sendable {
         ]
     }
 
-    /// - Parameter counted: in no order.
+    /// - Parameter counted: the answer to `PlanSQL.countGroup`, in no order.
     func slices(
         _ cuts: [SliceCut], counted: ResultSet, _ report: CutReport
     ) throws(PostgresError) -> [PlannedSlice] {

@@ -4,10 +4,10 @@ import QueueRules
 
 /// The planner's statements: one slice is one transaction of three round trips, under `PlannerSQL.throughKeys`.
 enum PlanSQL {
-    // A parcel `p` of the message before: in the air, or about to be. What stands behind a route that can't send holds no
-    // other route up, and on its own it is leased first all the same, since it has been due for longer. What is held waits
-    // for a message that is paused, in whose turn nobody else goes; of one that is cancelled it is gone soon. What waits
-    // for a rate is awaited as long as that moves on. $2 now.
+    // A parcel `p` of the predecessor that is leased or will be leased soon. A parcel that can't be sent now is not
+    // awaited, since it would hold up other routes. On its own route it is leased first all the same, because it has
+    // been due for longer. A parcel on hold is awaited: its message is paused, or cancelled and soon gone. A
+    // rate-limited one is awaited as long as its rate moves on. $2 now.
     private static let isAwaited = """
         p.attempt = 0 AND (p.state IN (2, 3) OR p.state = 4 AND EXISTS (
             SELECT FROM message_rates b WHERE b.message_id = p.message_id
@@ -19,17 +19,18 @@ enum PlanSQL {
                 '\(WaitCause.quietHours.rawValue)')))
         """
 
-    // Of an app's plans.
+    // The order of an app's plans.
     private static let roundRobin = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
     private static let claimed = "message_id, planned_through, slices, planned_at"
 
-    /// $1 known formats, $2 now; the apps that had their turn before: $3 of transactional messages, $4 of others; $5 whether
-    /// others are asked for at all.
-    /// Transactional first; of each sort the apps go in turn, from the one behind that, and of an app whoever waited
-    /// longest. Who was put aside waits for its time, and who follows another message until that one's pushes have all had
-    /// their first attempt, as far as they can be sent (`isAwaited`).
+    /// Claims the next plan. Parameters: $1 known formats, $2 now. The apps that had a slot last: $3 for transactional
+    /// messages, $4 for others; $5 whether others are asked for at all.
     ///
-    /// Every column that changes comes from the locked row itself: a look at plans by its key beside it would see the
+    /// Transactional plans come first. Within an urgency the apps take turns, beginning after the last one; within an
+    /// app the plan comes first that waited longest. A plan that was put aside waits for its time. A follow-up message
+    /// waits until its predecessor's pushes have had their first attempt, as far as they can be sent (`isAwaited`).
+    ///
+    /// Every column that changes comes from the locked row itself. A read of plans by key beside it would see the
     /// statement's snapshot, and plan a slice twice.
     static let claim = Statement(
         "plan_claim",
@@ -41,7 +42,7 @@ enum PlanSQL {
         \(rotation)
         """)
 
-    /// - Parameter of: by whom nothing may have been taken.
+    /// - Parameter of: the part of the statement that must have taken no plan.
     private static func oneByOne(unless of: String?) -> String {
         let before = of.map { "AND \(none($0)) " } ?? ""
         let (urgent, bulk) = (MessageUrgency.transactional, MessageUrgency.bulk)
@@ -67,9 +68,9 @@ enum PlanSQL {
         """
     }
 
-    /// The same, but several transactional ones: $6 how many. One of each app in turn, then a second one of each, as if they
-    /// were claimed one by one; of each app so many that all have a part. No app is asked that has none to plan now, and
-    /// where others are at work on all that were asked, one is claimed as above.
+    /// Claims several transactional plans: $6 how many. It takes one of each app in turn, then a second one of each, as
+    /// if they were claimed one by one. The number per app is limited so that all apps have a part. An app without a
+    /// ready plan is skipped. If others are working on all plans that were found, one is claimed as above.
     static let claimGroup = Statement(
         "plan_claim_group",
         """
@@ -128,17 +129,18 @@ enum PlanSQL {
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """
 
-    /// The way to the disk is not waited for: the lease of the first parcel waits, and what is committed before it is there
-    /// then. A server that falls in between has the message and its plan still, whose slices are cut again. Not for what
-    /// ends pushes, or a message: an ending that was told is never taken back.
+    /// Lets the transaction commit without waiting for the disk: the lease of the first parcel waits, and that makes
+    /// earlier commits durable. If the server crashes in between, it still has the message and its plan, and the slices
+    /// are cut again. It is not used where pushes or a message end: a terminal state that was reported is never taken
+    /// back.
     static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
 
-    /// $1 messages. Those that nobody else has locked; they are locked now.
+    /// Locks the messages that no other transaction has locked, and returns them. Parameters: $1 messages.
     static let lockGroup = Statement(
         "plan_lock_group", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
 
-    /// Of several: $1 messages, $2 members cut, $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 has
-    /// planning ended. With their ids; see `count`.
+    /// Counts the slices of several messages, as `count` does, and returns states with ids. Parameters: $1 messages,
+    /// $2 members cut, $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 whether planning has ended.
     static let countGroup = Statement(
         "plan_count_group",
         """
@@ -164,7 +166,7 @@ enum PlanSQL {
         """)
 
     /// $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now, $7 routes, $8 members, $9 their
-    /// counts, $10 services: one of each a parcel.
+    /// counts, $10 services. The arrays have one element for each parcel.
     static let cutGroup = Statement(
         "plan_cut_group",
         announcing(
@@ -177,7 +179,7 @@ enum PlanSQL {
                 AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service)
             """))
 
-    /// Each route of what was cut, for each message: whether some of it is ready, and whether some waits for its rate.
+    /// Returns for each message and route of new parcels whether some are ready, and whether some are rate-limited.
     private static func announcing(_ insert: String) -> String {
         """
         WITH written AS (
@@ -224,8 +226,8 @@ enum PlanSQL {
         "plan_cut", "unnest($7, $8, $9) AS cut (route_id, members, count)", due: "coalesce($6, clock_timestamp())",
         expires: "$5")
 
-    /// $5 lifetime in microseconds, $11 when each is sent: what should have been by now is due now, so that it doesn't stand
-    /// before what others have waiting, and lives as long as if it had been.
+    /// $5 lifetime in microseconds, $11 when each is sent. If that is past, the parcel is due now, so that it doesn't
+    /// come before other parcels that wait. It expires as if it had been due in time.
     static let cutByInstants = cut(
         "plan_cut_by_instants", "unnest($7, $8, $9, $11) AS cut (route_id, members, count, sent_at)",
         due: "greatest(cut.sent_at, coalesce($6, clock_timestamp()))",
@@ -241,10 +243,11 @@ enum PlanSQL {
 
     static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = $1")
 
-    /// $1 message, $2 members cut, $3 rejected, $4 unregistered and $7 suppressed at once, $5 has planning ended, $6 now.
+    /// Counts a slice. Parameters: $1 message, $2 members cut, $3 rejected, $4 unregistered and $7 suppressed at once,
+    /// $5 whether planning has ended, $6 now.
     ///
-    /// The audience is known when planning ends. Where every parcel has gone by then (its settle folded its counts
-    /// before us), nobody else will end the message.
+    /// The audience is known when planning ends. If every parcel is gone by then, because its settle added its counts
+    /// before, no settle will end the message.
     static let count = Statement(
         "plan_count",
         """
@@ -265,8 +268,9 @@ enum PlanSQL {
         RETURNING state
         """)
 
-    /// $1 message, $2 how many ended, $3 on which routes, $4 in which state: unregistered or suppressed, $5 why. Who was
-    /// registered once counts for its provider too.
+    /// Counts members that ended at once for their providers: a member that was registered once counts for its provider
+    /// too. Parameters: $1 message, $2 how many ended, $3 on which routes, $4 in which state (unregistered or
+    /// suppressed), $5 why.
     static let providers = Statement(
         "plan_providers",
         """
@@ -288,11 +292,11 @@ enum PlanSQL {
             suppressed = known.suppressed + excluded.suppressed
         """)
 
-    /// $1 message, $2 how many of its names were looked up before, or slices cut, $3 now; $4 routes, $5 states, $6 reasons, $7 first,
-    /// $8 last, $9 members, $10 member counts.
+    /// Writes early endings to the history. Parameters: $1 message, $2 how many of its names were looked up before, or
+    /// slices cut, $3 now. Entries: $4 routes, $5 states, $6 reasons, $7 first, $8 last, $9 members, $10 member counts.
     ///
-    /// In the history they have parcel 0, and each slice is a settle of it. Route 0: the members are places in the
-    /// message's audience, not registrations.
+    /// In the history they have parcel 0, and each slice is a settle of it. Route 0 means that the members are places
+    /// in the message's audience, not registrations.
     static let cutReport = Statement(
         "plan_told",
         """
@@ -304,7 +308,7 @@ enum PlanSQL {
             AS did (route_id, state, reason, first_member, last_member, members, count, place)
         """)
 
-    /// $1 message, then states, reasons and counts, ordered by state and reason: rows are locked in one order.
+    /// $1 message, then states, reasons and counts, ordered by state and reason, so that rows are locked in one order.
     static let reasons = Statement(
         "message_reasons_add",
         """

@@ -5,13 +5,13 @@ import Postgres
 import QueueRules
 import Synchronization
 
-/// What a planner's turn did.
+/// The result of a planner's slot.
 package enum PlanReply: Equatable, Sendable {
-    /// No message waits for a planner, or another one is at work on each.
+    /// No message waits for a planner, or other planners are working on all of them.
     case nothing
     case planned(PlannedSlice)
-    /// The message whose turn it was can't be planned as it is stored: it comes again later, the others go on. The
-    /// fault names it.
+    /// The claimed message can't be planned as it is stored. It comes again later, so that the others go on; the fault
+    /// names it.
     case putAside(StoreFault)
 }
 
@@ -19,11 +19,11 @@ package enum PlanReply: Equatable, Sendable {
 package struct PlannedSlice: Equatable, Sendable {
     package let message: MessageID
     package let app: AppID
-    /// Where new parcels are, ready or not. Rising.
+    /// Routes with new parcels, ready or not. Rising.
     package let routes: [RouteID]
-    /// Where some may be leased now. By rising route.
+    /// Routes with parcels that may be leased now. By rising route.
     package let ready: [ReadyRoute]
-    /// Some wait for their message's rate.
+    /// Some parcels are rate-limited.
     package let waitsForRate: Bool
     /// Members of the new parcels.
     package let members: Int
@@ -34,18 +34,18 @@ package struct PlannedSlice: Equatable, Sendable {
 }
 
 extension MessageStore {
-    /// Cuts the next slice of the message whose turn it is, in one transaction.
+    /// Cuts the next slice of the next message, in one transaction.
     ///
-    /// Members are frozen here: one read of an id range over all routes, so that a registration that changes its route
-    /// meanwhile can't be in two parcels.
+    /// Members are frozen here. One read covers an id range over all routes, so that a registration that changes its
+    /// route meanwhile can't be in two parcels.
     package func planSlice(
         idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, knownFormats: [Int16], now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
         try await planSlice(idsMax, parcelMembersMax, knownFormats, PlannedUrgencies(), now: now, lockTimeout: nil)
     }
 
-    /// - Parameter patience: how long a row that others have locked is waited for, before the message is put aside for a
-    ///   moment; nil: as long as any statement.
+    /// - Parameter lockTimeout: the longest wait for a row that others have locked. Then the message is put aside for a
+    ///   moment. nil: the limit of any statement.
     func planSlice(
         _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
         now: WallInstant?, lockTimeout: Duration?
@@ -94,10 +94,12 @@ extension MessageStore {
     }
 }
 
-/// Whose message was planned last, of each urgency: the apps go round, from the next one on. Each process has its own turns.
+/// The app whose message was planned last, for each urgency. The apps take turns, from the next one on; each process
+/// has its own rotation.
 ///
-/// With a single plan the turn passes as it is claimed: whoever asks beside has the next app's, and what can't be planned is
-/// put aside without keeping it. A group's passes once it is planned: what fails together is tried again with fewer.
+/// A single plan advances the rotation when it is claimed. Concurrent planners then get the next app's plan, and a plan
+/// that can't be carried out is put aside without keeping the slot. A group advances it when it is planned, because a
+/// group that fails is tried again with fewer.
 final class PlanRotation: Sendable {
     private struct Last {
         var transactional: Int64 = -1
@@ -106,7 +108,7 @@ final class PlanRotation: Sendable {
 
     private let last = Mutex(Last())
 
-    /// As `PlanSQL.claim` reads them.
+    /// The parameters of `PlanSQL.claim`.
     func claiming(_ knownFormats: [Int16], _ urgencies: PlannedUrgencies, now: WallInstant?) -> Parameters {
         let last = last.withLock { $0 }
         var parameters = Parameters()
@@ -118,12 +120,12 @@ final class PlanRotation: Sendable {
         return parameters
     }
 
-    /// - Parameter claimed: as `ClaimedPlan` reads it.
+    /// - Parameter claimed: rows as `ClaimedPlan` reads them.
     func pass(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
         pass(app: try claimed.int64(row, 2), priority: try claimed.int16(row, 4))
     }
 
-    /// The app has its turn once more.
+    /// Gives the app its slot once more.
     func giveBack(_ claimed: ResultSet, _ row: Int) throws(PostgresError) {
         pass(app: try claimed.int64(row, 2) - 1, priority: try claimed.int16(row, 4))
     }
@@ -135,7 +137,7 @@ final class PlanRotation: Sendable {
     }
 }
 
-/// A claimed plan: which message, and how far it is.
+/// A claimed plan: its message, and how far it has been planned.
 struct ClaimedPlan: Sendable {
     let message: UniversalID
     let plannedThrough: Int64
@@ -146,12 +148,12 @@ struct ClaimedPlan: Sendable {
     let kind: Int16
     let horizon: Int64
     let expiresAt: WallInstant
-    /// Its hour, or else when it was accepted.
+    /// The message's due time, or else the time of its acceptance.
     let sentFrom: WallInstant
     let audience: Audience
-    /// nil: when it is due, it is so everywhere.
+    /// nil: the message is due everywhere at the same instant.
     let local: LocalSlice?
-    /// Cut before this one.
+    /// The number of slices cut before this one.
     let slices: Int32
 
     init(reading row: ResultSet, at place: Int = 0) throws(PostgresError) {
@@ -181,7 +183,7 @@ struct ClaimedPlan: Sendable {
         service = pushType.service
     }
 
-    /// The next slice, to the end of the transaction.
+    /// Plans the next slice, to the end of the transaction.
     func plan(
         _ idsMax: Int, _ parcelMembersMax: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction,
         now: WallInstant?, announcingTo steps: (any StepListener)?
@@ -194,8 +196,8 @@ struct ClaimedPlan: Sendable {
         return try slice(cut, counted: answers[0], 0, report)
     }
 
-    /// The first slice is a small one, so that its pushes are on their way while the next are found: of ids that lie far
-    /// apart each is a page of its own, which may have to come from a disk.
+    /// The first slice is a small one, so that its pushes leave while the next ones are found. Ids that lie far apart
+    /// are on a page each, which may have to come from a disk.
     private static let firstIDsMax = 2_000
 
     func query(idsMax sliceIDs: Int) -> AudienceQuery { query(at: idsMax(of: sliceIDs), sliceIDs) }
@@ -211,8 +213,8 @@ struct ClaimedPlan: Sendable {
             idsMax: ids, sliceIDs: sliceIDs, providers: audience.providers?.map(\.rawValue) ?? [])
     }
 
-    /// Whether nobody knows what an id costs: a filter may ask sixty-four things of each, and of several tags all the
-    /// entries of a slice are read of each, to find those that come first.
+    /// Whether the cost of an id is unknown. A filter may check sixty-four conditions of each. With several tags, all
+    /// entries of a slice are read of each tag, to find those that come first.
     private var isCostly: Bool {
         switch audience.selection {
         case .filter: true
@@ -221,7 +223,8 @@ struct ClaimedPlan: Sendable {
         }
     }
 
-    /// Of costly audiences as many ids as the last slice says can be looked at in the time of a usual one (decision 0043).
+    /// Finds the members of the next slice. In a costly audience it looks at as many ids as fit in the time of a usual
+    /// slice, judged by the last slice (decision 0043).
     private func find(
         idsMax sliceIDs: Int, _ sizes: SliceSizes, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
@@ -299,7 +302,7 @@ struct ClaimedPlan: Sendable {
         }
     }
 
-    /// What ends before it is sent: counted, and told as settles tell.
+    /// The queries for members that end before they are sent: their counts and their history, as settles write them.
     func early(_ found: FoundMembers, now: WallInstant?) -> [Query] {
         guard !found.early.isEmpty else { return [] }
         let routed = found.early.filter { $0.route != nil }
@@ -344,7 +347,7 @@ struct ClaimedPlan: Sendable {
     }
 }
 
-/// What the database says of the parcels that were just cut.
+/// The database's report on the parcels that were just cut.
 struct CutReport: Sendable {
     private struct ReadyRow: Sendable {
         let route: RouteID
@@ -354,10 +357,10 @@ struct CutReport: Sendable {
     }
 
     private var ready: [UniversalID: [ReadyRow]] = [:]  // lookup only
-    /// Messages of which some wait for their rate.
+    /// Messages with rate-limited parcels.
     private(set) var rateLimited: Set<UniversalID> = []  // lookup only
 
-    /// - Parameter rows: as `PlanSQL.cut` tells them, in no order.
+    /// - Parameter rows: the answer to `PlanSQL.cut`, in no order.
     mutating func read(_ rows: ResultSet) throws(PostgresError) {
         for row in 0..<rows.rowCount {
             let message = try rows.uuid(row, 0)

@@ -1,10 +1,11 @@
 import Postgres
 
-/// Messages that wait for their hour.
+/// Statements for messages that wait for their due time.
 enum ScheduleSQL {
-    /// $1 now, $2 how many. From here on they are as if they had just been accepted; a paused one stays so.
+    /// Gives due messages a plan, as if they had just been accepted; a paused one stays paused. Parameters: $1 now,
+    /// $2 how many.
     ///
-    /// Who follows another message comes once that one has a plan, so that planners see the two in their order.
+    /// A follow-up message comes once its predecessor has a plan, so that planners see the two in their order.
     static let fallDue = Statement(
         "schedule_fall_due",
         """
@@ -28,7 +29,8 @@ enum ScheduleSQL {
         SELECT count(*) FROM gone
         """)
 
-    /// $1 now. In microseconds, by the database's clock; null: nothing waits.
+    /// The time until the next message is due, in microseconds, by the database's clock; null: none waits. Parameters:
+    /// $1 now.
     static let next = Statement(
         "schedule_next",
         """

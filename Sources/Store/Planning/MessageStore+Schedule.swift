@@ -2,10 +2,11 @@ import Basis
 import Postgres
 
 extension MessageStore {
-    /// Messages that one transaction makes plans of.
+    /// Messages for which one transaction makes plans.
     private static let fallenMax: Int64 = 500
 
-    /// Makes plans of the messages whose hour has come; returns how many. Whoever exists now is in their reach.
+    /// Makes plans for the messages whose due time has come; returns how many. They reach every registration that
+    /// exists now.
     @discardableResult
     package func fallDue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         let query = Query(ScheduleSQL.fallDue) {
@@ -30,7 +31,7 @@ extension MessageStore {
         return count
     }
 
-    /// How long it is until the next message falls due; nil: none waits for its hour.
+    /// Returns the time until the next message falls due; nil: none waits for its due time.
     package func nextDue(now: WallInstant? = nil) async throws(StoreFault) -> Duration? {
         let query = Query(ScheduleSQL.next) { $0.instant(now) }
         let pool = pool

@@ -1,10 +1,10 @@
 import Model
 
-/// Which messages a planner asks for, and what it is told of the one that it gets.
+/// The urgencies that a planner asks for, and a callback for slices that may take long.
 package struct PlannedUrgencies: Sendable {
     package let transactionalAlone: Bool
-    /// Told as soon as one is claimed whose slice may take its time: of a bulk message, or of one that names so many devices
-    /// that it goes on. More than once where it is tried again.
+    /// Called as soon as a plan is claimed whose slice may take long: of a bulk message, or of one that names so many
+    /// devices that it goes on. It is called again if the plan is tried again.
     private let longBegins: @Sendable () -> Void
 
     package init(transactionalAlone: Bool = false, longBegins: @escaping @Sendable () -> Void = {}) {

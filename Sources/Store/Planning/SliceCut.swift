@@ -7,9 +7,9 @@ import QueueRules
 /// A slice as parcels: each of one route, with its frozen members.
 struct SliceCut: Sendable {
     let found: FoundMembers
-    /// One entry a parcel, by route, then by when it is sent, then by id.
+    /// One entry for each parcel, ordered by route, by when it is sent, and by id.
     private(set) var routes: [Int64] = []
-    /// Empty: all of them at once.
+    /// Empty: all parcels leave at once.
     private(set) var sentAt: [WallInstant] = []
     private(set) var memberLists: [[UInt8]] = []
     private(set) var counts: [Int32] = []
@@ -24,8 +24,8 @@ struct SliceCut: Sendable {
         }
     }
 
-    /// - Parameter sentAt: when each member's push leaves. Who leaves at one instant is in one parcel, wherever the clock
-    ///   hangs that shows the hour then.
+    /// - Parameter sentAt: when each member's push leaves. Members with one instant share parcels, whatever their time
+    ///   zone.
     init(_ found: FoundMembers, sentAt instants: [WallInstant], parcelMembersMax: Int) {
         precondition(instants.count == found.ids.count)
         self.found = found
@@ -58,12 +58,12 @@ struct SliceCut: Sendable {
 
     var members: Int { found.ids.count }
 
-    /// It ends nothing, neither pushes nor their message: its way to the disk need not be waited for.
+    /// The slice ends neither pushes nor their message, so its commit need not wait for the disk.
     var isUnhurried: Bool { members > 0 && found.early.isEmpty }
 }
 
 extension Query {
-    /// - Parameter endings: ordered by state and reason, each once.
+    /// - Parameter terminalCounts: ordered by state and reason, each once.
     static func addReasons(_ terminalCounts: [TerminalCount], to message: MessageID) -> Query {
         Query(PlanSQL.reasons) {
             $0.uuid(message.value)

@@ -1,16 +1,16 @@
 import Model
 import Synchronization
 
-/// How many ids a slice of each costly audience looks at: as many as the slice before it says can be looked at in the time
-/// that `aim` says. What a filter costs, nobody knows before: it depends on what is asked, of which registrations.
+/// The number of ids that a slice of each costly audience looks at: as many as fit in `aim`, judged by the slice before
+/// it. A filter's cost is unknown in advance: it depends on its conditions and on the registrations.
 ///
-/// Each process has its own. A message that it knows nothing of begins with few.
+/// Each process has its own sizes. A message that it does not know begins with `first`.
 package final class SliceSizes: Sendable {
-    /// Others wait for the planner, and for the rows that a slice has locked.
+    /// Other messages wait for the planner, and other transactions for the rows that a slice has locked.
     package static let aim: Duration = .milliseconds(200)
     package static let first = 2_000
     package static let least = 100
-    /// From one slice to the next.
+    /// The largest growth from one slice to the next.
     package static let growthMax = 10
     private static let messagesMax = 1_024
 
@@ -20,13 +20,13 @@ package final class SliceSizes: Sendable {
 
     package func ids(of message: MessageID) -> Int { known.withLock { $0[message] ?? Self.first } }
 
-    /// A slice that looked at so many took so long.
+    /// Notes how long a slice with so many ids took.
     package func note(_ time: Duration, for ids: Int, of message: MessageID) {
         let times = time > .zero ? Self.aim / time : Double(Self.growthMax)
         store(Int(Double(ids) * min(times, Double(Self.growthMax))), message)
     }
 
-    /// It failed, maybe for its size.
+    /// Notes a slice that failed, maybe because of its size.
     package func noteFailed(_ ids: Int, of message: MessageID) { store(ids / 4, message) }
 
     private func store(_ ids: Int, _ message: MessageID) {

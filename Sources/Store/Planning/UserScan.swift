@@ -1,13 +1,14 @@
 import Postgres
 
-/// What named users own, by rising ids over all of them, for one slice: however many devices one has, and however unequal
-/// the users are, a few times a slice's rows are read.
+/// Reads the registrations of named users for one slice, by rising ids over all users. However many devices one has,
+/// and however unequal the users are, it reads only a few times a slice's rows.
 ///
-/// Of each user some are read at first, a slice's worth in all. Who has more holds the slice back to the last of those; so
-/// as much is read of all of these where they are few, or of a quarter, those who hold it back the most, and so on until half
-/// a slice is together. At one of these steps they are about as many as the users whose devices come next.
+/// At first it reads some rows of each user, a slice's worth in all. A user with more rows ends the slice at the last
+/// row that was read of that user. So the next part reads a slice's worth from all such users if they are few, or from
+/// the quarter that ends the slice first. This goes on until half a slice is together. At one of these steps the users
+/// that are read are about as many as those whose devices come next.
 package struct UserScan {
-    /// What is to be read next: of which users, behind which of their ids, how many of each at most.
+    /// The next read: of which users, above which id of each, and how many rows of each at most.
     package struct Part: Equatable, Sendable {
         package let users: [String]
         package let after: [Int64]
@@ -17,7 +18,7 @@ package struct UserScan {
 
     /// A registration that was looked at.
     package struct Row: Equatable, Sendable {
-        /// The user's among those of the part.
+        /// The user's place in the part.
         let place: Int
         let id: Int64
         let route: Int64
@@ -31,25 +32,25 @@ package struct UserScan {
         }
     }
 
-    /// A slice: those who fit, by rising ids.
+    /// A slice: the registrations that fit, by rising ids.
     package struct Slice {
         package fileprivate(set) var ids: [Int64] = []
         package fileprivate(set) var routes: [Int64] = []
-        /// The last id that was looked at; nil: there was none.
+        /// The last id that was looked at; nil: none was.
         package let through: Int64?
         package let isLast: Bool
     }
 
-    /// Most people have no more.
+    /// Most users have no more devices.
     private static let rowsEachLeast = 4
     private static let narrowing = 4
 
     private let users: [String]
     private let idsMax: Int
     private var rows: [Row] = []
-    /// Users of the last part; nil: there was none.
+    /// The number of users in the last part; nil: there was none.
     private var breadth: Int?
-    /// The last id that was read of each user of whom there may be more.
+    /// The last id that was read of each user who may have more.
     private var open: [Int: Int64]
 
     /// - Parameter users: each once.
@@ -60,7 +61,7 @@ package struct UserScan {
         open = Dictionary(uniqueKeysWithValues: users.indices.map { ($0, after) })
     }
 
-    /// Everything up to here has been read; nil: all there is.
+    /// Everything up to this id has been read; nil: everything there is.
     private var reach: Int64? { open.values.min() }
 
     private var reached: [Row] {
@@ -84,7 +85,8 @@ package struct UserScan {
             rowsEach: max(Self.rowsEachLeast, (idsMax + places.count - 1) / places.count), places: places)
     }
 
-    /// - Parameter read: of each user of the part the first ones, as many as there are or as it says, in any order.
+    /// - Parameter read: the first rows of each user of the part, as many as there are or as the part asks for, in any
+    ///   order.
     package mutating func take(_ read: [Row], of part: Part) {
         var counts = [Int](repeating: 0, count: part.places.count)
         var last = part.after
@@ -111,7 +113,7 @@ package struct UserScan {
 }
 
 extension UserScan {
-    /// - Parameter answer: as `AudienceSQL.ofUsers` tells it.
+    /// - Parameter answer: the answer to `AudienceSQL.ofUsers`.
     mutating func take(_ answer: ResultSet, of part: Part) throws(PostgresError) {
         let read = try [Row](reading: answer)
         guard read.allSatisfy({ part.users.indices.contains($0.place) }) else {
@@ -122,7 +124,7 @@ extension UserScan {
 }
 
 extension UserScan.Slice {
-    /// The same slice, of those who are in it now.
+    /// Returns the same slice, with the registrations that are in it now.
     func reread(_ answer: ResultSet) throws(PostgresError) -> UserScan.Slice {
         var slice = UserScan.Slice(through: through, isLast: isLast)
         for row in try [UserScan.Row](reading: answer).sorted(by: { $0.id < $1.id }) where row.fits {
