@@ -39,8 +39,8 @@ struct LimitedParcel: Sendable {
     let indices: [Int32]
     /// Rising.
     let ids: [Int64]
-    /// The members that its message's audience no longer includes. They end with this lease: neither their badges nor their
-    /// new owner's cap may count them.
+    /// The members that its message's audience no longer includes. They end with this lease: neither their badges nor
+    /// their new owner's cap may count them.
     let excluded: Set<Int64>
 
     /// Judges the members of parcels of one route and claim, in this order, as one lease after the other would. It

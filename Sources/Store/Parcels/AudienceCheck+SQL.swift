@@ -3,7 +3,7 @@ import Postgres
 
 /// Statements that check whether the members of a leased parcel still meet the conditions of their message's audience.
 enum AudienceCheckSQL {
-    /// Whether the audience of a message `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
+    /// Whether the audience of `message` is users, tags or a filter, by the summary that `AudienceText` wrote.
     static func hasConditions(_ message: String) -> String {
         let starts = ["users", "tags", "filter"].map { "'{\"\($0)\"'" }.joined(separator: ", ")
         return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"

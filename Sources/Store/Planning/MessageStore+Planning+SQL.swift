@@ -206,8 +206,8 @@ enum PlanSQL {
         WHERE message_id = $1
         """)
 
-    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their counts,
-    // $10 service.
+    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their
+    // counts, $10 service.
     private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
         Statement(
             name,
