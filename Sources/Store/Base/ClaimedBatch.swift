@@ -1,13 +1,13 @@
 import Postgres
 import Synchronization
 
-/// How many rows a transaction had claimed together when it failed over one of them. What is behind that one goes on with
-/// fewer at once, until it is alone.
+/// The number of rows that a transaction had claimed together when it failed over one of them. The next try claims half
+/// as many, until the bad row is alone.
 final class ClaimedBatch: Sendable {
-    /// No row of a group is waited for longer: the others would wait as long.
+    /// The longest wait for a locked row of a group: the other rows of the group wait as long.
     static let lockTimeout: Duration = .milliseconds(500)
     static let options = TransactionOptions(lockTimeout: lockTimeout)
-    /// Once one has been waited for that long, and only it is looked for which it is.
+    /// The lock timeout of the tries after such a wait. They only find out which row is locked.
     static let lockTimeoutThen: Duration = .milliseconds(20)
 
     private struct Claim {
@@ -21,21 +21,21 @@ final class ClaimedBatch: Sendable {
         claim.withLock { $0 = Claim(fewer: count > 1 ? count / 2 : nil, isUrgent: isUrgent) }
     }
 
-    /// The claimed row at this place, from 0, can't be read: those before it can.
+    /// Notes that the claimed row at this place, from 0, can't be read. The rows before it can.
     func noteUnreadable(at place: Int) { claim.withLock { $0.fewer = place > 0 ? place : nil } }
 
-    /// How many to try at once next; nil: the first by itself.
+    /// The number of rows for the next try; nil: the first row alone.
     var fewer: Int? { claim.withLock { $0.fewer } }
 
-    /// How long the first one is waited for by itself; nil: as long as it takes. A broadcast's rows are held by others now
-    /// and then, and it may wait; what is transactional has others of its kind behind it.
+    /// The longest wait for the first row alone; nil: no limit. Others lock a broadcast's rows now and then, and a
+    /// broadcast may wait. A transactional message would delay others of its kind.
     var lockTimeout: Duration? { claim.withLock { $0.isUrgent ? Self.lockTimeout : nil } }
 }
 
-/// Why several rows could not be worked on in one transaction.
+/// The reason why several rows could not be worked on in one transaction.
 struct GroupFault: Error {
     let fault: StoreFault
-    /// Each of them by itself may pass.
+    /// True: each of the rows alone may pass.
     let isOverARow: Bool
 
     init(_ error: PostgresError) {
@@ -44,7 +44,7 @@ struct GroupFault: Error {
     }
 }
 
-/// As `translating`, of what is done for several rows at once.
+/// Like `translating`, for work on several rows at once.
 func translatingGroup<Answer>(
     _ body: () async throws(PostgresError) -> Answer
 ) async throws(GroupFault) -> Answer {

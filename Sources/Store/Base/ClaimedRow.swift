@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Which row a transaction had claimed when it failed: a row that can't be worked on is put aside, or it would be the
-/// first of its queue for ever, and everything behind it would wait.
+/// The row that a transaction had claimed when it failed. A row that can't be worked on is put aside. Otherwise it
+/// would stay first in its queue and block everything behind it.
 final class ClaimedRow<ID: Sendable>: Sendable {
     private let claimed = Mutex<ID?>(nil)
 
@@ -10,16 +10,17 @@ final class ClaimedRow<ID: Sendable>: Sendable {
 
     var row: ID? { claimed.withLock { $0 } }
 
-    /// The row that such a fault is about; nil where it says nothing about any row.
+    /// The row that the fault is about; nil: the fault concerns no row.
     func blamed(for fault: StoreFault) -> ID? {
         fault.isAboutTheRow ? row : nil
     }
 }
 
-/// How long a row is put aside: long enough that the others go on, short enough that what is mended does so soon.
+/// The time for which a faulty row is put aside: long enough that the others go on, short enough that a repaired row
+/// soon does too.
 let putAsideFor: Duration = .seconds(60)
 
-/// How long a row is put aside that others have locked for longer than anything of ours locks it.
+/// The time for which a row is put aside if others lock it for longer than any transaction of ours would.
 let lockedPutAsideFor: Duration = .seconds(1)
 
 extension StoreFault {
@@ -30,7 +31,7 @@ extension StoreFault {
         }
     }
 
-    /// The same about a row that has a name, for the operator.
+    /// The same fault with the row's name in it, for the operator.
     func about(_ row: String) -> StoreFault {
         switch self {
         case .damaged(let place): .damaged("\(row): \(place)")

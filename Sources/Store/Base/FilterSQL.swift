@@ -3,15 +3,15 @@ import Expressions
 import JSON
 import Postgres
 
-/// A filter as a condition on the registration `r`: never null, and every value a parameter.
+/// A filter as a condition on the registration `r`. It is never null, and every value is a parameter.
 ///
-/// Its text holds words of ours alone, so that nothing in a filter can become SQL. What `FilterExpression` means is what
-/// this has to say, to the byte: StoreTests hold the two against each other. A residual condition: it is asked of the rows
-/// that a walk passes, and chooses none; a bounded walk bounds what it costs.
+/// The text contains only our own keywords and names, so nothing in a filter can become SQL. The condition must mean
+/// what `FilterExpression` means, to the byte; StoreTests compare the two. It is a residual condition: it tests the
+/// rows that a scan passes and selects none through an index. The bound on the scan bounds its cost.
 struct FilterSQL {
-    /// In parentheses.
+    /// The condition, in parentheses.
     private(set) var condition = ""
-    /// What the condition reads beside `r`, to stand behind it.
+    /// The joins that the condition needs. They follow `r` in the FROM clause.
     var joins: String {
         [readsActivity ? Self.activity : "", readsRoute ? Self.route : ""].filter { !$0.isEmpty }.joined(separator: " ")
     }
@@ -29,7 +29,7 @@ struct FilterSQL {
             SELECT environment, topic FROM routes WHERE id = r.route_id LIMIT 1) AS route ON true
         """
 
-    /// - Parameter parameters: of the whole statement so far; the filter's come behind them.
+    /// - Parameter parameters: the statement's parameters so far; the filter's are appended.
     init(_ expression: FilterExpression, now: WallInstant, adding parameters: inout Parameters) {
         self.now = now
         condition = "(\(sql(expression, &parameters)))"
@@ -40,7 +40,7 @@ struct FilterSQL {
         case .all(let members): joined(members, " AND ", &parameters)
         case .any(let members): joined(members, " OR ", &parameters)
         case .not(let inner): "NOT (\(sql(inner, &parameters)))"
-        // A comparison with what is missing is false, and not null, whose contrary would be null too.
+        // A comparison with a missing value is null in SQL, and so is its negation. IS TRUE makes it false.
         case .condition(let condition): "(\(sql(condition, &parameters))) IS TRUE"
         }
     }
@@ -93,8 +93,8 @@ struct FilterSQL {
         }
     }
 
-    /// The numbers that it begins with, without zeros at the end; any number of digits. Arrays are compared number by
-    /// number, and the shorter of two that begin alike comes first.
+    /// The leading numbers of the version, of any number of digits, without zeros at the end. PostgreSQL compares
+    /// arrays number by number; of two that begin alike, the shorter comes first.
     private static let version = """
         string_to_array(
             regexp_replace(substring(r.app_version FROM '^[0-9]+(?:[.][0-9]+)*'), '(?:[.]0+)+$', ''), '.')::numeric[]
@@ -115,9 +115,8 @@ struct FilterSQL {
     }
 }
 
-// Attributes.
 extension FilterSQL {
-    /// By names alone: a path of PostgreSQL would take "0" for a place in an array.
+    /// The value at names alone: a path of PostgreSQL would take "0" for a place in an array.
     private static func value(at path: AttributePath, _ parameters: inout Parameters) -> String {
         var value = "r.attributes"
         for name in path.names { value += " -> \(parameters.place { $0.text(name) })" }
@@ -136,7 +135,7 @@ extension FilterSQL {
             return "\(isOf("string", value)) AND (\(value) #>> '{}') COLLATE \"C\" \(order.rawValue) \(asked)"
         case .startsWith(let start):
             return "\(isOf("string", value)) AND starts_with(\(value) #>> '{}', \(parameters.place { $0.text(start) }))"
-        // A text alone would contain itself.
+        // Arrays only: with `@>` a plain string would contain itself.
         case .has(let scalar):
             return "\(isOf("array", value)) AND \(value) @> \(parameters.place { $0.json(scalar.json) })"
         case .exists: return "\(value) IS NOT NULL"
@@ -158,7 +157,7 @@ extension FilterScalar {
 }
 
 extension Parameters {
-    /// Adds one, and says where it stands.
+    /// Adds a parameter and returns its name, such as `$1`.
     mutating func place(_ add: (inout Parameters) -> Void) -> String {
         add(&self)
         return "$\(count)"

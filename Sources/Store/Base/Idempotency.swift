@@ -1,9 +1,9 @@
 import Model
 import Postgres
 
-/// A request that names itself, so that its repetition has no second effect (P10).
+/// A request with an idempotency key: repeating it has no second effect (P10).
 package struct IdempotencyClaim: Equatable, Sendable {
-    /// Method and route, without values.
+    /// Method and route, without the values in the path.
     package let operation: String
     /// The caller's key, 1 to 255 bytes.
     package let key: String
@@ -17,7 +17,7 @@ package struct IdempotencyClaim: Equatable, Sendable {
     }
 }
 
-/// A claim whose answer is known before its effect.
+/// An idempotency key whose answer is known before the effect.
 package struct IdempotentAnswer: Equatable, Sendable {
     package let claim: IdempotencyClaim
     package let answer: [UInt8]
@@ -27,10 +27,10 @@ package struct IdempotentAnswer: Equatable, Sendable {
     }
 }
 
-/// What came of a request that names itself.
+/// The result of a request with an idempotency key.
 package enum IdempotentReply: Equatable, Sendable {
     case done(answer: [UInt8])
-    /// The first one's answer; nothing was done now.
+    /// The first request's answer; nothing was done now.
     case replayed(answer: [UInt8])
     /// The key was used for another body; nothing was done.
     case mismatch
@@ -58,20 +58,20 @@ extension IdempotencyClaim {
 
     private func name(in app: AppID?) -> Parameters {
         var parameters = Parameters()
-        // 0: a request that belongs to no app.
+        // 0: the request belongs to no app.
         parameters.int64(app?.value ?? 0)
         parameters.text(operation)
         parameters.text(key)
         return parameters
     }
 
-    /// What the stored key says about this request.
+    /// The reply to this request, as the stored key decides it.
     func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
         try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
     }
 
-    /// What an earlier request of this name was answered; nil: there was none, and the name is still free. Waits for a
-    /// twin that is being carried out.
+    /// The answer to an earlier request with this key; nil: there was none, and the key is still free. Waits for a
+    /// simultaneous duplicate.
     func earlier(app: AppID?, in pool: PostgresPool) async throws(PostgresError) -> IdempotentReply? {
         let opening = opening(app)
         return try await pool.transaction { transaction throws(PostgresError) -> IdempotentReply? in
@@ -88,7 +88,8 @@ extension IdempotencyClaim {
         return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
     }
 
-    /// Runs `effect` in one transaction with its key: once, however often it is asked. A simultaneous twin waits.
+    /// Runs `effect` in one transaction with its key: once, however often it is requested. A simultaneous duplicate
+    /// waits.
     func once(
         app: AppID?, in pool: PostgresPool,
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]
@@ -107,7 +108,7 @@ extension IdempotencyClaim {
 }
 
 extension PostgresPool {
-    /// Runs `effect` in one transaction: with a claim once, however often it is asked; without one each time.
+    /// Runs `effect` in one transaction: with a claim only once, without one each time.
     func once(
         _ claim: IdempotencyClaim?, of app: AppID?,
         _ effect: @Sendable (PostgresTransaction) async throws(PostgresError) -> [UInt8]

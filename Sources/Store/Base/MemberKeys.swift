@@ -1,19 +1,19 @@
 import Encodings
 import Postgres
 
-/// How the server finds the rows of some registrations, with locks in the order of their ids.
+/// The search for the rows of some registrations. It locks them in the order of their ids.
 enum MemberKeys: Equatable, Sendable {
-    /// In one walk along the key from the first to the last, all of which are meant.
+    /// One scan of the key from the first id to the last; every id in between is meant.
     case range(first: Int64, last: Int64)
-    /// Likewise, with a bit for each id that is meant.
+    /// One scan of the key, with a bit for each id that is meant.
     case walk(first: Int64, last: Int64, wanted: [UInt8])
-    /// Each by itself.
+    /// One search for each id.
     case each([Int64])
 
-    /// Walking past a row of somebody else costs less than a fourth of searching for one.
+    /// Passing an unwanted row costs less than a fourth of searching for one.
     static let scannedMax: Int64 = 4
 
-    /// - Parameter ids: rising.
+    /// - Parameter ids: in rising order.
     init(_ ids: [Int64]) {
         guard let first = ids.first, let last = ids.last, last - first < Self.scannedMax * Int64(ids.count) else {
             self = .each(ids)
@@ -45,7 +45,7 @@ enum MemberKeys: Equatable, Sendable {
     }
 }
 
-/// A statement about members in all of its forms.
+/// A statement about members, in each form of `MemberKeys`.
 struct MemberStatement: Sendable {
     private let ranging: Statement
     private let walking: Statement
@@ -53,8 +53,8 @@ struct MemberStatement: Sendable {
 
     /// - Parameters:
     ///   - key: the column that holds the members' ids.
-    ///   - used: how many parameters come before those of the keys.
-    ///   - sql: around the condition.
+    ///   - used: the number of parameters before those of the keys.
+    ///   - sql: makes the statement around the condition.
     init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
         let (first, last, wanted) = ("$\(used + 1)", "$\(used + 2)", "$\(used + 3)")
         let isBetween = "\(key) BETWEEN \(first) AND \(last)"

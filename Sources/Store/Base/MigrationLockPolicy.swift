@@ -1,18 +1,18 @@
-/// How a step of the schema waits for its tables while programs are at work.
+/// The policy by which a migration waits for its table locks while programs run.
 ///
-/// A table that a step has asked for is shut to everybody who comes later, and what it has already stays shut while it
-/// waits for the next: `lockWait`, once for each table that it locks, is what a program can lose by one try.
+/// A requested lock blocks everybody who comes later. The locks that the step already holds stay held while it waits
+/// for the next one. So one try can block a program for `lockWait`, once for each table that it locks.
 package struct MigrationLockPolicy: Equatable, Sendable {
-    /// Half of what a registration waits for a lock: the first tries turn no request away.
+    /// Half of a registration's lock timeout, so that the first tries fail no request.
     package var lockWaitFirst: Duration = .milliseconds(250)
-    /// Longer than PostgreSQL's `deadlock_timeout` (a second): only who has waited for that long makes an autovacuum give
-    /// way.
+    /// Longer than PostgreSQL's `deadlock_timeout` (a second): an autovacuum gives way only to a session that has
+    /// waited for that long.
     package var lockWaitMax: Duration = .milliseconds(1_500)
-    /// Whoever had to wait is through before the next try.
+    /// Time for everybody who had to wait to get through.
     package var pauseFirst: Duration = .milliseconds(250)
-    /// Longer would miss moments; by then programs lose little of their time to it.
+    /// A longer pause would miss free moments. At this length, programs lose little time to the tries.
     package var pauseMax: Duration = .seconds(10)
-    /// A backup or somebody's forgotten session may last for hours: who starts a program learns of it sooner.
+    /// A backup or a forgotten session may hold the tables for hours. The start fails sooner and says so.
     package var total: Duration = .seconds(300)
 
     package init() {}
@@ -28,11 +28,11 @@ package struct MigrationLockPolicy: Equatable, Sendable {
     }
 }
 
-/// A step of the schema that found its tables taken.
+/// A migration that found its tables locked.
 package struct MigrationWait: Equatable, Sendable {
     package let name: String
     package let tries: Int
-    /// Who is likely to have them.
+    /// The sessions that probably hold the locks.
     package let holders: [LockHolder]
 
     package init(name: String, tries: Int, holders: [LockHolder]) {
@@ -41,26 +41,25 @@ package struct MigrationWait: Equatable, Sendable {
         self.holders = holders
     }
 
-    /// For people.
     package var whoHolds: String {
         guard !holders.isEmpty else { return "programs at work were faster" }
         return holders.map(\.description).joined(separator: "; ")
     }
 }
 
-/// A session of PostgreSQL that holds tables. Nothing of what it asked: that may hold what is secret.
+/// A session of PostgreSQL that holds table locks. Its statement is left out, because it may contain secrets.
 package struct LockHolder: Equatable, Sendable, CustomStringConvertible {
-    /// Of which one is told.
+    /// The most holders that are reported.
     static let shownMax = 3
     private static let tablesShownMax = 5
 
     package let process: Int32
-    /// Its `application_name`, or what kind of process it is.
+    /// The session's `application_name`, or the kind of its process.
     package let program: String
     package let tables: [String]
-    /// PostgreSQL's word, such as "idle in transaction"; empty where this role may not know.
+    /// PostgreSQL's `state`, such as "idle in transaction"; empty if this role may not see it.
     package let doing: String
-    /// Since its transaction began; nil where this role may not know.
+    /// The time since its transaction began; nil if this role may not see it.
     package let heldFor: Duration?
 
     package init(process: Int32, program: String, tables: [String], doing: String, heldFor: Duration?) {

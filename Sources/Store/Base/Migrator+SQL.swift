@@ -2,7 +2,7 @@ import Postgres
 
 /// The schema's own history.
 enum MigrationSQL {
-    /// Held to the end of the transaction. The number is "carillon" in ASCII.
+    /// A lock that is held to the end of the transaction. The number is "carillon" in ASCII.
     static let lock = Statement(unprepared: "SELECT pg_advisory_xact_lock(x'636172696c6c6f6e'::bigint)")
 
     static let ownTable = """
@@ -26,8 +26,9 @@ enum MigrationSQL {
     static let record = Statement(
         unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES ($1, $2, $3)")
 
-    /// $1 microseconds, $2 how many. Transactions that are older than that and hold tables of this schema, oldest first:
-    /// process, program, tables, state, age in seconds. What other roles do is null for a role without that right.
+    /// $1 microseconds, $2 rows at most. Returns transactions that are older than $1 and hold tables of this schema,
+    /// oldest first: process, program, tables, state, age in seconds. What other roles do is null if this role may not
+    /// see it.
     static let holders = Statement(
         unprepared: """
             SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),

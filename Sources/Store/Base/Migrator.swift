@@ -3,20 +3,19 @@ import Migrations
 import Postgres
 import Reactor
 
-/// Brings a database's schema up to this program's: forward only, one process at a time, each step in a transaction of
-/// its own, so that what one locks the next doesn't hold.
+/// Brings a database's schema up to this program's. It goes forward only, one process at a time. Each step has a
+/// transaction of its own, so that it holds no lock of the step before.
 ///
-/// What was applied is held against the embedded history by name and checksum. Until 0.1.0 a change edits the file of its
-/// concern, so a database that another history made can't be brought up to this program's: it is refused.
+/// Applied migrations are compared with the embedded history by name and checksum. Until 0.1.0 a change edits the file
+/// of its concern. A database that another history made can't be brought up to this program's, so it is refused.
 ///
-/// Programs are at work meanwhile. Who asks for a whole table has everybody behind it wait as well, so that no lock is
-/// waited for longer than `MigrationLockPolicy` says: then the step lets go of all that it has, and is tried again later.
+/// Programs run meanwhile. A request for a whole table makes everybody behind it wait too, so no lock is waited for
+/// longer than `MigrationLockPolicy` says. Then the step releases all its locks and is tried again later.
 package struct Migrator: Sendable {
     private let pool: PostgresPool
     private let history: [Migration]
     private let lockPolicy: MigrationLockPolicy
 
-    /// This program's history.
     package static var embedded: [Migration] {
         EmbeddedMigrations.inOrder.map { Migration(name: $0.name, sql: $0.sql) }
     }
@@ -29,9 +28,9 @@ package struct Migrator: Sendable {
         self.lockPolicy = lockPolicy
     }
 
-    /// The names of the migrations that were applied now.
+    /// Applies what is missing and returns the names of what it applied.
     ///
-    /// - Parameter waits: told after each try of a step that found its tables taken, before the next.
+    /// - Parameter waits: called after each try of a step that found its tables locked, before the next.
     package func migrate(
         waits: @Sendable (MigrationWait) async -> Void = { _ in }
     ) async throws(MigrationFault) -> [String] {
@@ -40,7 +39,7 @@ package struct Migrator: Sendable {
         return names
     }
 
-    /// What of this program's history the database lacks; changes nothing, and waits for nobody.
+    /// The names of this program's migrations that the database lacks. Changes nothing and waits for no lock.
     package func missing() async throws(MigrationFault) -> [String] {
         let applied: Applied
         do throws(PostgresError) {
@@ -58,7 +57,7 @@ package struct Migrator: Sendable {
         [Query(MigrationSQL.applied), Query(MigrationSQL.checksums) { $0.bytesArray(history.map(\.sql)) }]
     }
 
-    /// nil: nothing is left to do.
+    /// Returns the migration's name; nil: nothing is left to do.
     private func applyNext(
         _ waits: @Sendable (MigrationWait) async -> Void
     ) async throws(MigrationFault) -> String? {
@@ -93,18 +92,18 @@ package struct Migrator: Sendable {
         case none
         case applied(String)
         case impossible(MigrationFault)
-        /// A lock was not to be had in time, or two would have waited for each other for ever.
+        /// A lock was not available in time, or there was a deadlock.
         case blocked
     }
 
-    /// A migration may take its time: no statement timeout, and a long deadline of our own.
+    /// A migration may take long, so it runs without a statement timeout, under a long deadline of ours.
     private static let deadline: Duration = .seconds(3_600)
 
     private func tryNext(_ lockWait: Duration) async throws(PostgresError) -> Step {
         do throws(PostgresError) {
             return try await pool.transaction(TransactionOptions(deadline: Self.deadline)) {
                 transaction throws(PostgresError) in
-                // Until its turn has come it holds nothing that anybody could want, and waits as long as it takes.
+                // Until it has the migration lock, it holds nothing that anybody needs. So it waits without a limit.
                 try await transaction.script("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0")
                 let applied = try await applied(in: transaction)
                 if let fault = applied.fault {
@@ -123,7 +122,7 @@ package struct Migrator: Sendable {
     }
 
     private func applied(in transaction: PostgresTransaction) async throws(PostgresError) -> Applied {
-        // Taken before anything is read: a second process waits here, then finds the work done.
+        // The lock comes before anything is read: a second process waits here, then finds the work done.
         _ = try await transaction.run([Query(MigrationSQL.lock)])
         try await transaction.script(MigrationSQL.ownTable)
         return try Applied(reading: await transaction.run(comparison), of: history)
@@ -147,7 +146,7 @@ package struct Migrator: Sendable {
         return missing?.first ?? ""
     }
 
-    /// Whoever was at it before the last try began, and is still: the likely cause, as far as this role may see it.
+    /// The sessions that held locks before the last try and still do: the likely cause, as far as this role may see it.
     private func holders(since lockWait: Duration) async -> [LockHolder] {
         do throws(PostgresError) {
             let query = Query(MigrationSQL.holders) {
@@ -182,15 +181,15 @@ package struct Migration: Equatable, Sendable {
     }
 }
 
-/// What was applied to a database, held against this program's history.
+/// The migrations applied to a database, compared with this program's history.
 private struct Applied {
     let count: Int
     /// The checksums of this program's migrations.
     let checksums: [[UInt8]]
-    /// Why this program may not work on the database.
+    /// The reason why this program may not work on the database.
     let fault: MigrationFault?
 
-    /// - Parameter answers: to `MigrationSQL.applied` and `checksums`.
+    /// - Parameter answers: those to `MigrationSQL.applied` and `MigrationSQL.checksums`.
     init(reading answers: [ResultSet], of history: [Migration]) throws(PostgresError) {
         count = answers[0].rowCount
         var checksums: [[UInt8]] = []
@@ -212,10 +211,10 @@ private struct Applied {
 package enum MigrationFault: Error, Equatable, Sendable {
     /// The database was made with another text of this migration.
     case changed(String)
-    /// The database has a migration that this program does not have, or not at that place.
+    /// The database has a migration that this program does not have, or has at another place.
     case unknown(String)
     case refused(statement: String, SQLState)
-    /// For as long as patience lasted others held what a step needs.
+    /// Others held the step's tables until `MigrationLockPolicy.total` was over.
     case blocked(MigrationWait)
     case store(StoreFault)
 }

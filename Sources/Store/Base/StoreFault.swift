@@ -1,22 +1,22 @@
 import Postgres
 
-/// Why the store did not do what it was asked. Says whether trying again is wise, and never holds a value.
+/// The reason why the store did not do what it was asked. It says whether a retry is wise, and never holds a value.
 package enum StoreFault: Error, Equatable, Sendable {
-    /// No database, every connection busy, or the connection broke before the commit. Nothing is written; later.
+    /// No database, every connection busy, or the connection broke before the commit. Nothing is written; retry later.
     case unavailable
-    /// A lock was held for too long, transactions got into each other's way again and again, or the statement took
-    /// longer than its deadline. Nothing is written; soon.
+    /// A lock was held for too long, transactions conflicted again and again, or the statement exceeded its deadline.
+    /// Nothing is written; retry soon.
     case contended
-    /// The commit left and no answer came. Read again, or repeat what is a compare-and-set.
+    /// The COMMIT was sent and no answer came. Read again, or repeat what is a compare-and-set.
     case commitUnknown
-    /// What is stored already forbids it. Trying again is useless.
+    /// Stored data forbids it. A retry is useless.
     case conflict(StoreConflict)
-    /// A constraint or a type refused the values: the door above should have. Trying again is useless.
+    /// A constraint or a type refused the values: validation should have. A retry is useless.
     case invalid(constraint: String)
     /// The app is gone.
     case unknownApp
-    /// What is stored has no meaning for this program. Names the statement or column, and the message or parcel; never
-    /// what they hold.
+    /// Stored data has no meaning for this program. The text names the statement or column, and the message or parcel,
+    /// never what they hold.
     case damaged(String)
     /// The caller's task was cancelled while it waited for a connection. Nothing is written.
     case cancelled
@@ -40,7 +40,7 @@ extension StoreConflict {
 }
 
 extension StoreFault: CustomStringConvertible {
-    /// For the log.
+    /// The text for the log.
     package var description: String {
         switch self {
         case .unavailable: "the database can't be reached"
@@ -60,10 +60,10 @@ extension StoreFault: CustomStringConvertible {
 extension StoreFault {
     /// The constraint that bounds an app's routes, as `.invalid` names it: the app has too many topics.
     package static let routesPerApp = "routes_per_app"
-    /// Far more topics than an app has, few enough that a poll of the routes stays one of milliseconds.
+    /// Far more topics than an app has, and few enough that a poll of the routes takes milliseconds.
     package static let routesPerAppMax = 1_000
 
-    /// Whether the same call may pass later, and nothing of it stands now.
+    /// Whether the same call may pass later, with nothing of it written now.
     package var isTransient: Bool {
         switch self {
         case .unavailable, .contended: true
@@ -92,10 +92,10 @@ extension StoreFault {
         case .uniqueViolation, .exclusionViolation:
             self = .conflict(StoreConflict(constraint: constraint))
         case .foreignKeyViolation:
-            // Every foreign key of ours that a caller's value can miss leads to the app, at once or by its routes.
+            // Every foreign key of ours that a caller's value can violate leads to the app, directly or by its routes.
             self = .unknownApp
         case let state where state.isOfClass("53") || state.isOfClass("58"):
-            // Out of disk or memory, or an I/O error: the operator mends it, the work waits.
+            // Out of disk or memory, or an I/O error: the operator repairs it, and the work waits.
             self = .unavailable
         case let state where state.isOfClass("22") || state.isOfClass("23"):
             self = .invalid(constraint: constraint)
@@ -105,14 +105,14 @@ extension StoreFault {
     }
 }
 
-/// Runs what speaks to PostgreSQL and hands its errors out in the store's words.
+/// Runs calls to PostgreSQL and translates their errors to `StoreFault`.
 func translating<Answer>(
     _ body: () async throws(PostgresError) -> Answer
 ) async throws(StoreFault) -> Answer {
     do { return try await body() } catch { throw StoreFault(error) }
 }
 
-/// Why a stored number could not become a value. Thrown where rows are read; becomes `.damaged`.
+/// Returns the value, or throws `.damaged` for a stored number that has none.
 func meaning<Value>(_ value: Value?, _ name: StaticString) throws(StoreFault) -> Value {
     guard let value else { throw .damaged("\(name)") }
     return value

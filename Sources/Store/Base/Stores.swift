@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// The registry and the queue over one pool: what the roof makes once and hands to the running service.
+/// The stores over one pool. The program makes them once and hands them to the running service.
 package struct Stores: Sendable {
     package let registry: RegistryStore
     package let messages: MessageStore
@@ -15,7 +15,7 @@ package struct Stores: Sendable {
 
     /// - Parameters:
     ///   - steps: nil in production.
-    ///   - appsFreshFor: how old the answer to a slug may be.
+    ///   - appsFreshFor: how long an app that was found by its slug is cached.
     package init(
         pool: PostgresPool, steps: (any StepListener)? = nil, appsFreshFor: Duration = SlugCache.usuallyFreshFor
     ) {
@@ -32,8 +32,8 @@ package struct Stores: Sendable {
 }
 
 extension PostgresTransaction {
-    /// The last statements of a transaction. Where somebody listens, the server has answered them, and nothing is
-    /// committed, when the step is told; else the COMMIT travels with them.
+    /// Runs the last statements of a transaction. If somebody listens, the statements are answered but not committed
+    /// when the step is reported. Otherwise the COMMIT travels with them.
     func conclude(
         _ queries: [Query], announcing step: Step, to steps: (any StepListener)?
     ) async throws(PostgresError) -> [ResultSet] {
@@ -45,8 +45,8 @@ extension PostgresTransaction {
 }
 
 extension PostgresPool {
-    /// A statement that is a transaction by itself; returns the count that its answer is read as. Where somebody listens,
-    /// the server has answered it, and nothing is committed, when the step is told. To find nothing to do is no step.
+    /// Runs a statement as a transaction by itself and returns the count that `read` finds in its answer. If somebody
+    /// listens, the statement is answered but not committed when the step is reported. A count of 0 is no step.
     func count(
         of query: Query, announcing step: Step, to steps: (any StepListener)?,
         _ read: @Sendable (ResultSet) throws(PostgresError) -> Int

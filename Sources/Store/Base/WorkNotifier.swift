@@ -1,6 +1,6 @@
 import Postgres
 
-/// The channels of NOTIFY, and what is said on them.
+/// The channels of NOTIFY.
 package enum WorkChannel {
     package static let work = "carillon_work"
     package static let credentials = "carillon_credentials"
@@ -9,7 +9,7 @@ package enum WorkChannel {
 package enum WorkNotification: String, Sendable, CaseIterable {
     /// A message waits for a planner.
     case plan
-    /// A message waits for its hour.
+    /// A message waits for its due time.
     case schedule
     /// Parcels are ready.
     case parcels
@@ -25,7 +25,7 @@ package enum WorkNotification: String, Sendable, CaseIterable {
         }
     }
 
-    /// The process that says it has seen to it already: it looks for no work a second time when it hears itself.
+    /// Whether the sending process has acted on it already. Such a process ignores its own notification.
     package var isKnownToSender: Bool {
         switch self {
         case .plan, .parcels: true
@@ -34,10 +34,11 @@ package enum WorkNotification: String, Sendable, CaseIterable {
     }
 }
 
-/// Tells the other processes that there is work: a hint, after the commit, with the slow poll as its safety net.
+/// Notifies the other processes that there is work. This is a hint after the commit, with the slow poll as its safety
+/// net.
 ///
-/// NOTIFY inside the transactions themselves would queue every commit of the server behind one lock. So news of one
-/// kind is told once at a time, and what comes in meanwhile is told once more afterwards.
+/// NOTIFY inside the transactions themselves would queue every commit of the server behind one lock. So one
+/// notification of a kind is sent at a time. Those that arrive meanwhile are sent once more afterwards.
 package actor WorkNotifier {
     private let pool: PostgresPool
     private var sending: Set<WorkNotification> = []
@@ -57,7 +58,7 @@ package actor WorkNotifier {
         }
         repeat {
             again.remove(work)
-            // A bell that nobody hears costs one poll's delay: no reason to fail, or to try again.
+            // A lost notification costs one poll's delay: no reason to fail, or to try again.
             _ = try? await pool.run([
                 Query(HousekeepingSQL.notify) {
                     $0.text(work.channel); $0.text(work.rawValue)

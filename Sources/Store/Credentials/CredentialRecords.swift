@@ -2,7 +2,6 @@ import Basis
 import Model
 import Postgres
 
-/// What a credential is made of.
 package enum CredentialKind: String, Sendable, CaseIterable {
     case token
     case certificate
@@ -12,9 +11,9 @@ package enum CredentialKind: String, Sendable, CaseIterable {
 
 /// The numbers stand in the database.
 package enum CredentialState: Int16, Sendable {
-    /// Kept, and not in use. → active
+    /// Stored, and not in use. → active
     case staged = 1
-    /// Its slot's one credential. → retired
+    /// The one credential of its slot. → retired
     case active = 2
     /// Was in use. → active, when a rotation is rolled back
     case retired = 3
@@ -30,13 +29,13 @@ package enum CredentialState: Int16, Sendable {
 
 /// A credential as it is handed in.
 package struct NewCredential: Equatable, Sendable {
-    /// Of `CredentialStore.nextIDs`: known before the secret is sealed.
+    /// An id from `CredentialStore.nextIDs`, known before the secret is sealed.
     package var id: CredentialID
     package var app: AppID
     package var provider: Provider
     package var environment: PushEnvironment
     package var kind: CredentialKind
-    /// In any order; empty: good for every topic.
+    /// Topics in any order; empty: every topic.
     package var topics: [String]
     /// A JSON object without anything secret.
     package var facts: [UInt8]
@@ -57,7 +56,7 @@ package struct NewCredential: Equatable, Sendable {
         self.sealed = sealed
     }
 
-    /// The slot's form: by bytes, each once, so that one set of topics is one slot.
+    /// The slot's form: sorted by bytes, each once, so that one set of topics is one slot.
     var slotTopics: [String] {
         var kept: [String] = []
         for topic in topics.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
@@ -103,14 +102,14 @@ package struct CredentialRecord: Equatable, Sendable {
     }
 }
 
-/// A credential that no process leases for until then.
+/// A credential that no process leases for before `until`.
 package struct LaneBlock: Equatable, Sendable {
     package let credential: CredentialID
     package let reason: String
     package let until: WallInstant
 }
 
-/// A signed provider token as it is shared: sealed under the master key.
+/// A signed provider token in its shared form: sealed under the master key.
 package struct SealedProviderToken: Equatable, Sendable {
     package let sealed: [UInt8]
     package let issuedAt: WallInstant

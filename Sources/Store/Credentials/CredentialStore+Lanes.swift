@@ -2,9 +2,9 @@ import Basis
 import Model
 import Postgres
 
-// What the processes tell each other about a credential's use.
+// Facts about a credential's use that the processes share.
 extension CredentialStore {
-    /// No process leases for the credential until then.
+    /// Blocks the credential: until then no process leases for it.
     package func block(
         _ credential: CredentialID, reason: String, for length: Duration, now: WallInstant? = nil
     ) async throws(StoreFault) {
@@ -24,7 +24,8 @@ extension CredentialStore {
         if count > 0 { notifier.notify(.credentials) }
     }
 
-    /// Those that are neither active nor there any more: their lanes have no reason to stay open. In the order asked.
+    /// The given credentials that are not active or no longer exist, in the order asked. Their lanes have no reason to
+    /// stay open.
     package func inactive(among ids: [CredentialID]) async throws(StoreFault) -> [CredentialID] {
         let query = Query(CredentialSQL.activeAmong) { $0.int64Array(ids.map(\.value)) }
         return try await translating { () throws(PostgresError) in
@@ -35,7 +36,7 @@ extension CredentialStore {
         }
     }
 
-    /// What people call the app whose pushes a credential sends, for the log; nil: it is gone.
+    /// The slug of an app, for the log; nil: the app is gone.
     package func slug(of app: AppID) async throws(StoreFault) -> String? {
         let query = Query(AppSQL.slug) { $0.int64(app.value) }
         return try await translating { () throws(PostgresError) -> String? in
@@ -44,7 +45,7 @@ extension CredentialStore {
         }
     }
 
-    /// Those that still hold.
+    /// The blocks that still hold.
     package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
         let query = Query(CredentialSQL.blocks) { $0.instant(now) }
         return try await translating { () throws(PostgresError) in
@@ -69,11 +70,11 @@ extension CredentialStore {
         }
     }
 
-    /// One process signs, the others wait for it at the row and use what it signed.
+    /// Renews a provider token. One process signs; the others wait for it at the row and use what it signed.
     ///
     /// - Parameters:
-    ///   - staleBefore: a stored token issued later than this is handed back as it is.
-    ///   - sign: makes the next one while the row is locked; nil: it can't. The later of two stays.
+    ///   - staleBefore: a stored token issued later than this is returned as it is.
+    ///   - sign: makes the next token while the row is locked; nil: it can't. The later of two stays.
     package func renewProviderToken(
         fingerprint: [UInt8], staleBefore: WallInstant, sign: @Sendable () async -> SealedProviderToken?
     ) async throws(StoreFault) -> SealedProviderToken? {
@@ -102,7 +103,7 @@ extension CredentialStore {
         }
     }
 
-    /// What an earlier start sealed to tell whether this is the same master key; nil on a fresh database.
+    /// The proof that an earlier start sealed, to tell whether this is the same master key; nil on a fresh database.
     package func masterKeyProof() async throws(StoreFault) -> [UInt8]? {
         try await translating { () throws(PostgresError) in
             let rows = try await pool.read(Query(CredentialSQL.readProof))
@@ -110,27 +111,26 @@ extension CredentialStore {
         }
     }
 
-    /// Keeps the first proof that any process offers, and hands back the one that is kept.
+    /// Stores the first proof that any process offers, and returns the stored one.
     package func keepMasterKeyProof(_ sealed: [UInt8]) async throws(StoreFault) -> [UInt8] {
         let queries = [Query(CredentialSQL.keepProof) { $0.bytes(sealed) }, Query(CredentialSQL.readProof)]
         return try await translating { () throws(PostgresError) in try await pool.run(queries)[1].bytes(0, 0) }
     }
 }
 
-/// A lane that nobody sends on, as one process finds it.
+/// A lane that can't send, as one process sees it.
 package struct LaneOutage: Equatable, Sendable {
     package enum Cause: Equatable, Sendable {
-        /// No connection to its provider is made.
+        /// No connection to the provider can be made.
         case unreachable
-        /// Its provider asks for less: for so long from now nothing is sent.
+        /// The circuit breaker is open: nothing is sent for this long from now.
         case open(Duration)
     }
 
     package let credential: CredentialID
     package let cause: Cause
-    /// For people.
+    /// The text for people.
     package let reason: String
-    /// How long it has lasted.
     package let age: Duration
 
     package init(credential: CredentialID, cause: Cause, reason: String, age: Duration) {
@@ -142,8 +142,8 @@ package struct LaneOutage: Equatable, Sendable {
 }
 
 extension CredentialStore {
-    /// All that hold for the process: an earlier one that is not named is over. Told again while it lasts, since what was
-    /// not told for a minute is of a process that has ended.
+    /// Reports all outages of the process: an earlier one that is not named is over. They are reported again while they
+    /// last: one that was not for a minute belongs to a process that has ended.
     package func report(
         outages: [LaneOutage], of process: ProcessID, now: WallInstant? = nil
     ) async throws(StoreFault) {

@@ -20,11 +20,11 @@ enum CredentialSQL {
         OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING \(columns)
         """)
 
-    /// $1 app. Whoever fills a slot of the app waits here: of two rows that nobody else can see yet, both would be the
-    /// slot's one. Leaves alone who only refers to the app.
+    /// $1 app. Everybody who fills a slot of the app waits here: two transactions that can't see each other's rows
+    /// could both fill it. References to the app don't wait.
     static let lockApp = Statement("credential_lock_app", "SELECT 1 FROM apps WHERE id = $1 FOR NO KEY UPDATE")
 
-    /// $1 id, $2 app. Its slot's active credential makes room.
+    /// $1 id, $2 app. Retires the active credential of its slot.
     static let makeRoom = Statement(
         "credential_make_room",
         """
@@ -56,15 +56,16 @@ enum CredentialSQL {
 
     static let delete = Statement("credential_delete", "DELETE FROM credentials WHERE id = $1 AND app_id = $2")
 
-    // A certificate for some of an app's services alone names their whole topics; everything else names bundle ids, or
-    // nothing. As `APNsPushTypes` tells them apart: two of these words are also names of apps, com.example.voip.
+    // Whether a certificate is for some of an app's services alone: it names their whole topics. Everything else names
+    // bundle ids, or nothing. `APNsPushTypes` has the same patterns: two of the suffixes also end names of apps,
+    // com.example.voip.
     private static let isForServicesAlone = """
         EXISTS (SELECT FROM unnest(topics) AS named (topic)
             WHERE named.topic LIKE ANY ('{%.%.%.voip,%.%.%.complication,%_.pushkit.fileprovider}'))
         """
 
-    /// Whether a credential speaks for a service of a topic, as far as it says: its own certificate does, the app's
-    /// may, and a key does. A registration without a topic takes what is there for its service.
+    /// Whether a credential covers a service of a topic, as far as its topics say. The service's own certificate does,
+    /// the app's may, and a key does. A registration without a topic takes what is there for its service.
     static func covers(_ topic: String, _ suffix: String) -> String {
         """
         (topics = '{}'
@@ -74,7 +75,8 @@ enum CredentialSQL {
         """
     }
 
-    /// Of those that cover it: the service's own before the app's, one that names the app before one for any.
+    /// The order of credentials that cover a topic: the service's own before the app's, one that names the app before
+    /// one for any.
     static func closest(_ topic: String) -> String {
         "\(isForServicesAlone) DESC, \(topic) = ANY (topics) DESC, activated_at DESC, id DESC"
     }
@@ -93,7 +95,7 @@ enum CredentialSQL {
     static let activeAmong = Statement(
         "credential_active_among", "SELECT id FROM credentials WHERE id = ANY ($1) AND state = 2")
 
-    /// $1 credential, $2 reason, $3 microseconds, $4 now. Never shortens.
+    /// $1 credential, $2 reason, $3 microseconds, $4 now. Never shortens a block.
     static let block = Statement(
         "lane_block",
         """
@@ -136,7 +138,7 @@ enum CredentialSQL {
 extension TopicService {
     static let numbers = allCases.map { String($0.rawValue) }.joined(separator: ", ")
 
-    /// The suffix of the service that the number in SQL names.
+    /// The suffix of the service whose number the SQL expression gives.
     static func suffix(of service: String) -> String {
         let cases = allCases.map { "WHEN \($0.rawValue) THEN '\($0.suffix)'" }.joined(separator: " ")
         return "(CASE \(service) \(cases) END)"

@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-/// Credentials in their slots: app × provider × environment × set of topics, at most one active each.
+/// The store of credentials in their slots: app × provider × environment × set of topics, at most one active each.
 package struct CredentialStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
@@ -11,7 +11,7 @@ package struct CredentialStore: Sendable {
         self.notifier = notifier
     }
 
-    /// Ids for as many new credentials. One that is not used is lost, which harms nothing.
+    /// Draws ids for new credentials. An id that is not used is lost, which harms nothing.
     package func nextIDs(_ count: Int) async throws(StoreFault) -> [CredentialID] {
         let query = Query(CredentialSQL.nextIDs) { $0.int64(Int64(count)) }
         return try await translating { () throws(PostgresError) in
@@ -22,11 +22,11 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    /// Writes an app's credentials, and takes them into use where that is asked: all of it or nothing.
+    /// Writes an app's credentials and activates them if asked: all of it or nothing.
     ///
     /// - Parameters:
-    ///   - claim: of a request that names itself; its repetition has no second effect.
-    ///   - answer: makes the request's answer; it is kept beside the key.
+    ///   - claim: the request's idempotency key; a repeated request has no second effect.
+    ///   - answer: makes the request's answer; it is stored with the key.
     package func insert(
         _ credentials: [NewCredential], app: AppID, activate: Bool, once claim: IdempotencyClaim?,
         answer: @Sendable ([CredentialRecord]) -> [UInt8]
@@ -40,7 +40,7 @@ package struct CredentialStore: Sendable {
                 var answers = try await transaction.run(lock + changes.flatMap(\.self))[lock.count...]
                 var records: [CredentialRecord] = []
                 for change in changes {
-                    // The last statement of each tells how its row stands.
+                    // The last statement of each change returns the credential's row.
                     let own = answers.prefix(change.count)
                     answers = answers.dropFirst(change.count)
                     records.append(try CredentialRecord(reading: own[own.endIndex - 1], row: 0))
@@ -52,7 +52,7 @@ package struct CredentialStore: Sendable {
         return reply
     }
 
-    /// What an earlier request of this name was answered; nil: there was none.
+    /// The answer to an earlier request with this key; nil: there was none.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> IdempotentReply? {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
     }
@@ -81,8 +81,8 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    /// Takes a credential into use, for the first time or again; the slot's former one retires in the same transaction.
-    /// nil: no such credential.
+    /// Activates a credential, for the first time or again; nil: no such credential. The slot's former one retires in
+    /// the same transaction.
     package func activate(_ id: CredentialID, app: AppID) async throws(StoreFault) -> CredentialRecord? {
         let queries = [Self.lock(app)] + Self.activation(id, app)
         let pool = pool
@@ -104,7 +104,7 @@ package struct CredentialStore: Sendable {
         }
     }
 
-    /// Whether it is there. Once it is retired, again changes nothing.
+    /// Retires a credential; false: there is no such one. Retiring it again changes nothing.
     package func retire(_ id: CredentialID, app: AppID) async throws(StoreFault) -> Bool {
         try await change(CredentialSQL.retire, id, app)
     }

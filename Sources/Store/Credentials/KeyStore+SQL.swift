@@ -2,16 +2,16 @@ import Postgres
 
 /// API keys. They are few: an app's are bounded by `KeyStore.keysMax`.
 enum KeySQL {
-    // In the order of `APIKeyRecord.init(reading:row:)`. The last use is noted to the minute, which may have begun before
-    // the key was made.
+    // Columns in the order of `APIKeyRecord.init(reading:row:)`. The last use is noted to the minute, which may have
+    // begun before the key was made.
     private static let columns = """
         k.id, (SELECT slug FROM apps WHERE id = k.app_id), k.name, k.scopes, k.hint, k.created_at, k.expires_at,
         CASE WHEN k.last_used_at IS NOT NULL THEN greatest(k.last_used_at, k.created_at) END, k.app_id
         """
 
-    /// $1 app (null: of all), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 how many there may be, $8 the key that
-    /// makes it (null: the operator's). It lives no longer than its maker. No row: there are as many, or its maker is gone.
-    /// Two at once may both be the last.
+    /// $1 app (null: all apps), $2 name, $3 scopes, $4 SHA-256, $5 hint, $6 expiry, $7 keys at most, $8 the key's maker
+    /// (null: the operator). The key lives no longer than its maker. No row: the limit is reached, or the maker is
+    /// gone. Two at once may both be the last.
     static let create = Statement(
         "key_create",
         """
@@ -23,18 +23,18 @@ enum KeySQL {
         RETURNING \(columns)
         """)
 
-    /// $1 app (null: of all), $2 after which id, $3 how many.
+    /// $1 app (null: all apps), $2 id to go on behind, $3 rows at most.
     static let list = Statement(
         "key_list",
         """
         SELECT \(columns) FROM api_keys k WHERE k.app_id IS NOT DISTINCT FROM $1 AND k.id > $2 ORDER BY k.id LIMIT $3
         """)
 
-    /// $1 id, $2 app (null: of all).
+    /// $1 id, $2 app (null: all apps).
     static let delete = Statement(
         "key_delete", "DELETE FROM api_keys WHERE id = $1 AND app_id IS NOT DISTINCT FROM $2")
 
-    /// $1 id. Whether the key is still there, and has not expired.
+    /// $1 id. Whether the key still exists and has not expired.
     static let lives = Statement(
         "key_lives",
         """
@@ -42,7 +42,8 @@ enum KeySQL {
             SELECT FROM api_keys WHERE id = $1 AND (expires_at IS NULL OR expires_at > clock_timestamp()))
         """)
 
-    /// $1 SHA-256. A key of a deleted app opens nothing. Its use is noted once a minute at most: every request asks.
+    /// $1 SHA-256. A key of a deleted app opens nothing. Its use is noted once a minute at most, because every request
+    /// asks.
     static let find = Statement(
         "key_find",
         """

@@ -1,17 +1,17 @@
 import Model
 import Postgres
 
-/// API keys, as they are stored: the operator's own is none of these.
+/// The store of API keys. The operator's own key is not in it.
 package struct KeyStore: Sendable {
-    /// Of one app, or of all apps. More would be one a device: those belong to no client.
+    /// The most keys of one app, or for all apps. More would mean a key per device, and clients must hold none.
     package static let keysMax = 1_000
 
     let pool: PostgresPool
 
-    /// nil: there are as many as there may be, or the maker is gone (`lives` tells). Throws `.conflict(.keyNameTaken)` where
-    /// there is one of that name.
+    /// Creates a key; nil: the limit is reached, or the maker is gone (`lives` tells). Throws
+    /// `.conflict(.keyNameTaken)` if the name is taken.
     ///
-    /// - Parameter app: whose it is; nil: of all.
+    /// - Parameter app: the app that the key is for; nil: all apps.
     /// - Parameter maker: the key that makes it, which it does not outlive; nil: the operator's.
     package func create(
         _ key: NewAPIKey, app: AppID?, maker: Int64? = nil
@@ -32,7 +32,7 @@ package struct KeyStore: Sendable {
         }
     }
 
-    /// By rising id; pass the last one to go on.
+    /// Returns keys by rising id; pass the last one to go on.
     package func list(app: AppID?, after: Int64 = 0, limit: Int) async throws(StoreFault) -> [APIKeyRecord] {
         let query = Query(KeySQL.list) {
             $0.int64(app?.value)
@@ -47,7 +47,7 @@ package struct KeyStore: Sendable {
         }
     }
 
-    /// False: there is none, or it is another's.
+    /// Deletes a key; false: there is none, or it is another app's.
     package func delete(_ id: Int64, app: AppID?) async throws(StoreFault) -> Bool {
         let query = Query(KeySQL.delete) {
             $0.int64(id)
@@ -56,13 +56,13 @@ package struct KeyStore: Sendable {
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
     }
 
-    /// Whether the key is still there, and has not expired: asked anew, for what outlasts a moment.
+    /// Whether the key still exists and has not expired. A use that lasts longer than a moment asks again.
     package func lives(_ id: Int64) async throws(StoreFault) -> Bool {
         let query = Query(KeySQL.lives) { $0.int64(id) }
         return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }
     }
 
-    /// nil: no such key, or it has expired, or its app is deleted.
+    /// Finds a key; nil: no such key, or it has expired, or its app is deleted.
     package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.find) { $0.bytes(sha256) }
         return try await translating { () throws(PostgresError) in
@@ -78,7 +78,7 @@ extension APIKeyRecord {
         self.init(
             id: try rows.int64(row, 0), app: try rows.textOrNil(row, 1),
             appID: try rows.int64OrNil(row, 8).map { AppID($0) }, name: try rows.text(row, 2),
-            // A scope that a later program made opens nothing here.
+            // A scope that only a later program knows opens nothing here.
             scopes: APIScope.allCases.filter { names.contains($0.rawValue) }, hint: try rows.text(row, 4),
             createdAt: try rows.instant(row, 5), expiresAt: try rows.instantOrNil(row, 6),
             lastUsedAt: try rows.instantOrNil(row, 7))

@@ -4,8 +4,8 @@ import Expressions
 import JSON
 import Model
 
-/// An audience as its message keeps it: JSON, names sorted by their bytes and each once, so that planning can go on from
-/// a position and no pair is planned twice. The kind stands in the message's row.
+/// An audience in the form that its message stores: JSON, names sorted by their bytes and each once. So planning can go
+/// on from a position, and no pair is planned twice. The kind stands in the message's row.
 enum AudienceText {
     static func encode(_ audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
@@ -48,7 +48,7 @@ enum AudienceText {
         return writer.bytes
     }
 
-    /// What anybody may read about it for as long as the message's account stands: nobody's name, no token.
+    /// The summary that anybody may read for as long as the message's account stands: without names and tokens.
     static func summary(of audience: Audience) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
         writer.beginObject()
@@ -81,7 +81,7 @@ enum AudienceText {
         writer.endObject()
     }
 
-    /// nil: not what `encode` wrote.
+    /// Returns nil if `encode` did not write the bytes.
     static func decode(_ bytes: [UInt8]) -> Audience? {
         guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,
             let selection = selection(stored)
@@ -154,13 +154,14 @@ enum AudienceText {
         return targets
     }
 
-    /// By provider and token, the first of them.
+    /// The first target of each provider and token.
     private static func eachOnce(_ targets: [InlineTarget]) -> [InlineTarget] {
         var seen: Set<TokenKey> = []
         return targets.filter { seen.insert(TokenKey($0.provider, $0.token)).inserted }
     }
 
-    /// Compared by bytes, as the database does: Swift's strings take different spellings of one letter for equal.
+    /// The names by rising bytes, each once, as in the database: Swift's strings take different spellings of a letter
+    /// for equal.
     private static func eachOnce(_ names: [String]) -> [String] {
         let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         var kept: [String] = []
@@ -183,12 +184,12 @@ extension JSONWriter {
 }
 
 extension Audience {
-    /// Some of its members may be no registrations.
+    /// Whether some of the members may be no registrations.
     var isInline: Bool {
         if case .tokens = selection { true } else { false }
     }
 
-    /// Where inline targets leave from, each once.
+    /// The routes of inline targets, each once.
     var namedRoutes: [InlineTarget] {
         guard case .tokens(let targets) = selection else { return [] }
         var seen: Set<InlineTarget> = []

@@ -3,7 +3,7 @@ import Encodings
 import Model
 import Postgres
 
-/// Which failures of a message are asked for.
+/// The failures of a message that a list asks for.
 package struct FailureFilter: Equatable, Sendable {
     package let state: TerminalState?
     package let reason: String?
@@ -13,19 +13,19 @@ package struct FailureFilter: Equatable, Sendable {
     }
 }
 
-/// There may be more behind a page that is not full, even behind an empty one.
+/// A page of failures. More may follow a page that is not full, even an empty one.
 package struct FailurePage: Equatable, Sendable {
     package let items: [PushFailure]
-    /// Where the next page begins; nil: this was the last.
+    /// The position at which the next page begins; nil: this was the last.
     package let next: FailureCursor?
 }
 
-/// A place among the failures of a message. Opaque to whoever holds it.
+/// A position among the failures of a message. It is opaque to clients.
 package struct FailureCursor: Equatable, Sendable {
     let parcel: Int64
     let settle: Int32
     let place: Int16
-    /// Among the members of that row.
+    /// The position among the members of that row.
     let position: Int32
 
     init(parcel: Int64, settle: Int32, place: Int16, position: Int32) {
@@ -36,17 +36,17 @@ package struct FailureCursor: Equatable, Sendable {
         self.position = position
     }
 
-    /// The same row, behind so many members.
+    /// The same row, behind this many members.
     func behind(_ count: Int) -> FailureCursor {
         FailureCursor(parcel: parcel, settle: settle, place: place, position: Int32(count))
     }
 
     static let start = FailureCursor(parcel: 0, settle: 0, place: 0, position: 0)
 
-    /// Of a row, as many members are read as the position says: more than any row has, and few to read in vain.
+    /// The largest position in a row. No row has more members, and a forged position reads few in vain.
     private static let positionMax: Int32 = 1 << 16
 
-    /// nil: not one of ours.
+    /// nil: the text is no cursor of ours.
     package init?(text: String) {
         guard text.utf8.count == 48, let bytes = Hexadecimal.decode(text) else { return nil }
         func word(_ start: Int) -> UInt64 { bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
@@ -67,11 +67,11 @@ package struct FailureCursor: Equatable, Sendable {
 }
 
 extension MessageStore {
-    /// A message's pushes that ended otherwise than accepted, as its history tells them, each once, in an order that
-    /// does not change; nil: the app has no such message.
+    /// A message's pushes that did not end as accepted, from its history, each once, in a stable order; nil: the app
+    /// has no such message.
     ///
-    /// While a message is being sent its failures come up anywhere in that order: a list is whole once the message has
-    /// finished.
+    /// While a message is being sent, its failures appear anywhere in that order. A list is complete once the message
+    /// has finished.
     package func failures(
         app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
         limit: Int
@@ -79,7 +79,7 @@ extension MessageStore {
         try await failures(app: app, id: id, filter: filter, from: cursor, limit: limit, scanMax: Self.failureScanMax)
     }
 
-    /// Rows of the history that one page passes.
+    /// The rows of the history that one page passes.
     private static let failureScanMax = 2_000
 
     package func failures(
@@ -119,7 +119,7 @@ extension MessageStore {
     }
 }
 
-/// Rows of the history taken apart into their members.
+/// Rows of the history, split into their members.
 private struct FoundFailures {
     private struct Found {
         let subject: Subject
@@ -132,7 +132,7 @@ private struct FoundFailures {
     enum Subject {
         /// A registration, or a token that the message named.
         case member(Int64)
-        /// A name in the message's audience, from 1.
+        /// The place of a name in the message's audience, from 1.
         case named(Int64)
     }
 
@@ -183,7 +183,7 @@ private struct FoundFailures {
     }
 }
 
-/// What the failures of a page are called, as far as it is still known.
+/// The names of a page's failures, as far as they are still known.
 private struct FailureNames {
     private var installations: [Int64: String] = [:]
     private var tokens: [Int64: DeviceToken] = [:]
@@ -207,7 +207,7 @@ private struct FailureNames {
                 $0.uuid(message.value)
             },
         ]
-        // Up to some megabytes of names.
+        // The audience may hold some megabytes of names.
         if namesSomebody { queries.append(Query(HistorySQL.audience) { $0.uuid(message.value) }) }
         let answers = try await pool.run(queries)
         for row in 0..<answers[0].rowCount {
@@ -238,7 +238,7 @@ private struct FailureNames {
 }
 
 extension ResultSet {
-    /// A list of members, as parcels and their history hold them.
+    /// Decodes a list of members, in the form that parcels and their history store.
     func members(_ row: Int, _ column: Int, of statement: String) throws(PostgresError) -> [Int64] {
         guard let members = try? MemberList.decode(bytes(row, column)) else {
             throw .unexpectedShape(statement: statement, column: column)

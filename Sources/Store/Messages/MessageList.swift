@@ -1,22 +1,23 @@
 import Model
 import Postgres
 
-/// Some of an app's messages. There may be more behind a page that is not full, even behind an empty one.
+/// A page of an app's messages. More may follow a page that is not full, even an empty one.
 package struct MessagePage: Equatable, Sendable {
     package let items: [MessageAccount]
-    /// Below which the next page begins; nil: nothing follows.
+    /// The id below which the next page begins; nil: nothing follows.
     package let next: MessageID?
 }
 
 extension MessageStore {
-    /// Messages of another state that one page passes.
+    /// The messages of other states that one page passes.
     static let listScanMax = 20_000
-    /// Of open parcels, each of which says what it has to its message's account: a page that has read so many ends there.
+    /// The open parcels that one page reads. Each adds to its message's account; a page that has read this many ends
+    /// there.
     static let listParcelsMax = 20_000
-    /// From one to the next twice as many are read at once, up to so many: each may have ten thousand parcels.
+    /// The most accounts that are read at once. Their number doubles up to here: each may have ten thousand parcels.
     private static let accountsAtOnceMax = 16
 
-    /// Newest first. Without reasons and providers: those are a look at one message.
+    /// Lists messages, newest first, without reasons and providers: those need a query of one message.
     package func list(
         app: AppID, before: MessageID? = nil, limit: Int, state: MessageState? = nil
     ) async throws(StoreFault) -> MessagePage {
@@ -56,7 +57,7 @@ extension MessageStore {
         return MessagePage(items: items, next: remaining.isEmpty ? end : ids[remaining.startIndex - 1])
     }
 
-    /// Whose page it is, and below which the next one begins.
+    /// The ids of the page, and the id below which the next page begins.
     private func listed(
         _ app: AppID, _ before: MessageID?, _ limit: Int, _ state: MessageState?, scanMax: Int
     ) async throws(StoreFault) -> (ids: [MessageID], end: MessageID?) {

@@ -1,12 +1,12 @@
 import Postgres
 
-/// Pause, resume and cancel: said once, in the message's own row. `StopSQL` carries it out.
+/// Pause, resume and cancel, written in the message's own row. `StopSQL` applies them to the parcels.
 enum ControlSQL {
-    /// Nothing of it may be leased: it is paused, or cancelled.
+    /// Whether the message is paused or cancelled: nothing of it may be leased.
     static func isStopped(_ message: String) -> String { "\(message).state IN (5, 7)" }
 
-    /// The state of a new parcel of a message: what is cut or handed back while it is stopped is held at once, and waits
-    /// for its rate where it has one.
+    /// The state of a new parcel of a message. While the message is stopped, what is cut or handed back starts on hold.
+    /// If it has a rate, a parcel starts as rate-limited.
     static func initialState(of message: String, lapses: String = "0", origin: String = "NULL") -> String {
         """
         (SELECT CASE WHEN \(isStopped("its")) THEN 3 WHEN \(RateSQL.isRateLimited("its", lapses: lapses, origin: origin)) THEN 4
@@ -14,15 +14,15 @@ enum ControlSQL {
         """
     }
 
-    /// $1 app, $2 message. Its hour never comes, or has come: whoever makes a plan of it has the row before us, or finds
-    /// none. First of all, since that one takes the rows in this order too.
+    /// $1 app, $2 message. Drops a cancelled message's due time. A planner has locked the row before us, or finds none.
+    /// The statement comes first, because planners lock rows in this order too.
     static let unschedule = Statement(
         "message_unschedule",
         """
         DELETE FROM schedules WHERE message_id = $2 AND EXISTS (SELECT FROM messages WHERE id = $2 AND app_id = $1)
         """)
 
-    /// $1 app, $2 message. Without a plan nobody will add to the audience: it never fell due.
+    /// $1 app, $2 message. Without a plan the audience is final: the message never became due.
     static let cancel = Statement(
         "message_cancel",
         """
@@ -46,7 +46,8 @@ enum ControlSQL {
         ON CONFLICT (message_id) DO NOTHING
         """)
 
-    /// $1 app, $2 message. Holds the row that a plan is made of, so that what comes behind sees one or the other.
+    /// $1 app, $2 message. Locks the row that a plan is made of, so that the next statements see either the row or the
+    /// plan.
     static let holdSchedule = Statement(
         "message_hold_schedule",
         """
@@ -81,7 +82,7 @@ enum ControlSQL {
     /// $1 app, $2 message.
     static let state = Statement("message_state", "SELECT state FROM messages WHERE app_id = $1 AND id = $2")
 
-    /// $1 ids. Of messages that somebody is sending.
+    /// $1 ids of messages that are being sent.
     static let stopped = Statement(
         "message_stopped", "SELECT id, state FROM messages m WHERE id = ANY ($1) AND \(isStopped("m")) ORDER BY id")
 }

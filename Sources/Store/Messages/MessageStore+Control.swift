@@ -3,8 +3,8 @@ import Model
 import Postgres
 
 extension MessageStore {
-    /// Effective with its commit: no lease that begins afterwards gets anything of a message that is paused or cancelled.
-    /// What is leased already is taken back as its process hears of it, within one poll.
+    /// Takes effect with its commit: no lease that begins afterwards gets anything of a paused or cancelled message.
+    /// Leased parcels are taken back when their process learns of it, within one poll.
     package func control(
         _ control: ControlRequest, app: AppID, id: MessageID, now: WallInstant? = nil
     ) async throws(StoreFault) -> ControlReply {
@@ -26,7 +26,7 @@ extension MessageStore {
         return .done
     }
 
-    /// Which of these messages are paused or cancelled.
+    /// The paused and cancelled ones among these messages.
     package func stopped(among messages: [MessageID]) async throws(StoreFault) -> [StoppedMessage] {
         let query = Query(ControlSQL.stopped) { $0.uuidArray(messages.map(\.value)) }
         return try await translating { () throws(PostgresError) in
@@ -41,7 +41,7 @@ extension MessageStore {
 }
 
 extension MessageStore {
-    /// Which of these messages have a rate.
+    /// The rates of those messages that have one.
     package func rates(among messages: [MessageID]) async throws(StoreFault) -> [RatedMessage] {
         let query = Query(RateSQL.among) { $0.uuidArray(messages.map(\.value)) }
         return try await translating { () throws(PostgresError) in
@@ -61,7 +61,7 @@ extension ControlRequest {
         return changes(app: app, id: id, now: now) + [Query(ControlSQL.state, named)]
     }
 
-    /// In the order in which rows are locked.
+    /// The statements, in the order of their locks.
     func changes(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
         var named = Parameters()
         named.int64(app.value)
@@ -86,7 +86,7 @@ extension ControlRequest {
         }
     }
 
-    /// The state that the message is found in afterwards.
+    /// Whether the request took effect, by the message's state afterwards.
     fileprivate func allows(_ state: MessageState) -> Bool {
         switch self {
         case .pause: state == .paused

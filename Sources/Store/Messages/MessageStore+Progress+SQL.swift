@@ -1,19 +1,19 @@
 import Postgres
 
-/// How far a message is, in one snapshot with its account.
+/// A message's progress, in one snapshot with its account.
 enum ProgressSQL {
-    /// Reasons told of each provider.
+    /// The reasons that are reported for each provider.
     private static let reasonsMax = 20
-    /// Told again every fifteen seconds while it lasts.
+    /// A process reports an outage every fifteen seconds while it lasts.
     private static let outageIsFresh = "interval '60 seconds'"
 
-    // What was cut while this began to read is due in a moment, and waits for nothing.
+    // A parcel that was cut since this query began is due in a moment, and waits for nothing.
     private static let isLater = """
         p.due_at > clock.now + CASE WHEN p.waits_for IS NULL THEN interval '1 second' ELSE interval '0' END
         """
 
-    // Of each route and service of the message: its open parcels by what they are at. Those of a format
-    // that is not known here are counted, and not explained.
+    // The message's open parcels by route, service, state and cause. Parcels of a format that is not known here are
+    // counted but not explained.
     private static let groups = """
         SELECT p.route_id, s.suffix, p.state, \(isLater) AS is_later,
             CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
@@ -24,8 +24,8 @@ enum ProgressSQL {
         WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
         """
 
-    // 1 sending, 2 ready; else as `PushWait.Cause`. A rest and an outage hold up what is due, and what their end is awaited
-    // for, unless something is sent to the route all the same.
+    // 1 sending, 2 ready, else a `PushWait.Cause`. An open circuit breaker or an outage explains pushes that are due,
+    // and those that wait for its end, unless the route is sending all the same.
     private static let cause = """
         CASE WHEN w.state = 2 THEN 1
             WHEN \(ControlSQL.isStopped("m")) THEN 3
@@ -39,8 +39,8 @@ enum ProgressSQL {
             ELSE 2 END
         """
 
-    // Since its trouble began, in a minute of its own: a message with a rate is leased for moments, and another process may
-    // well be sending.
+    // Whether the route got answers in a minute after its outage began. A message with a rate is leased only for
+    // moments, and another process may well be sending.
     private static let isAnswered = """
         EXISTS (
             SELECT FROM route_minutes k
@@ -60,7 +60,8 @@ enum ProgressSQL {
         ) AS outage ON true
         """
 
-    // At most one for each cause, and each word of why it is due later, of each route: an app has a thousand.
+    // At most one row of each route for each cause and each reason of a later due time: an app may have a thousand
+    // routes.
     private static let open = """
         CROSS JOIN LATERAL (
             SELECT array_agg(provider) AS providers, array_agg(environment) AS environments, array_agg(topic) AS topics,
@@ -102,8 +103,8 @@ enum ProgressSQL {
         ) AS pace
         """
 
-    // How far planners are on their way through the ids of the app, which begins and ends with its own first and last:
-    // the highest of all is another app's. Nothing where they go by names, by tokens, or by hours.
+    // How far planners are on their way through the app's ids, between its own first and last: the highest id of all is
+    // another app's. The columns are null if planners go by names, tokens or local hours.
     private static let scan = """
         LEFT JOIN LATERAL (
             SELECT plan.planned_through - first.id + 1 AS walked, last.id - first.id + 1 AS whole
@@ -113,7 +114,7 @@ enum ProgressSQL {
         ) AS walk ON true
         """
 
-    // As `AudienceSQL.live`: one entry of the same index.
+    // One entry of the index that `AudienceSQL.live` uses.
     private static func live(_ order: String) -> String {
         """
         SELECT id FROM registrations
@@ -122,7 +123,7 @@ enum ProgressSQL {
         """
     }
 
-    /// $1 app, $2 message, $3 now. By the clock that stands still, which everything here is compared with.
+    /// $1 app, $2 message, $3 now. Every time is compared with `now()`, which stands still in the statement.
     static let ofMessage = Statement(
         "message_progress",
         """
@@ -136,8 +137,8 @@ enum ProgressSQL {
         WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    /// $1 process, $2 credentials, $3 reasons, $4 for how long, $5 how long they rest still (-1: they don't), both in
-    /// microseconds, $6 now. All that hold: what is not named is over.
+    /// $1 process, $2 credentials, $3 reasons, $4 ages, $5 how long the circuit breaker stays open (-1: it is not
+    /// open), $6 now. Times are in microseconds. What the list does not name is over.
     static let reportOutages = Statement(
         "lane_outages_tell",
         """
@@ -154,7 +155,7 @@ enum ProgressSQL {
                 THEN lane_outages.since ELSE excluded.since END
         """)
 
-    /// $1 now, $2 rows at most. Of processes that have ended.
+    /// $1 now, $2 rows at most. Removes the outages of ended processes.
     static let sweepOutages = Statement(
         "sweep_lane_outages",
         """

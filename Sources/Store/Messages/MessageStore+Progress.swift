@@ -3,7 +3,7 @@ import Model
 import Postgres
 
 extension MessageStore {
-    /// How far a message is, counted from its rows in one snapshot; nil: there is no such message.
+    /// A message's progress, counted from its rows in one snapshot; nil: there is no such message.
     package func progress(
         app: AppID, id: MessageID, now: WallInstant? = nil
     ) async throws(StoreFault) -> MessageProgress? {
@@ -19,16 +19,16 @@ extension MessageStore {
     }
 }
 
-/// The columns of `ProgressSQL.ofMessage` behind those of the account.
+/// Reads the columns of `ProgressSQL.ofMessage` behind those of the account.
 private struct ProgressReader {
     private let rows: ResultSet
     private static let first = 26
     private static let (sending, ready): (Int16, Int16) = (1, 2)
 
-    /// Open pushes that are all at the same.
+    /// Open pushes of one route with the same cause and reason.
     private struct Group {
         let provider: Provider
-        /// 1 and 2, or a wait's.
+        /// 1, 2, or a `PushWait.Cause`.
         let cause: Int16
         let lastDue: WallInstant
         let wait: PushWait?
@@ -65,7 +65,7 @@ private struct ProgressReader {
             return ProviderProgress(
                 provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(own) { $0.wait != nil },
                 reasons: found, otherReasons: (why.first?.whole ?? 0) - found.reduce(0) { $0 + $1.count },
-                // None where all wait.
+                // There is no pace if all pushes wait.
                 pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
@@ -81,7 +81,7 @@ private struct ProgressReader {
     private func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
         switch cause {
         case .later: first
-        // While it is tried with a few pushes nobody knows.
+        // While the circuit breaker is half-open, the end is not known.
         case .throttled: first > now ? first : nil
         case .onHold, .credential, .credentialRefused, .unreachable: nil
         }
@@ -93,7 +93,7 @@ private struct ProgressReader {
         let (since, first, last) = (try instants(7), try instants(8), try instants(9))
         var groups: [Group] = []
         for place in causes.indices {
-            // A newer program's provider is its to tell of.
+            // A newer program reports its own providers.
             guard let provider = Provider(rawValue: providers[place]),
                 let environment = PushEnvironment(rawValue: environments[place])
             else { continue }
@@ -114,7 +114,7 @@ private struct ProgressReader {
         let provider: Provider
         let terminalStatus: TerminalStatus
         let count: Int64
-        /// All that ended for a reason at the provider.
+        /// All pushes of the provider that ended for a reason.
         let whole: Int64
     }
 

@@ -1,16 +1,16 @@
 import Postgres
 
-/// What became of pushes, one by one.
+/// The history of single pushes.
 enum HistorySQL {
     /// $1 app, $2 message.
     static let kind = Statement("history_kind", "SELECT kind FROM messages WHERE app_id = $1 AND id = $2")
 
-    /// $1 message, from $2 parcel, $3 settle, $4 place on, $5 state or null, $6 reason or null, $7 how many members, $8 how
-    /// many rows are passed at most, $9 providers that are known: a newer program's can't be named here.
+    /// - $1 message; $2 parcel, $3 settle and $4 place to begin at; $5 state or null, $6 reason or null.
+    /// - $7 members at most, $8 rows passed at most, $9 known providers: a newer program's can't be named here.
     ///
-    /// As many rows as hold so many members, and no more: each may have thousands. Without a route: the members are
-    /// places in the message's audience. The last row that was passed is told as well, whether it is asked for or not, and
-    /// with whether it is that one.
+    /// Returns no more rows than hold that many members, since each may have thousands. Without a route, the members
+    /// are places in the message's audience. The $8th row passed is always returned. The last columns say whether a row
+    /// is asked for, and whether it is the $8th.
     static let failures = Statement(
         "history_failures",
         """
@@ -37,7 +37,7 @@ enum HistorySQL {
     static let names = Statement(
         "history_names", "SELECT id, installation FROM registrations WHERE id = ANY ($1) ORDER BY id")
 
-    /// $1 ids, $2 message. Tokens that it named, and no registration held.
+    /// $1 ids, $2 message. Returns tokens that the message named and no registration held.
     static let tokens = Statement(
         "history_tokens",
         "SELECT id, token FROM inline_targets WHERE id = ANY ($1) AND message_id = $2 ORDER BY id")
@@ -46,8 +46,8 @@ enum HistorySQL {
     static let audience = Statement(
         "history_audience", "SELECT audience FROM message_contents WHERE message_id = $1")
 
-    /// $1 app, $2 message, $3 installation. Whoever is there may be in the reach of what waits for its hour. Whether the history tells of every member of the audience: then who is in
-    /// none of its rows is not in the audience.
+    /// $1 app, $2 message, $3 installation. A scheduled message has no horizon yet. The sixth column says whether the
+    /// history covers the whole audience: then a registration in none of its rows is not in the audience.
     static let subject = Statement(
         "history_subject",
         """
@@ -64,7 +64,7 @@ enum HistorySQL {
         WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    /// $1 message, $2 after which parcel, $3 how many.
+    /// $1 message, $2 parcel to go on behind, $3 rows at most.
     static let openParcels = Statement(
         "history_open_parcels",
         """
@@ -74,7 +74,7 @@ enum HistorySQL {
         WHERE p.message_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3
         """)
 
-    /// $1 message, $2 registration, after $3 parcel, $4 settle, $5 place, $6 how many.
+    /// $1 message, $2 registration; $3 parcel, $4 settle and $5 place to go on behind; $6 rows at most.
     static let about = Statement(
         "history_about",
         """
@@ -86,7 +86,7 @@ enum HistorySQL {
         ORDER BY h.parcel_id, h.settle, h.place LIMIT $6
         """)
 
-    /// $1 message, $2 place in its audience: what ended before anybody was found there.
+    /// $1 message, $2 place in its audience. Returns what ended before a registration was found there.
     static let aboutName = Statement(
         "history_about_name",
         """
@@ -95,7 +95,7 @@ enum HistorySQL {
         ORDER BY settle, place
         """)
 
-    /// $1 now. The clock and the partitions of the history by name.
+    /// $1 now. Returns today's day and the names of the history's partitions.
     static let partitions = Statement(
         "history_partitions",
         """
@@ -104,16 +104,16 @@ enum HistorySQL {
             WHERE i.inhparent = 'push_history'::regclass ORDER BY 1)
         """)
 
-    /// Held to the end of the transaction; the number is "hist" in ASCII.
+    /// A lock that is held to the end of the transaction; the number is "hist" in ASCII.
     static let lockPartitions = Statement(
         "history_lock_partitions", "SELECT pg_try_advisory_xact_lock(x'68697374'::integer, 0)")
 
-    /// $1 from which message, $2 to which one. Rows that lie where their day's partition should be.
+    /// $1 first message, $2 end. Whether the default partition holds rows that belong in their day's partition.
     static let strays = Statement(
         "history_strays",
         "SELECT EXISTS (SELECT FROM push_history_other WHERE message_id >= $1 AND message_id < $2)")
 
-    /// $1 below which message, $2 rows at most.
+    /// $1 the id below which messages go, $2 rows at most.
     static let sweepRemaining = Statement(
         "history_sweep_other",
         """

@@ -4,7 +4,7 @@ import Model
 import Postgres
 
 extension MessageStore {
-    /// What happened to a message's push to one installation, step by step; nil: the app has no such message.
+    /// The steps of a message's push to one installation; nil: the app has no such message.
     ///
     /// The open parcels are read before the history: what is settled in between is in the history, and that counts.
     package func pushHistory(
@@ -30,10 +30,10 @@ extension MessageStore {
         }
     }
 
-    /// Rows that are looked at a time: each may name thousands of members.
+    /// The rows that are read at a time: each may name thousands of members.
     private static let rowsAtOnce: Int64 = 64
 
-    /// The parcel that owes it, where one does.
+    /// The push in the open parcel that owes it; nil: none does.
     private func pending(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> PushStatus? {
         var last: Int64 = 0
         while true {
@@ -58,7 +58,7 @@ extension MessageStore {
         }
     }
 
-    /// How a named device ended that the app did not know.
+    /// The steps of a named installation that the app did not know.
     private func stepsOfName(_ subject: HistorySubject, of id: MessageID) async throws(PostgresError) -> [PushStep] {
         guard !subject.isInTime, let name = subject.placeAmongNames else { return [] }
         let query = Query(HistorySQL.aboutName) {
@@ -79,7 +79,7 @@ extension MessageStore {
         return steps
     }
 
-    /// By time, then by parcel.
+    /// The steps by time, then by parcel.
     private func steps(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> [PushStep] {
         var steps: [PushStep] = []
         var last = FailureCursor.start
@@ -116,18 +116,18 @@ extension MessageStore {
     }
 }
 
-/// The message and the device that a story is about.
+/// The message and the installation that a push history is about.
 private struct HistorySubject {
     let registration: Int64?
     private let kind: TokenKind
     private let acceptedAt: WallInstant
-    /// It was there when the message was accepted.
+    /// Whether the registration lies within the message's horizon.
     let isInTime: Bool
     private let isPlanned: Bool
     private let isWhole: Bool
-    /// False once retention took what the message said.
+    /// False once retention removed the message's content.
     private let knowsNames: Bool
-    /// In the message's audience, from 1; nil: it is not named there.
+    /// The place among the audience's names, from 1; nil: it is not named there.
     let placeAmongNames: Int64?
 
     init(reading rows: ResultSet, installation: String) throws(PostgresError) {
@@ -145,7 +145,7 @@ private struct HistorySubject {
         knowsNames = bytes != nil
         let audience = bytes.flatMap(AudienceText.decode)
         if case .installations(let names)? = audience?.selection {
-            // By their bytes, as the database compares them.
+            // Names compare by their bytes, as in the database.
             let place = names.firstIndex { $0.utf8.elementsEqual(installation.utf8) }
             placeAmongNames = place.map { Int64($0) + 1 }
         } else {
@@ -153,8 +153,8 @@ private struct HistorySubject {
         }
     }
 
-    /// No such device now, or it came after the message, and nothing tells how it ended: named, it was deleted since.
-    /// Where what the message said has gone, nobody can tell whom it named.
+    /// The status without a registration in time and a recorded end: a named installation was deleted since. Once
+    /// retention removed the content, nobody can tell whom it named.
     private var statusWithoutMember: PushStatus {
         if placeAmongNames == nil, knowsNames { return .notInAudience }
         return isPlanned ? .notKept : .planning
@@ -180,7 +180,7 @@ private struct HistorySubject {
 }
 
 extension ResultSet {
-    /// Provider, environment and topic in three columns; nil: a newer program's.
+    /// The route in three columns: provider, environment and topic; nil: a newer program's.
     fileprivate func leg(_ row: Int, _ column: Int) throws(PostgresError) -> RouteDescription? {
         guard let provider = Provider(rawValue: try int16(row, column)),
             let environment = PushEnvironment(rawValue: try int16(row, column + 1))
@@ -188,7 +188,7 @@ extension ResultSet {
         return RouteDescription(provider: provider, environment: environment, topic: try text(row, column + 2))
     }
 
-    /// In a row of `HistorySQL.openParcels`.
+    /// Whether the member is settled, by a row of `HistorySQL.openParcels`.
     fileprivate func isSettled(_ place: Int, _ row: Int) throws(PostgresError) -> Bool {
         guard let bits = try bytesOrNil(row, 9), !bits.isEmpty else { return false }
         guard let bitmap = MemberBitmap(bytes: bits, count: Int(try int32(row, 10))), place < bitmap.count else {

@@ -14,7 +14,7 @@ package struct StoredMessage: Equatable, Sendable {
 }
 
 extension MessageStore {
-    /// Where a message stands, in one snapshot: what was folded into it plus what its open parcels say.
+    /// A message's account in one snapshot: what was folded into the message plus what its open parcels say.
     package func account(app: AppID, id: MessageID) async throws(StoreFault) -> MessageAccount? {
         let query = Query(MessageSQL.account) {
             $0.int64(app.value)
@@ -25,8 +25,8 @@ extension MessageStore {
         return try Self.account(in: rows, row: 0, isWhole: true)
     }
 
-    /// The contents of messages, one for each id, in their order; nil if there is no such message, or its content went with
-    /// retention. A row that makes no sense is that message's fault alone.
+    /// The contents of messages, one for each id, in their order. It is nil if there is no such message, or retention
+    /// removed its content. A row that makes no sense fails its own message only.
     package func contents(_ ids: [MessageID]) async throws(StoreFault) -> [Result<StoredMessage?, StoreFault>] {
         let query = Query(MessageSQL.contents) { $0.uuidArray(ids.map(\.value)) }
         let rows = try await translating { () throws(PostgresError) in
@@ -55,7 +55,8 @@ extension MessageStore {
             expiresAt: try rows.instant(row, 4), content: try rows.bytes(row, 5))
     }
 
-    /// What a message is held against before it is taken. Open messages of its urgency are counted up to a limit.
+    /// The app's status, which decides whether a message is accepted. Open messages of its urgency are counted up to a
+    /// limit.
     package func status(
         of app: AppID, _ urgency: MessageUrgency, countingTo limit: Int
     ) async throws(StoreFault) -> AppStatus {
@@ -66,7 +67,7 @@ extension MessageStore {
             $0.int16(urgency.rawValue)
         }
         return try await translating { () throws(PostgresError) in
-            // By the limit's value each would be planned anew, which takes longer than counting.
+            // Without `throughKeys`, each limit would be planned anew, which takes longer than counting.
             let rows = try await pool.read([Query(PlannerSQL.throughKeys), query])[1]
             return AppStatus(
                 openMessages: Int(try rows.int64(0, 0)),
@@ -96,7 +97,7 @@ extension MessageStore {
         } catch { throw StoreFault(error) }
     }
 
-    /// Nothing where a newer program's push type stands.
+    /// Returns nil if a newer program wrote the push type.
     private static func form(in rows: ResultSet, row: Int) throws(PostgresError) -> MessageForm? {
         let first = rows.columnCount - MessageSQL.formColumnCount
         guard let pushType = try rows.int16OrNil(row, first).flatMap(PushType.init),
@@ -120,7 +121,7 @@ extension MessageStore {
         return totals
     }
 
-    /// Without those of a provider that this program doesn't know: a newer one's.
+    /// The accounts of the providers that this program knows, without a newer program's.
     private static func providers(in rows: ResultSet, row: Int) throws(PostgresError) -> [ProviderAccount] {
         if rows.isNull(row, 17) { return [] }
         let numbers = try rows.int16Array(row, 17)

@@ -2,10 +2,12 @@ import Postgres
 
 /// Messages: accepting and reading them.
 enum MessageSQL {
-    // $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds,
-    // $9 content, $10 audience, $11 now, $12 does it read locales, $13 has it inline targets,
-    // $14 push type, $15 is it a dry run, $16 its audience in short, $17 the message before it (null: none), $18 when it is due
-    // (null: at once). What waits for its hour has no plan, and its horizon is read then.
+    // - $1 id, $2 app, $3 format, $4 priority, $5 kind, $6 badge change, $7 badge value, $8 lifetime in microseconds.
+    // - $9 content, $10 audience, $11 now, $12 does it read locales, $13 has it inline targets, $14 push type.
+    // - $15 is it a dry run, $16 its audience in short, $17 its predecessor (null: none), $18 when it is due (null: at
+    //   once).
+    //
+    // A scheduled message has no plan, and its horizon is read when it is due.
     private static func writing(from source: String) -> String {
         """
         written AS (
@@ -33,7 +35,7 @@ enum MessageSQL {
 
     static let accept = Statement("message_accept", "WITH " + writing(from: ""))
 
-    /// Written only where the one before it was.
+    /// Writes the message only if its predecessor was written.
     static let acceptAfter = Statement(
         "message_accept_after",
         "WITH " + writing(from: "(SELECT 1 FROM messages WHERE id = $17) AS before, "))
@@ -48,7 +50,7 @@ enum MessageSQL {
         ), 
         """ + writing(from: "claim, "))
 
-    /// One snapshot of everything that an account adds up: $1 app, $2 id.
+    /// $1 app, $2 id. Reads everything that an account adds up in one snapshot.
     static let account = Statement(
         "message_account",
         """
@@ -56,18 +58,19 @@ enum MessageSQL {
         FROM messages m \(openParcels) \(byProvider) WHERE m.app_id = $1 AND m.id = $2
         """)
 
-    // Newest first, under `PlannerSQL.throughKeys`: $1 app, $2 below which id (null: from the newest on). The app is one of an
-    // array of one, and so a part of the order, which its own index alone has: by the ids those of all apps are passed.
+    // Newest first, under `PlannerSQL.throughKeys`: $1 app, $2 id to stay below (null: none). The app stands in an
+    // array of one, so that it is part of the order, which only the app's own index has. By id alone, the messages of
+    // all apps would be passed.
     private static let below = """
         WHERE app_id = ANY (ARRAY[$1]) AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
         """
 
-    /// Which messages a page has: $1 app, $2 below which id (null: from the newest on), $3 how many. A row for each, with
-    /// whether it is one of the page, and whether nothing behind it was looked at.
+    /// $1 app, $2 id to stay below (null: none), $3 rows at most. Returns the ids, whether each is in the page, and
+    /// whether the scan ended there.
     static let list = Statement(
         "message_list", "SELECT id, true, false FROM messages \(below) ORDER BY app_id, id DESC LIMIT $3")
 
-    /// The same, $4 of which state, which is not that of finished ones.
+    /// The same for messages in state $4, which is not that of finished ones.
     static let listOfState = Statement(
         "message_list_of_state",
         """
@@ -75,8 +78,8 @@ enum MessageSQL {
         ORDER BY app_id, state, id DESC LIMIT $3
         """)
 
-    /// The same of finished ones, which nearly all are. Messages that wait for their hour come before them, a million maybe:
-    /// $4 how many are passed at most, of which the last one is told as well.
+    /// The same for finished messages, which nearly all are. A million scheduled messages may come before them. So $4
+    /// bounds the rows that are passed, and the last of those is returned as well.
     static let listFinished = Statement(
         "message_list_finished",
         """
@@ -87,8 +90,9 @@ enum MessageSQL {
         WHERE state = 6 OR number = $4 ORDER BY app_id, id DESC LIMIT $3
         """)
 
-    /// What is told of each in a list, in no order: $1 app, $2 ids, $3 those alone that are in this state still (null: all).
-    /// With the number of its open parcels, before the form. Found by their ids: by the app, all of its messages might be read.
+    /// $1 app, $2 ids, $3 the state that messages must still have (null: any). Returns a list's accounts, in no order,
+    /// with the number of open parcels before the form. They are found by id: by the app, all of its messages might be
+    /// read.
     static let accounts = Statement(
         "message_accounts",
         """
@@ -98,13 +102,13 @@ enum MessageSQL {
         """)
     static let parcelsColumn = 14
 
-    // The last columns of each.
+    // The last columns of each statement.
     static let formColumnCount = 6
     static let formColumns = """
         m.push_type, m.is_dry_run, m.audience_summary, m.local_hour AT TIME ZONE 'UTC', m.due_at, m.rate_per_second
         """
 
-    /// In the order of `AccountReader`.
+    /// The columns that `account(in:row:isWhole:)` reads.
     private static let accountColumns = """
         m.id, m.state, m.accepted_at, m.expires_at, m.finished_at, m.audience, coalesce(p.pending, 0),
             m.accepted + coalesce(p.accepted, 0), m.rejected + coalesce(p.rejected, 0),
@@ -113,7 +117,7 @@ enum MessageSQL {
             m.gave_up + coalesce(p.gave_up, 0)
         """
 
-    /// The same, and what only a look at one message tells. Of `openParcels` and `byProvider`.
+    /// The same, and what only a query of one message returns. They need `openParcels` and `byProvider`.
     static let wholeColumns = """
         \(accountColumns),
             ARRAY(SELECT state FROM message_reasons r WHERE r.message_id = m.id ORDER BY r.state, r.reason COLLATE "C"),
@@ -157,7 +161,7 @@ enum MessageSQL {
         ) AS by
         """
 
-    /// The same of several: $1 ids.
+    /// $1 ids. The contents of several messages.
     static let contents = Statement(
         "message_contents_of",
         """
@@ -165,8 +169,8 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = ANY ($1)
         """)
 
-    /// $1 app, $2 where to stop counting, $3 providers, $4 of which priority. Sibling routes that
-    /// nobody named, of number 0, reach nobody.
+    /// $1 app, $2 where to stop counting, $3 providers, $4 priority. Sibling routes that no client named, of number 0,
+    /// reach no device.
     static let status = Statement(
         "message_app_standing",
         """

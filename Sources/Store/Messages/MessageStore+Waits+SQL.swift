@@ -2,7 +2,7 @@ import Content
 import Model
 import Postgres
 
-/// What waits for a credential.
+/// Pushes that wait for a credential.
 enum WaitSQL {
     private static let routesMax = 100
 
@@ -10,7 +10,7 @@ enum WaitSQL {
     static let services = TopicService.allCases.map { "(\($0.rawValue)::smallint, '\($0.suffix)')" }
         .joined(separator: ", ")
 
-    // A parcel `p` of the service `w`, in a format that this program knows: it explains no others.
+    // Whether a parcel is of the service, in a format that this program knows. Others are not explained.
     static func isKnown(_ parcel: String, of service: String) -> String {
         let formats = StoredContent.knownFormats.map(String.init).joined(separator: ", ")
         return "\(parcel).service = \(service).service AND \(parcel).format = ANY (ARRAY[\(formats)]::smallint[])"
@@ -19,7 +19,7 @@ enum WaitSQL {
     static let topicOfService = "CASE WHEN r.topic = '' THEN '' ELSE r.topic || w.suffix END"
     private static let wholeTopic = topicOfService + " AS whole_topic"
 
-    // Who would speak for the line, as `CredentialSQL.active` chooses, and what its provider says of that one.
+    // The credential for the route and service, chosen as in `CredentialSQL.active`, and what its provider says of it.
     static func credential(now: String) -> String {
         """
         LEFT JOIN LATERAL (

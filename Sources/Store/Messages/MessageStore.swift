@@ -2,7 +2,7 @@ import Basis
 import Model
 import Postgres
 
-/// Messages: accepted, planned, accounted for.
+/// Accepts messages, plans them and keeps their accounts.
 package struct MessageStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
@@ -16,15 +16,15 @@ package struct MessageStore: Sendable {
         self.steps = steps
     }
 
-    /// Writes a message, all of it or nothing: committed when this returns `.accepted` (P1).
+    /// Writes a message, all of it or nothing; it is committed when this returns `.accepted` (P1).
     ///
-    /// It reaches the registrations that exist by then. A repeated request with its idempotency key gets the first
-    /// answer; a simultaneous twin waits for it.
+    /// It reaches the registrations that exist by then. A repeated request with the same idempotency key gets the first
+    /// answer; a simultaneous duplicate waits for it.
     package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         try await accept([message], now: now)
     }
 
-    /// The same for messages of one request: all of them or none, each sent after the one before it. Their audience is
+    /// Accepts the messages of one request: all of them or none, each sent after the one before it. Their audience is
     /// one, and the first carries the request's idempotency key.
     package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         guard let message = messages.first else { return .accepted }
@@ -44,7 +44,7 @@ package struct MessageStore: Sendable {
         let written = queries
         let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
         let (pool, steps) = (pool, steps)
-        // Before and not with it: routes are for everybody, and hold nobody up while the message is written.
+        // Routes are added before: they are for everybody, and delay nobody while the message is written.
         if !routes.isEmpty {
             _ = try await translating { () throws(PostgresError) in try await pool.run(routes) }
         }
@@ -62,7 +62,7 @@ package struct MessageStore: Sendable {
             try await translating { () throws(PostgresError) in try once.claim.reply(in: answers[1]) })
     }
 
-    /// What an earlier request of this name was answered; nil: there was none. A twin that is being written is waited for.
+    /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous duplicate.
     package func earlier(_ claim: IdempotencyClaim, app: AppID) async throws(StoreFault) -> AcceptReply? {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
             .map(AcceptReply.init)
@@ -100,30 +100,30 @@ package struct MessageStore: Sendable {
 
 /// A message as it is handed in.
 package struct NewMessage: Equatable, Sendable {
-    /// Version 7: rising with time.
+    /// A UUID of version 7, which rises with time.
     package var id: MessageID
     package var app: AppID
     /// A process works only on formats that it knows (`StoredContent`).
     package var format: Int16
     package var urgency: MessageUrgency
-    /// Which tokens the push type asks for.
+    /// The kind of tokens that the push type asks for.
     package var kind: TokenKind
     package var badge: BadgeChange
-    /// From acceptance, or its hour, to `expires_at`, by the database's clock.
+    /// The time from acceptance, or from the due time, to `expires_at`, by the database's clock.
     package var lifetime: Duration
-    /// nil: at once. Whoever it is for is settled then.
+    /// The time when the message is due; nil: at once. The horizon is read then.
     package var dueAt: WallInstant?
-    /// nil: when it is due, it is so everywhere.
+    /// nil: the due time is the same instant everywhere.
     package var localSending: LocalSending?
-    /// Pushes a second over all processes; nil: as fast as its providers take it.
+    /// Pushes per second over all processes; nil: as fast as the providers take them.
     package var ratePerSecond: Int32?
     package var content: [UInt8]
     package var audience: Audience
-    /// It has words that depend on a member's locale.
+    /// Whether its texts depend on a member's locale.
     package var readsLocale: Bool
     package var pushType: PushType
     package var isDryRun: Bool
-    /// Of its app's.
+    /// The app's limits that the message ignores.
     package var ignoredLimits: AppLimits = []
     package var idempotency: IdempotentAnswer?
 
@@ -152,11 +152,11 @@ package struct NewMessage: Equatable, Sendable {
     }
 }
 
-/// How an app stands where a message is handed in for it.
+/// An app's status when a message is handed in for it.
 package struct AppStatus: Equatable, Sendable {
-    /// Messages of one urgency that are not over: what `backlog_full` is decided by.
+    /// Unfinished messages of one urgency, which decide on `backlog_full`.
     package let openMessages: Int
-    /// Of which it has registrations' routes, or an active credential.
+    /// Providers with registrations' routes or an active credential.
     package let providers: [Provider]
 }
 
@@ -167,7 +167,7 @@ package enum AcceptReply: Equatable, Sendable {
     /// The key was used for another body.
     case mismatch
 
-    /// Of a request that came before.
+    /// Converts the reply to a request that came before.
     init(_ reply: IdempotentReply) {
         switch reply {
         case .done(let answer), .replayed(let answer): self = .replayed(answer: answer)
@@ -177,7 +177,6 @@ package enum AcceptReply: Equatable, Sendable {
 }
 
 extension BadgeChange {
-    /// The column `badge_change`.
     var column: Int16 {
         switch self {
         case .none: 0
@@ -192,7 +191,7 @@ extension BadgeChange {
 }
 
 extension Query {
-    /// Of a message that was just written, where it was.
+    /// The statements that set a new message's rate, if it was written.
     fileprivate static func rate(
         _ perSecond: Int32?, of id: MessageID, _ app: AppID, now: WallInstant?
     ) -> [Query] {

@@ -1,21 +1,21 @@
-/// How fast a message goes, as its settles count (decision 0027).
+/// The pace of a message, as its settles count it (decision 0027).
 enum PaceSQL {
-    /// Between two looks.
+    /// The time between two samples.
     private static let apart = "interval '15 seconds'"
-    /// A message of which nothing was settled for longer stood still: what came before says nothing any more.
+    /// A message without a settle for longer stood still: earlier samples say nothing about its pace any more.
     private static let still = "interval '30 seconds'"
 
-    // Or the clock was set back. Transactions that run beside each other begin in another order than they write in.
+    // True also if the clock was set back. Concurrent transactions begin in another order than they write.
     private static let isNew = """
         excluded.settled_at NOT BETWEEN known.settled_at - \(still) AND known.settled_at + \(still)
         """
     private static let isDue = "excluded.settled_at >= known.seen_at + \(apart)"
 
-    /// The part of a settle that counts what it has ended, where something is left of the message.
+    /// The part of a settle that counts the pushes that it ended, if the message has more.
     ///
     /// - Parameters:
-    ///   - counted: a query of message ids, providers and pushes, ordered by both ids and of pushes above nought.
-    ///   - now: when it settles.
+    ///   - counted: a query of message ids, providers and pushes above zero, ordered by both ids.
+    ///   - now: the time of the settle.
     static func counting(_ counted: String, now: String) -> String {
         """
         paced AS (
@@ -33,7 +33,8 @@ enum PaceSQL {
         """
     }
 
-    /// Of the message `m`, by provider: pushes, microseconds in which they ended, and such since. None of whom stands still.
+    /// The pace of the message `m` by provider: pushes, microseconds in which they ended, and microseconds since. A
+    /// provider that stands still is left out.
     static func ofMessage(now: String) -> String {
         """
         SELECT provider, ended - coalesce(before, seen) AS ended,
@@ -43,6 +44,6 @@ enum PaceSQL {
         """
     }
 
-    /// What follows a change of messages, `changed`, after which they go on at another pace.
+    /// The part behind `changed`, a change of messages that go on at another pace: it forgets their pace.
     static let forgotten = "DELETE FROM message_paces USING changed WHERE message_paces.message_id = changed.id"
 }

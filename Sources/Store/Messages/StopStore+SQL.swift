@@ -1,12 +1,12 @@
 import Postgres
 
-/// What has been said of messages, carried out on their parcels, some at a time. Everything follows from rows: whoever
-/// comes next goes on where another process was killed.
+/// Statements that apply pause, resume and cancel to parcels, some at a time. Everything follows from rows, so any
+/// process goes on where another was killed.
 enum StopSQL {
-    // $2.
+    // $2 now.
     private static let now = "coalesce($2, clock_timestamp())"
 
-    // Something of the message `m`, in the state, has expired: all of it, or what left at the hours of earlier clocks.
+    // Whether parcels of the message `m` in the state have expired: all of them, or those due in earlier time zones.
     private static func hasExpired(state: Int16) -> String {
         """
         (m.expires_at <= \(now) OR m.local_hour IS NOT NULL AND EXISTS (
@@ -14,15 +14,15 @@ enum StopSQL {
         """
     }
 
-    // Nobody will send any more what is held of it, or some of that. $2 now.
+    // Whether parcels on hold of the message, or some of them, will never be sent. $2 now.
     private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelStore.onHoldState)))"
 
-    // It waits for a rate no more, or some of it does not. $2 now.
+    // Whether the message, or some of it, waits for a rate no longer. $2 now.
     private static let isRateLifted =
         "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelStore.rateLimitedState)))"
 
-    /// $1 after which message, $2 now, $3 how many. Messages that are stopped, and those that have held parcels, or such
-    /// as wait for a rate in vain.
+    /// $1 message to go on behind, $2 now, $3 messages at most. Returns messages that are stopped, have parcels on
+    /// hold, or have parcels that are rate-limited in vain.
     static let found = Statement(
         "stop_found",
         """
@@ -48,7 +48,7 @@ enum StopSQL {
         FROM found JOIN messages m ON m.id = found.message_id ORDER BY m.id
         """)
 
-    /// $1 message, $2 how many. Out of the way of leases, and of all that looks for ready parcels.
+    /// $1 message, $2 parcels at most. Parcels on hold are out of the way of leases and of searches for ready ones.
     static let putOnHold = Statement(
         "stop_hold",
         """
@@ -58,7 +58,7 @@ enum StopSQL {
             AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND \(ControlSQL.isStopped("m")))
         """)
 
-    /// $1 message, $2 how many, $3 now. Whoever waited meanwhile has waited longer.
+    /// $1 message, $2 parcels at most, $3 now. A due time that passed meanwhile becomes now.
     static let release = Statement(
         "stop_release",
         """
@@ -67,7 +67,8 @@ enum StopSQL {
             AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT \(ControlSQL.isStopped("m")))
         """)
 
-    /// $1 message, $2 now, $3 how many, $4 owner. Leased within the transaction that settles them, and never seen so.
+    /// $1 message, $2 now, $3 parcels at most, $4 owner. The lease and its settle share a transaction, so nobody sees
+    /// the parcels leased.
     static let claim = Statement(
         "stop_claim",
         """
@@ -82,7 +83,7 @@ enum StopSQL {
             p.settled, m.state = 7, p.badge_marked, p.uncounted
         """)
 
-    /// What is stopped no more, because it is over.
+    /// Forgets the stops of messages that are over.
     static let forget = Statement(
         "stop_forget",
         """

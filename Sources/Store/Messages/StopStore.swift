@@ -4,14 +4,15 @@ import Model
 import Postgres
 import QueueRules
 
-/// Carries out what was said of messages: their parcels are held, released, or settled as what nobody will send.
+/// Applies pause, resume, cancel and rates to a message's parcels: puts them on hold, releases them, or settles those
+/// that will never be sent.
 ///
-/// Every step is a transaction of its own over a bounded number of parcels, and follows from rows alone: any process
-/// does it, several beside each other, and none has to remember anything.
+/// Every step is a transaction of its own over a bounded number of parcels, and follows from rows alone. Any process
+/// does it, several concurrently, and none has to remember anything.
 package struct StopStore: Sendable {
-    /// Parcels that one transaction holds or releases.
+    /// The parcels that one transaction puts on hold or releases.
     package static let movedMax: Int64 = 1_000
-    /// Parcels that one transaction ends: their members are read.
+    /// The parcels that one transaction ends: their members are read.
     package static let endedMax: Int64 = 20
     private static let messagesMax: Int64 = 256
 
@@ -23,8 +24,8 @@ package struct StopStore: Sendable {
 
     /// - Parameters:
     ///   - steps: nil in production.
-    ///   - movedMax: parcels that one transaction holds or releases.
-    ///   - endedMax: parcels that one transaction ends.
+    ///   - movedMax: the parcels that one transaction puts on hold or releases.
+    ///   - endedMax: the parcels that one transaction ends.
     package init(
         pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil, movedMax: Int64 = Self.movedMax,
         endedMax: Int64 = Self.endedMax
@@ -41,14 +42,14 @@ package struct StopStore: Sendable {
         let message: UniversalID
         let isStopped: Bool
         let isOver: Bool
-        /// What waits for its rate waits no longer.
+        /// Whether some parcels need not wait for the rate any longer.
         let isRateLifted: Bool
     }
 
-    /// Everything that there is to do; returns how many parcels it was about.
+    /// Does everything that there is to do; returns the number of parcels.
     ///
-    /// - Throws: `damaged`, where all else is done: a parcel that can't be read waits for its mending, and holds up no
-    ///   other message.
+    /// - Throws: `damaged`, after everything else is done. A parcel that can't be read waits for its repair and delays
+    ///   no other message.
     @discardableResult
     package func carryOut(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         var count = 0
@@ -57,7 +58,7 @@ package struct StopStore: Sendable {
         var damage: StoreFault?
         repeat {
             found = try await page(after: last, now: now)
-            // Held first of all: what is still among the ready ones stands in others' way.
+            // Putting on hold comes first: parcels that are still ready delay others.
             for message in found where message.isStopped { count += try await putOnHold(message.message) }
             for message in found where message.isOver {
                 do throws(StoreFault) { count += try await end(message.message, now: now) } catch {
@@ -119,7 +120,7 @@ package struct StopStore: Sendable {
         try await whileFull(endedMax) { () throws(StoreFault) in try await endSome(message, now: now) }
     }
 
-    /// One slice after the other, until one is not full. What another process has in hand is its own to finish.
+    /// Repeats a step until its slice is not full. A parcel that another process has locked is left to that process.
     private func whileFull(
         _ slice: Int64, _ step: () async throws(StoreFault) -> Int
     ) async throws(StoreFault) -> Int {
@@ -143,7 +144,7 @@ package struct StopStore: Sendable {
         return count
     }
 
-    /// The one settle, of parcels that are leased in the same transaction: a process that dies here leaves them held.
+    /// Settles parcels that are leased in the same transaction. If the process dies here, they stay on hold.
     private func endSome(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
         let claim = Query(StopSQL.claim) {
             $0.uuid(message)
@@ -187,7 +188,7 @@ extension Query {
         }
     }
 
-    /// To the ready ones, or from them to those that wait for a rate.
+    /// Moves parcels between ready, on hold and rate-limited, as the statement says.
     static func moving(
         _ message: UniversalID, by statement: Statement, atMost limit: Int64 = StopStore.movedMax, now: WallInstant?
     ) -> Query {
@@ -215,7 +216,7 @@ extension UnsentParcel {
         }
         let lapses = try rows.int16(row, 5)
         let isAnswerLost = try rows.bool(row, 6)
-        // Without the mark, no lease was free to send.
+        // Without the badge mark, no lease was free to send.
         let isMarked = try rows.bool(row, 11)
         self.init(
             id: ParcelID(try rows.int64(row, 0)), message: MessageID(try rows.uuid(row, 1)),

@@ -3,21 +3,21 @@ import Encodings
 import Expressions
 import Model
 
-/// Which registrations of an app are asked for. nil: any.
+/// The registrations of an app that a list asks for. nil: any.
 package struct DeviceFilter: Equatable, Sendable {
     package var user: String?
     package var tag: String?
     package var provider: Provider?
     package var state: RegistrationState?
     package var kind: TokenKind?
-    /// Live ones alone that registered last before these times, by provider.
+    /// Only live registrations that were last registered before these times, by provider.
     package var staleCutoffs: [StaleCutoffs]?
-    /// What has to be true of them besides.
+    /// A filter that the registrations must match as well.
     package var condition: DeviceCondition?
 
     package init() {}
 
-    /// The walk that passes the fewest others.
+    /// The scan that passes the fewest unwanted rows.
     var scan: DeviceScan {
         if tag != nil { return .tagged }
         if user != nil { return .ofUser }
@@ -28,7 +28,7 @@ package struct DeviceFilter: Equatable, Sendable {
         }
     }
 
-    /// Whether the walk passes rows that are not asked for.
+    /// Whether the scan passes rows that are not asked for.
     var isPassingOthers: Bool {
         var remaining = self
         switch scan {
@@ -42,7 +42,7 @@ package struct DeviceFilter: Equatable, Sendable {
     }
 }
 
-/// A filter, and what is now in it.
+/// A filter, and the time that it takes for now.
 package struct DeviceCondition: Equatable, Sendable {
     package let expression: FilterExpression
     package let now: WallInstant
@@ -53,7 +53,7 @@ package struct DeviceCondition: Equatable, Sendable {
     }
 }
 
-/// Along which index a list goes. The numbers stand in cursors.
+/// The index that a list scans. The numbers stand in cursors.
 enum DeviceScan: UInt8, CaseIterable {
     case named = 1
     case live = 2
@@ -72,7 +72,7 @@ enum DeviceScan: UInt8, CaseIterable {
     }
 }
 
-/// A place in a list of devices. Opaque to whoever holds it, and good for lists that go the same way.
+/// A position in a list of devices. It is opaque to clients, and valid for lists that scan the same index.
 package struct DeviceCursor: Equatable, Sendable {
     let scan: DeviceScan
     let id: Int64
@@ -88,7 +88,7 @@ package struct DeviceCursor: Equatable, Sendable {
 
     private static let fixedBytes = 11
 
-    /// nil: not one of ours.
+    /// nil: the text is no cursor of ours.
     package init?(text: String) {
         guard text.utf8.count <= 2 * 1_024, let bytes = Hexadecimal.decode(text), bytes.count >= Self.fixedBytes,
             let scan = DeviceScan(rawValue: bytes[0]), let name = String(validating: bytes[11...], as: UTF8.self),
@@ -108,7 +108,7 @@ package struct DeviceCursor: Equatable, Sendable {
     }
 }
 
-/// Some of a list. There may be more behind a page that is not full, even behind an empty one.
+/// A page of a list. More may follow a page that is not full, even an empty one.
 package struct DevicePage: Equatable, Sendable {
     package let devices: [DeviceRecord]
     /// nil: nothing follows.

@@ -7,15 +7,15 @@ package struct FeedbackStore: Sendable {
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Rows that one call numbers. Who has more to read asks again anyway.
+    /// The rows that one call numbers. A reader with more to read calls again anyway.
     static let numberedMax: Int64 = 5_000
 
-    /// What follows a cursor, oldest first.
+    /// Returns what follows a cursor, oldest first.
     ///
-    /// Ordered by numbers that are given to committed rows, one reader of the app at a time: whoever commits late gets a
-    /// later number, behind every cursor handed out so far, and none skips it. A reader numbers what it finds unnumbered.
+    /// One reader of the app at a time numbers the committed rows. A transaction that commits late gets a number behind
+    /// every cursor handed out so far, so no cursor skips it. A reader numbers the rows that have none.
     ///
-    /// What retention takes is looked at after the page is read: it can't go in between unnoticed.
+    /// Retention's mark is read after the page, so that retention can't remove rows in between unnoticed.
     package func page(
         app: AppID, after cursor: FeedbackCursor? = nil, limit: Int
     ) async throws(StoreFault) -> FeedbackPage {
@@ -57,19 +57,19 @@ package struct FeedbackStore: Sendable {
 
 package struct FeedbackPage: Equatable, Sendable {
     package let items: [FeedbackItem]
-    /// Behind the last item; the cursor that was given where nothing follows it yet.
+    /// The position behind the last item; the given cursor if nothing follows it yet.
     package let next: FeedbackCursor?
-    /// Retention took entries that followed the cursor: whoever holds it has missed something.
+    /// Retention removed entries that followed the cursor: the client that holds it has missed something.
     package let hasGap: Bool
 }
 
-/// A place in an app's feed. Opaque to whoever holds it.
+/// A position in an app's feed. It is opaque to clients.
 package struct FeedbackCursor: Equatable, Sendable {
     let number: Int64
 
     init(number: Int64) { self.number = number }
 
-    /// nil: not one of ours.
+    /// nil: the text is no cursor of ours.
     package init?(text: String) {
         guard text.utf8.count == 16, let bytes = Hexadecimal.decode(text) else { return nil }
         number = Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
@@ -99,7 +99,7 @@ extension FeedbackItem {
 }
 
 extension EnvironmentChange {
-    /// nil: the entry speaks of none.
+    /// nil: the entry names no environments.
     fileprivate init?(reading rows: ResultSet, row: Int) throws(PostgresError) {
         guard let from = try rows.int16OrNil(row, 8), let to = try rows.int16OrNil(row, 9) else { return nil }
         guard let from = PushEnvironment(rawValue: from), let to = PushEnvironment(rawValue: to) else {
@@ -114,16 +114,16 @@ enum FeedbackSQL {
     static let unnumbered = Statement(
         "feedback_unnumbered", "SELECT EXISTS (SELECT FROM feedback WHERE app_id = $1 AND number IS NULL)")
 
-    /// $1 app. Held to the end of the transaction; the first number is "feed" in ASCII. In a statement of its own: the
-    /// next one sees what was committed while this one waited.
+    /// $1 app. A lock that is held to the end of the transaction; the first number is "feed" in ASCII. It is a
+    /// statement of its own: the next one sees what was committed during the wait.
     static let lock = Statement(
         "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8($1))")
 
-    /// $1 app, $2 how many.
+    /// $1 app, $2 rows at most.
     ///
-    /// By id: what one transaction did because of another has a higher one. Numbers rise with the clock, so that those
-    /// given after a restore from a backup lie above all that were read before it; where the clock goes back they rise by
-    /// one, also above those that retention took.
+    /// Rows are numbered by id: what one transaction did because of another has the higher one. Numbers rise with the
+    /// clock, so that those given after a restore from a backup lie above all that were read before it. If the clock
+    /// steps back, they rise by one, and stay above those that retention removed.
     static let number = Statement(
         "feedback_number",
         """
@@ -140,7 +140,7 @@ enum FeedbackSQL {
         WHERE feedback.id = found.id
         """)
 
-    /// $1 app, $2 number of the cursor, $3 how many.
+    /// $1 app, $2 number of the cursor, $3 rows at most.
     static let page = Statement(
         "feedback_page",
         """
@@ -153,12 +153,13 @@ enum FeedbackSQL {
     static let sweptThrough = Statement(
         "feedback_swept_through", "SELECT through FROM feedback_swept WHERE app_id = $1")
 
-    // Ids rise with time, but for transactions that run beside each other: the lowest ones are the oldest. $3 how many.
+    // Ids rise with time, except between concurrent transactions: the lowest ones are the oldest. $3 rows at most.
     private static let oldest = "SELECT id, app_id, at, number FROM feedback ORDER BY id LIMIT $3"
     // $1 now, $2 age in microseconds.
     private static let isOutlived = "at < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'"
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. How many have outlived it, and the apps of those without a number.
+    /// $1 now, $2 age in microseconds, $3 rows at most. Returns the number of older rows, and the apps of those without
+    /// a number.
     static let outlived = Statement(
         "feedback_outlived",
         """
@@ -166,7 +167,7 @@ enum FeedbackSQL {
         FROM (\(oldest)) AS oldest WHERE \(isOutlived)
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. How many went.
+    /// $1 now, $2 age in microseconds, $3 rows at most. Returns the number of removed rows.
     static let sweep = Statement(
         "feedback_sweep",
         """

@@ -2,22 +2,22 @@ import JSON
 import Model
 import RegistryRules
 
-/// Decides a batch of registrations one after the other against the rows that they touch, and gathers what is to be
-/// written: the net effect, in an order that no constraint minds.
+/// Decides a batch of registrations one after the other against the rows that they touch. It gathers the net effect, in
+/// an order that violates no constraint.
 struct RegistrationBatch: Sendable {
     private(set) var decisions: [RegistrationDecision] = []
-    /// Rows that lose their token to another one of the batch, by rising id, with the generation that they end with.
+    /// Rows that lose their token to another registration of the batch, by rising id, with their last generation.
     private(set) var released: [StoredRegistration] = []
-    /// Rows whose wide part changes, by rising id, as places of the registrations that changed them.
+    /// Registrations that change the wide part of their row, as places in the batch, by rising row id.
     private(set) var updated: [Int] = []
     private(set) var created: [Int] = []
-    /// Rows that keep everything but their registration time and the like, and those that were updated: by rising id.
+    /// Registrations whose stored row gets a new registration time, updated rows included: by rising row id.
     private(set) var beating: [Int] = []
-    /// Rows whose doubt is over.
+    /// Rows whose suspicion ends.
     private(set) var unsuspected: [RegistrationID] = []
     private(set) var events: [LifecycleEvent] = []
 
-    /// Something that the feed tells about a registration's former token.
+    /// A feed entry about a registration's former token.
     struct LifecycleEvent: Equatable, Sendable {
         let registration: RegistrationID
         let generation: TokenGeneration
@@ -29,7 +29,7 @@ struct RegistrationBatch: Sendable {
     private var rows: [StoredRegistration]
     private var placeByKey: [InstallationKey: Int] = [:]
     private var placeByToken: [TokenKey: Int] = [:]
-    /// Which registration speaks for a row.
+    /// The place of the registration that writes a row.
     private var speakers: [Int?]
 
     /// - Parameters:
@@ -95,7 +95,7 @@ struct RegistrationBatch: Sendable {
 
     private mutating func gather(initialHolders: [TokenKey: Int]) {
         var isReleased = Array(repeating: false, count: initial.count)
-        // By place: a row that is taken out is copied, string by string.
+        // The loop goes by index: taking a row out would copy it, string by string.
         for place in rows.indices {
             guard let index = speakers[place] else { continue }
             if let holder = initialHolders[TokenKey(rows[place].provider, rows[place].token)], holder != place {
@@ -130,7 +130,7 @@ package struct InstallationKey: Hashable, Sendable {
         one.kind == other.kind && one.installation.hasSameBytes(as: other.installation)
     }
 
-    /// Of one number for all spellings, which are seldom two.
+    /// Different spellings of a name have one hash, and are seldom two.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(installation)
         hasher.combine(kind)
@@ -145,7 +145,7 @@ package struct TokenKey: Hashable, Sendable {
         self.token = token
     }
 
-    /// Eight bytes at a time: one by one, tokens would be most of what a batch hashes.
+    /// Hashes eight bytes at a time. One by one, tokens would be most of what a batch hashes.
     package func hash(into hasher: inout Hasher) {
         var word: UInt64 = 0
         for (place, byte) in token.bytes.enumerated() {

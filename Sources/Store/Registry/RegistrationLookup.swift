@@ -3,12 +3,12 @@ import Model
 import Postgres
 import RegistryRules
 
-/// What a batch of registrations is decided against.
+/// The state that a batch of registrations is decided against.
 struct RegistrationSnapshot: Sendable {
-    /// As they came, but for attributes that are stored just so.
+    /// The registrations as they came. Attributes that are stored just so are `.keep`.
     let incoming: [IncomingRegistration]
     let stored: [StoredRegistration]
-    /// Of the stored ones: what no decision looks at, and an answer shows.
+    /// Columns of the stored rows that no decision reads and an answer shows.
     let shown: [RegistrationID: ShownColumns]
 
     struct ShownColumns: Sendable {
@@ -17,7 +17,7 @@ struct RegistrationSnapshot: Sendable {
     }
 }
 
-/// Reads, and locks, what a batch of registrations is decided against.
+/// Reads and locks the rows that a batch of registrations is decided against.
 struct RegistrationLookup: Sendable {
     private let incoming: [IncomingRegistration]
     private let app: AppID
@@ -68,7 +68,7 @@ struct RegistrationLookup: Sendable {
         return parameters
     }
 
-    /// Attributes that are stored just so are as good as absent ones.
+    /// Replaces attributes that equal the stored ones by `.keep`.
     private func keepingSameAttributes(
         _ same: Set<Int64>, in stored: [StoredRegistration]
     ) -> [IncomingRegistration] {
@@ -131,7 +131,7 @@ struct RegistrationLookup: Sendable {
 }
 
 extension DeviceRegistration.Change {
-    /// As a column of a batch: nil keeps what is stored.
+    /// The value for a column of a batch; nil keeps what is stored.
     func written(clearing empty: Value) -> Value? {
         switch self {
         case .keep: nil

@@ -4,8 +4,8 @@ import Postgres
 ///
 /// Batches run under `PlannerSQL.throughKeys`.
 enum RegistrationSQL {
-    // The registration that a row of `input` names, in the app $1. LIMIT keeps the planner from taking it apart:
-    // looking for all of `input` at once it could read the app from end to end.
+    // The registration that a row of the input names, in the app $1. LIMIT keeps the planner from flattening the
+    // subquery: it could then read the app from end to end for all of the input at once.
     private static let named = """
         CROSS JOIN LATERAL (
             SELECT * FROM registrations
@@ -13,14 +13,14 @@ enum RegistrationSQL {
         ) AS r
         """
 
-    // Its narrow row, behind the same wall.
+    // The registration's narrow row, behind the same LIMIT.
     static let activity = """
         CROSS JOIN LATERAL (SELECT * FROM registration_pulse WHERE registration_id = r.id LIMIT 1) AS p
         """
 
-    // The live registration that holds a row's token. Three indexes begin with the app, and where an app is thought to
-    // have one registration they cost the same; but only one has the order of the tokens, and sorting is out of the
-    // question. Equality would make the order void: hence BETWEEN.
+    // The live registration that holds a row's token. Three indexes begin with the app, and cost the same if statistics
+    // give the app one registration. Only one of them has the order of the tokens, and sorting is disabled. Equality
+    // would make the ORDER BY redundant: hence BETWEEN.
     static let holding = holding(hash: "sha256(said.token)")
 
     private static func holding(hash: String) -> String {
@@ -34,7 +34,7 @@ enum RegistrationSQL {
         """
     }
 
-    // Of providers $4 and tokens $5. OFFSET keeps the planner from hashing a token wherever its hash is looked at.
+    // Providers $4 and tokens $5. OFFSET keeps the planner from hashing a token wherever its hash is used.
     private static let claimed = """
         (SELECT each.provider, sha256(each.token) AS hash FROM unnest($4, $5) AS each (provider, token) OFFSET 0) AS said
         \(holding(hash: "said.hash"))
@@ -42,7 +42,7 @@ enum RegistrationSQL {
 
     /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
     ///
-    /// Locks, in id order, every row that the batch may change, and reads it as it stands once it is locked.
+    /// Locks, in id order, every row that the batch may change, and reads each row once it is locked.
     static let lock = Statement(
         "registration_lock",
         """
@@ -59,7 +59,7 @@ enum RegistrationSQL {
 
     /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
     ///
-    /// From when the rows of `lock` are known. After it: what it waited for is seen here.
+    /// Returns when the rows of `lock` last registered. It runs after `lock`: it sees what that waited for.
     static let asOf = Statement(
         "registration_as_of",
         """
@@ -70,8 +70,8 @@ enum RegistrationSQL {
         FROM \(claimed) \(activity)
         """)
 
-    /// $1 app, $2 installations, $3 kinds, $4 attributes. The rows that have just these already: only the database
-    /// knows when two spellings of an object are the same.
+    /// $1 app, $2 installations, $3 kinds, $4 attributes. Returns the rows that have just these attributes already.
+    /// Only the database knows when two spellings of an object are the same.
     static let sameAttributes = Statement(
         "registration_same_attributes",
         """
@@ -79,8 +79,8 @@ enum RegistrationSQL {
         WHERE r.attributes = said.attributes
         """)
 
-    /// $1 ids, rising, $2 generations. Rows whose token is claimed by another one leave the index of live tokens
-    /// before anything enters it, so that two devices can swap their tokens in one batch.
+    /// $1 ids, rising, $2 generations. Rows whose token is claimed by another registration leave the index of live
+    /// tokens before any row enters it. So two devices can swap their tokens in one batch.
     static let release = Statement(
         "registration_release",
         """
@@ -88,8 +88,8 @@ enum RegistrationSQL {
         FROM unnest($1, $2) AS lost (id, generation) WHERE r.id = lost.id
         """)
 
-    /// $1 ids, rising, $2 routes, $3 providers, $4 generations, $5 tokens, $6 users, $7 locales, $8 time zones,
-    /// $9 app versions, $10 tags as array literals, $11 attributes (null: as they are).
+    /// - $1 ids, rising, $2 routes, $3 providers, $4 generations, $5 tokens, $6 users, $7 locales, $8 time zones.
+    /// - $9 app versions, $10 tags as array literals, $11 attributes (null: unchanged).
     static let update = Statement(
         "registration_update",
         """
@@ -102,11 +102,11 @@ enum RegistrationSQL {
         WHERE r.id = said.id
         """)
 
-    /// $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones,
-    /// $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
+    /// - $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones.
+    /// - $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
     ///
-    /// Ids are drawn beforehand, so that the two tables need not be matched with each other afterwards. Answers, in the
-    /// order given: id, when it was created and registered, and the attributes as they are stored now.
+    /// Ids are drawn first, so that the two tables need not be matched afterwards. Returns, in the order given: id,
+    /// times of creation and registration, and the attributes as stored.
     static let insert = Statement(
         "registration_insert",
         """
@@ -128,7 +128,7 @@ enum RegistrationSQL {
         SELECT id, created_at, least(as_of, created_at), coalesce(attributes, '{}') FROM said
         """)
 
-    /// $1 ids, rising, $2 as of, $3 now. Answers, in any order: id, badge, when it was registered.
+    /// $1 ids, rising, $2 as of, $3 now. Returns, in any order: id, badge, registration time.
     static let heartbeat = Statement(
         "registration_beat",
         """
@@ -153,13 +153,13 @@ enum RegistrationSQL {
         JOIN registrations r ON r.id = said.id ORDER BY said.place
         """)
 
-    /// In the order of `DeviceRecord.init(reading:row:)`.
+    /// Columns in the order of `DeviceRecord.init(reading:row:)`.
     static let recordColumns = """
         r.id, r.installation, r.kind, r.provider, routes.environment, routes.topic, r.token, r.state, p.badge,
             p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
         """
 
-    /// $1 app, $2 installations, $3 kinds, which all exist: one row for each, in this order.
+    /// $1 app, $2 installations, $3 kinds, which must all exist. Returns one row for each, in this order.
     static let records = Statement(
         "registration_records",
         """

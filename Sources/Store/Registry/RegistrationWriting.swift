@@ -3,23 +3,23 @@ import Model
 import Postgres
 import RegistryRules
 
-/// A decided batch as statements, and their answers as devices.
+/// The statements that write a decided batch, and the devices in their answers.
 struct RegistrationWriting: Sendable {
     private let batch: RegistrationBatch
     private let app: AppID
     private let snapshot: RegistrationSnapshot
-    /// What was found and what is written tell what the rows are then, so that nothing has to be read again.
+    /// Whether the rows found and written tell the result, so that nothing has to be read again.
     private let isAnsweredByWrites: Bool
 
-    /// - Parameter ground: what the batch was decided against.
+    /// - Parameter snapshot: the state that the batch was decided against.
     init(_ batch: RegistrationBatch, on snapshot: RegistrationSnapshot, app: AppID) {
         self.batch = batch
         self.app = app
         self.snapshot = snapshot
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         isAnsweredByWrites = decisions.indices.allSatisfy { place in
-            // Of a stale one it's another row that is shown, and a route that was found to be mistaken is not the one
-            // that was named; of attributes that change only the database knows the form that it gives them.
+            // Three cases need a read. A stale registration shows another row. A route that was found to be mistaken is
+            // not the one that was named. Only the database knows the form in which it stores changed attributes.
             decisions[place].change != .stale && decisions[place].row.route == incoming[place].route
                 && (decisions[place].row.id == nil || incoming[place].registration.attributes == .keep)
         }
@@ -27,7 +27,7 @@ struct RegistrationWriting: Sendable {
 
     private enum Part { case release, update, insert, heartbeat, forget, feedback, records }
 
-    /// Tokens are released before they are given to others; the pulse comes after the wide rows.
+    /// The statements in their order. Tokens are released before others get them; heartbeats follow the wide rows.
     private var parts: [Part] {
         var parts: [Part] = []
         if !batch.released.isEmpty { parts.append(.release) }
@@ -55,7 +55,7 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    /// - Parameter answers: to `queries`.
+    /// - Parameter answers: those to `queries`.
     func devices(in answers: [ResultSet]) throws(PostgresError) -> [RegisteredDevice] {
         let answer = Dictionary(uniqueKeysWithValues: zip(parts, answers))
         if let records = answer[.records] { return try devices(inRecords: records) }
@@ -97,7 +97,7 @@ struct RegistrationWriting: Sendable {
         return devices
     }
 
-    /// One row for each registration, in their order: its own, or the one that it was stale against.
+    /// Reads one row for each registration, in their order: its own, or the one that it was stale against.
     private var records: Query {
         let decisions = batch.decisions
         return Query(RegistrationSQL.records) { parameters in
@@ -164,7 +164,7 @@ struct RegistrationWriting: Sendable {
         }
     }
 
-    /// token, user, locale, time zone, app version, tags, attributes.
+    /// Appends token, user, locale, time zone, app version, tags and attributes.
     private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         parameters.array(.bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
@@ -191,7 +191,7 @@ struct RegistrationWriting: Sendable {
 }
 
 extension DeviceRecord {
-    /// - Parameter said: names the environment and topic of the row's route.
+    /// - Parameter input: names the environment and topic of the row's route.
     fileprivate init(
         _ id: RegistrationID, _ row: StoredRegistration, named input: DeviceRegistration, badge: Int32,
         registeredAt: WallInstant, createdAt: WallInstant, attributes: [UInt8]

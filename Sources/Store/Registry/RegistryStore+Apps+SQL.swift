@@ -2,13 +2,13 @@ import Postgres
 
 /// Apps and their routes.
 enum AppSQL {
-    // In the order of `AppRecord.init(reading:row:)`.
+    // Columns in the order of `AppRecord.init(reading:row:)`.
     private static let columns = "id, slug, name, created_at, settings"
 
     static let create = Statement(
         "app_create", "INSERT INTO apps (slug, name) VALUES ($1, $2) RETURNING \(columns)")
 
-    /// $1 after which id, $2 how many.
+    /// $1 id to go on behind, $2 rows at most.
     static let list = Statement(
         "app_list", "SELECT \(columns) FROM apps WHERE id > $1 AND deleted_at IS NULL ORDER BY id LIMIT $2")
 
@@ -18,7 +18,7 @@ enum AppSQL {
     /// $1 app.
     static let slug = Statement("app_slug", "SELECT slug FROM apps WHERE id = $1 AND deleted_at IS NULL")
 
-    /// $1 app, $2 name (null: as it is), $3 the members of `stale_after_days` that change, $4 other settings that do.
+    /// $1 app, $2 name (null: unchanged), $3 changed members of `stale_after_days`, $4 other changed settings.
     static let change = Statement(
         "app_change",
         """
@@ -27,7 +27,7 @@ enum AppSQL {
         WHERE id = $1 AND deleted_at IS NULL RETURNING \(columns)
         """)
 
-    /// $1 app. Gives its slug free.
+    /// $1 app. Frees its slug.
     static let delete = Statement(
         "app_delete",
         "UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id WHERE id = $1 AND deleted_at IS NULL")
@@ -39,9 +39,9 @@ enum AppSQL {
 
     /// $1 app, $2 provider, $3 environment, $4 topic. An existing route is left alone: no dead row per look-up.
     ///
-    /// A new one gets its number in the app, which `StoreFault.routesPerApp` bounds; sibling routes that nobody named have
-    /// the number 0 and don't count. Two at once may get the same: the bound holds give or take as many as race for the
-    /// last place.
+    /// A new route gets its ordinal within the app, which `StoreFault.routesPerApp` bounds. Sibling routes that no
+    /// client named have the number 0 and don't count. Two at once may get the same number: as many as race for the
+    /// last place may pass the bound.
     static let addRoute = Statement(
         "route_add",
         """

@@ -5,10 +5,10 @@ import Postgres
 import Reactor
 import Synchronization
 
-/// A tenant, as it is stored.
+/// A tenant, as stored.
 package struct AppRecord: Equatable, Sendable {
     package let id: AppID
-    /// Its name in paths.
+    /// The app's name in paths.
     package let slug: String
     package let name: String
     package let createdAt: WallInstant
@@ -16,7 +16,7 @@ package struct AppRecord: Equatable, Sendable {
 }
 
 extension RegistryStore {
-    /// Throws `.conflict(.slugTaken)` where there is one of that slug.
+    /// Creates an app. Throws `.conflict(.slugTaken)` if another app has the slug.
     package func createApp(slug: String, name: String) async throws(StoreFault) -> AppRecord {
         let query = Query(AppSQL.create) {
             $0.text(slug)
@@ -27,7 +27,7 @@ extension RegistryStore {
         }
     }
 
-    /// By rising id; pass the last one to go on.
+    /// Returns apps by rising id; pass the last one to go on.
     package func apps(after: AppID? = nil, limit: Int) async throws(StoreFault) -> [AppRecord] {
         let query = Query(AppSQL.list) {
             $0.int64(after?.value ?? 0)
@@ -41,7 +41,7 @@ extension RegistryStore {
         }
     }
 
-    /// As it stood at most a second ago: every request asks.
+    /// Returns the app as it was at most a second ago: every request asks.
     package func app(slug: String) async throws(StoreFault) -> AppRecord? {
         if let known = slugs[slug] { return known }
         let query = Query(AppSQL.bySlug) { $0.text(slug) }
@@ -53,12 +53,14 @@ extension RegistryStore {
         return found
     }
 
-    /// The same where it takes no question to the database; nil: it does.
+    /// Returns the app if it is cached; nil: the database has to be asked.
     package func cachedApp(slug: String) -> AppRecord? { slugs[slug] }
 
-    /// Where it moves the quiet hours, whoever waits for their end is looked at again: so many parcels with the change itself,
-    /// and then, as many at a time, the others and who came to wait by the old hours before the change was there for all.
-    /// Whoever gets a fault then asks again: what was woken is woken, and the others are then. nil: the app is gone.
+    /// Changes an app; nil: it is gone.
+    ///
+    /// If quiet hours move, the pushes that wait for their end are judged again. `wokenMax` parcels are woken with the
+    /// change itself. The others follow, as many at a time, with those deferred by the old hours before all saw the
+    /// change. After a fault the caller repeats the change: woken parcels stay woken.
     package func changeApp(
         _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
@@ -86,7 +88,7 @@ extension RegistryStore {
 
     private func wake(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
         let pool = pool
-        // What comes back to wait behind it was judged by the new hours.
+        // Parcels behind this one were judged by the new hours.
         let end = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
         var last: Int64 = 0
         var count = wokenMax
@@ -100,8 +102,8 @@ extension RegistryStore {
         }
     }
 
-    /// Gone for every caller from the commit on, on other processes within `SlugCache.usuallyFreshFor`; its rows go little by
-    /// little, by `AppRemover`. False: it was gone already.
+    /// Deletes an app; false: it was gone already. Callers see it gone from the commit on, in other processes within
+    /// `SlugCache.usuallyFreshFor`. `AppRemover` removes its rows little by little.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
         let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64(app.value) } }
         let answers = try await translating { () throws(PostgresError) in
@@ -130,7 +132,7 @@ extension AppRecord {
 }
 
 extension AppSettings {
-    /// What the row does not say stands as it does for every app. nil: not written by us.
+    /// Returns nil if the bytes were not written by us. Settings that the row lacks keep their default.
     init?(stored bytes: [UInt8]) {
         self.init()
         guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
@@ -150,10 +152,10 @@ extension AppSettings {
     }
 }
 
-/// What changes of an app: nil, and providers that are not named, leave it as it is.
+/// A change of an app. nil leaves a member as it is, and so does a provider that is not named.
 package struct AppChange: Equatable, Sendable {
     package var name: String?
-    /// By provider, in the order of `Provider.allCases`; null: never stale.
+    /// Days by provider, in the order of `Provider.allCases`; null: never stale.
     package var staleAfterDays: [(provider: Provider, days: Int32?)] = []
     package var timeZone: String?
     package var limits = AppLimitChange()
@@ -165,10 +167,10 @@ package struct AppChange: Equatable, Sendable {
             && left.timeZone == right.timeZone && left.limits == right.limits
     }
 
-    /// For whose clock the app's counts, they may end at another instant.
+    /// Whether quiet hours may end at another instant: a new time zone moves them for users on the app's clock.
     var movesQuietHours: Bool { timeZone != nil || limits.quietHours != .keep }
 
-    /// Settings that are written whole.
+    /// Settings that are replaced as a whole.
     var otherMembers: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -190,7 +192,7 @@ package struct AppChange: Equatable, Sendable {
     }
 }
 
-/// Apps by slug, for a moment. Slugs that nobody has are not kept: anybody could fill it with them.
+/// A cache of apps by slug, for a moment. Unknown slugs are not cached: anybody could fill the cache with them.
 package final class SlugCache: Sendable {
     package static let usuallyFreshFor: Duration = .seconds(1)
     static let entriesMax = 1_000

@@ -17,7 +17,7 @@ enum BadgeSQL {
         "badge_consume",
         "UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) WHERE \(place) RETURNING p.badge")
 
-    // The registration that holds the token, of the first provider that has it: $1 app, $2 providers, $3 tokens.
+    // The registration that holds the token, of the first provider that has one: $1 app, $2 providers, $3 tokens.
     private static let locked = """
         WITH held AS MATERIALIZED (
             SELECT r.id, r.installation, r.kind FROM unnest($2, $3) WITH ORDINALITY AS said (provider, token, place)
@@ -26,7 +26,7 @@ enum BadgeSQL {
         )
         """
 
-    /// $4 badge. Under `PlannerSQL.throughKeys`, as the next one.
+    /// $4 badge. Runs under `PlannerSQL.throughKeys`, as `consumeByToken` does.
     static let setByToken = Statement(
         "badge_set_by_token",
         """

@@ -1,7 +1,7 @@
 import Model
 import Postgres
 
-// Badges of one registration. Each answers nil where there is no such registration.
+// Badges of one registration. Each function returns nil if there is no such registration.
 extension RegistryStore {
     package func badge(
         app: AppID, installation: String, kind: TokenKind = .alert
@@ -20,7 +20,7 @@ extension RegistryStore {
         return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
     }
 
-    /// Takes `count` off, never below zero; answers what is left.
+    /// Subtracts `count`, never below zero; returns the new badge.
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert
     ) async throws(StoreFault) -> Int32? {
@@ -29,9 +29,9 @@ extension RegistryStore {
         return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
     }
 
-    /// The same, once for a request that names itself.
+    /// Does the same, once for each idempotency key.
     ///
-    /// - Parameter answer: makes the answer from what is left; it is kept beside the key.
+    /// - Parameter answer: makes the answer from the new badge; it is stored with the key.
     package func consumeBadge(
         _ count: Int32, app: AppID, installation: String, kind: TokenKind = .alert, idempotency: IdempotencyClaim,
         answer: @Sendable (Int32?) -> [UInt8]
@@ -45,7 +45,7 @@ extension RegistryStore {
         }
     }
 
-    // By token: for backends that know nothing else. The first reading that a live registration has counts.
+    // Badges by token, for backends that know nothing else. The first reading that a live registration holds counts.
 
     package func setBadge(
         _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
@@ -56,7 +56,7 @@ extension RegistryStore {
         }
     }
 
-    /// - Parameter idempotency: nil: each time.
+    /// - Parameter idempotency: nil: each call subtracts.
     package func consumeBadge(
         _ count: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)], idempotency: IdempotencyClaim?,
         answer: @Sendable (NamedBadge?) -> [UInt8]
@@ -102,7 +102,7 @@ extension Parameters {
     }
 }
 
-/// A badge, and whose it is.
+/// A badge and its registration.
 package struct NamedBadge: Equatable, Sendable {
     package let installation: String
     package let kind: TokenKind

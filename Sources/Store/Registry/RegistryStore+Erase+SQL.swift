@@ -1,9 +1,9 @@
 import Postgres
 
-/// How a person is erased. Under `PlannerSQL.throughKeys`.
+/// The erasure of a person. It runs under `PlannerSQL.throughKeys`.
 enum EraseSQL {
-    /// $1 app, $2 user, $3 how many. Their rows, and those of the same installations that name nobody; locked in id
-    /// order.
+    /// $1 app, $2 user, $3 rows at most. Locks, in id order, the user's rows, and those of the same installations that
+    /// name no user.
     static let ofUser = Statement(
         "erase_find",
         """
@@ -21,13 +21,13 @@ enum EraseSQL {
         ORDER BY id FOR UPDATE
         """)
 
-    // More than there are kinds.
+    // Above the number of kinds.
     private static let kindsMax = 64
 
     static let erase = Statement("erase_registrations", "DELETE FROM registrations WHERE id = ANY ($1)")
 
-    /// $1 app, $2 installations, each once. One name, drawn by lot, for all rows of an installation: counts by device
-    /// stay what they were, and nobody finds the way back.
+    /// $1 app, $2 installations, each once. All rows of an installation get one random name. Counts by device stay what
+    /// they were, and the name leads back to no device.
     static let pseudonymise = Statement(
         "erase_names",
         """

@@ -1,22 +1,25 @@
 import Model
 import Postgres
 
-/// What went of a person.
+/// The counts of an erasure.
 package struct ErasureReport: Equatable, Sendable {
     package internal(set) var registrations = 0
-    /// Entries of the feed that bear another name now.
+    /// Feed entries that carry a random name now.
     package internal(set) var feedback = 0
 }
 
 extension RegistryStore {
-    /// Registrations of one transaction.
+    /// The registrations of one transaction.
     static let eraseMax: Int64 = 500
-    /// A person has a handful of devices; whoever registers as fast as this forgets is told to come again.
+    /// A person has a handful of devices. A caller for whom registrations arrive as fast as this erases is told to
+    /// retry.
     static let eraseRoundsMax = 2_000
 
-    /// Takes away every registration that names the user, and those of the same installations that name nobody; what
-    /// the feed keeps of them bears a name drawn by lot. Counts of messages stay; members of parcels end as
-    /// `device_deleted` from the next lease on, and what is leased already may still be sent. Nothing of it can be undone; again does no harm.
+    /// Removes every registration that names the user, and those of the same installations that name no user. Their
+    /// feed entries get a random name.
+    ///
+    /// Counts of messages stay. Members of parcels end as `device_deleted` from the next lease on; what is leased
+    /// already may still be sent. An erasure can't be undone, and repeating it does no harm.
     package func erase(user: String, app: AppID) async throws(StoreFault) -> ErasureReport {
         var report = ErasureReport()
         for _ in 0..<Self.eraseRoundsMax {

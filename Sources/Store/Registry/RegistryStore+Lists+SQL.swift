@@ -1,14 +1,14 @@
 import Postgres
 
-/// Devices by what they say, a bounded walk at a time.
+/// Lists of devices by their properties, one bounded scan at a time.
 ///
-/// Each walk goes along an index from a place on, and says of each row that it passes whether it is asked for: a page
-/// never costs more than its walk, however few of the rows fit. All run under `PlannerSQL.throughKeys`, and in the
-/// order of their index, as `AudienceSQL` does.
+/// Each scan goes along an index from a position on and says of each row whether it is asked for. A page never costs
+/// more than its scan, however few of the rows match. All run under `PlannerSQL.throughKeys`, and in the order of their
+/// index, as `AudienceSQL` does.
 enum DeviceListSQL {
-    // $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any), $7 providers and $8 times before which
-    // their live registrations are stale, $9 how many rows, $10 id, $11 kind and $12 installation to go on behind,
-    // $13 whether stale ones are asked for.
+    // - $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any).
+    // - $7 providers, and $8 times before which their live registrations are stale.
+    // - $9 rows at most; $10 id, $11 kind and $12 installation to go on behind; $13 whether stale ones are asked for.
     private static let columns = """
         r.id, r.kind, r.installation, ($2 IS NULL OR r.user_id = $2) AND ($3 IS NULL OR $3 = ANY (r.tags))
             AND ($4 IS NULL OR r.provider = $4) AND ($5 IS NULL OR r.state = $5) AND ($6 IS NULL OR r.kind = $6)
@@ -21,7 +21,7 @@ enum DeviceListSQL {
         Statement("devices_\(scan.name)", "SELECT \(columns) FROM \(rows(along: scan))")
     }
 
-    /// The same, and a filter is true of it: its own parameters come behind. Not prepared: there are as many as there are
+    /// The same with a filter, whose parameters come behind. The statement is not prepared: there are as many as
     /// filters.
     static func statement(_ scan: DeviceScan, filteredBy filter: FilterSQL) -> Statement {
         Statement(
@@ -38,14 +38,14 @@ enum DeviceListSQL {
             (SELECT * FROM registrations WHERE app_id = $1 AND (installation, kind) > ($12, $11)
                 ORDER BY installation, kind LIMIT $9) AS r
             """
-        // Those that are live, by kind and id.
+        // Live registrations, by kind and id.
         case .live:
             """
             (SELECT * FROM registrations
                 WHERE app_id = $1 AND (kind, id) > ($11, $10) AND kind <= coalesce($6, 32767::int2) AND state < 3
                 ORDER BY kind, id LIMIT $9) AS r
             """
-        // Those that are suspected, or retired.
+        // Suspected or retired registrations.
         case .notActive:
             """
             (SELECT * FROM registrations
@@ -67,7 +67,7 @@ enum DeviceListSQL {
         }
     }
 
-    /// $1 app, $2 ids. One row for each that is still there, in this order.
+    /// $1 app, $2 ids. Returns a row for each one that is still there, in this order.
     static let records = Statement(
         "devices_records",
         """
@@ -79,7 +79,7 @@ enum DeviceListSQL {
         ORDER BY said.place
         """)
 
-    /// $1 app, $2 places, $3 providers, $4 tokens. Who holds which, with the place behind the record's columns.
+    /// $1 app, $2 places, $3 providers, $4 tokens. Returns their holders, with the place behind the record's columns.
     static let holders = Statement(
         "devices_holders",
         """

@@ -2,10 +2,10 @@ import Model
 import Postgres
 
 extension RegistryStore {
-    /// Rows that one page passes, where not all of them are asked for.
+    /// The rows that one page passes if not all of them are asked for.
     static let scanMax = 5_000
 
-    /// What follows a cursor. nil: the cursor comes from a list that goes another way.
+    /// Returns what follows a cursor; nil: the cursor comes from a list over another index.
     package func devices(
         app: AppID, _ filter: DeviceFilter, after cursor: DeviceCursor? = nil, limit: Int
     ) async throws(StoreFault) -> DevicePage? {
@@ -44,8 +44,8 @@ extension RegistryStore {
             in: try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1])
     }
 
-    /// The live registrations that hold these tokens, by place; a place may have several, where a text can be read as
-    /// the tokens of several providers.
+    /// Returns the live registrations that hold these tokens, by place. A place may have several, if its text can be
+    /// read as tokens of several providers.
     package func holders(
         app: AppID, of readings: [TokenReading]
     ) async throws(StoreFault) -> [(place: Int, device: DeviceRecord)] {
@@ -70,7 +70,7 @@ extension RegistryStore {
 
 /// One way to read a text as a token.
 package struct TokenReading: Equatable, Sendable {
-    /// Of the text, in the caller's list.
+    /// The place of the text in the caller's list.
     package let place: Int
     package let provider: Provider
     package let token: DeviceToken
@@ -107,7 +107,7 @@ extension Parameters {
         instantArray(silent.map(\.instant))
         int64(Int64(rowsMax))
         int64(cursor?.id ?? 0)
-        // The walk by kind and id begins with the kind that is asked for.
+        // The scan by kind and id begins with the requested kind.
         int16(cursor?.kind ?? filter.kind?.rawValue ?? 0)
         text(cursor?.installation ?? "")
         bool(filter.staleCutoffs != nil)

@@ -1,8 +1,8 @@
 import Postgres
 
-/// What changes of stored registrations without a token's coming or going. Under `PlannerSQL.throughKeys`.
+/// Changes of stored registrations that leave the token alone. They run under `PlannerSQL.throughKeys`.
 enum PatchSQL {
-    /// $1 app, $2 installation, $3 kind (null: every kind). Locked in id order.
+    /// $1 app, $2 installation, $3 kind (null: every kind). Locks in id order.
     static let lock = Statement(
         "patch_lock",
         """

@@ -2,12 +2,12 @@ import JSON
 import Model
 import Postgres
 
-/// What a patch may make of a registration.
+/// The limits that a registration must meet after a patch.
 package struct DevicePatchLimits: Equatable, Sendable {
     package let tagsMax: Int
-    /// As minimal JSON.
+    /// The size as minimal JSON.
     package let attributesBytesMax: Int
-    /// At every depth.
+    /// Members at every depth.
     package let attributesMembersMax: Int
 
     package init(tagsMax: Int, attributesBytesMax: Int, attributesMembersMax: Int) {
@@ -18,17 +18,17 @@ package struct DevicePatchLimits: Equatable, Sendable {
 }
 
 package enum DevicePatchReply: Equatable, Sendable {
-    /// Every kind of the installation, as it stands now.
+    /// Every kind of the installation, with its values now.
     case patched([DeviceRecord])
     case unknownDevice
-    /// Nothing was changed: so many would be kept.
+    /// Nothing was changed: the patch would leave this many tags.
     case tooManyTags(Int)
     case attributesTooLong(bytes: Int)
     case tooManyAttributes(members: Int)
 }
 
 extension RegistryStore {
-    /// Changes what an installation's registrations say of it: of one kind, or of all (nil).
+    /// Changes the profile of an installation's registrations: of one kind, or of all (nil).
     package func patch(
         _ patch: DevicePatch, app: AppID, installation: String, kind: TokenKind?, limits: DevicePatchLimits
     ) async throws(StoreFault) -> DevicePatchReply {
@@ -80,7 +80,7 @@ extension RegistryStore {
     }
 }
 
-/// A row as it is to be.
+/// A row with the patch applied.
 private struct PatchedRow {
     let id: Int64
     let user: String?
@@ -122,10 +122,10 @@ private struct PatchedRow {
     }
 }
 
-/// Applies a patch to stored attributes. The kinds of an installation nearly always store the same: each different
+/// Applies a patch to stored attributes. The kinds of an installation nearly always store the same, so each different
 /// text is merged once.
 private struct AttributesPatch {
-    /// The size of the patched attributes; nothing where the patch leaves them alone.
+    /// The size of the patched attributes; zero if the patch leaves them alone.
     struct Size: Equatable {
         /// The length as minimal JSON; the database writes more blanks.
         let bytes: Int
@@ -138,7 +138,7 @@ private struct AttributesPatch {
     }
 
     private let change: Change
-    /// By what was stored.
+    /// Results by the stored attributes.
     private var merged: [[UInt8]: (bytes: [UInt8], size: Size)] = [:]  // lookup only
 
     init(_ attributes: DevicePatch.Change<[UInt8]>) throws(PostgresError) {

@@ -3,12 +3,11 @@ import Model
 import Postgres
 import RegistryRules
 
-/// What a registration came to.
 package struct RegisteredDevice: Equatable, Sendable {
     package let change: RegistrationChange
-    /// The installation had no token of this kind before; its token may have moved here all the same.
+    /// The installation had no token of this kind before. The token itself may have moved here all the same.
     package let isNew: Bool
-    /// As it stands now. Where stale and unknown itself: whoever holds the token.
+    /// The record now, or the token's holder if the registration was stale and unknown.
     package let record: DeviceRecord
     package init(change: RegistrationChange, isNew: Bool, record: DeviceRecord) {
         self.change = change
@@ -18,19 +17,19 @@ package struct RegisteredDevice: Equatable, Sendable {
 }
 
 extension RegistryStore {
-    /// A row that somebody holds for longer is that row's trouble, not its neighbours'.
+    /// The longest wait for a locked row. A longer lock must not delay the row's neighbours.
     static let lockTimeout: Duration = .milliseconds(500)
-    /// Parts in which a refused batch is tried again, before its rows are tried singly.
+    /// The size of the parts in which a refused batch is tried again, before its rows are tried singly.
     static let redoChunk = 32
-    /// A row that two processes create at once is found by the second one at its next try.
+    /// The tries of a single row. If two processes create a row at once, the second finds it at its next try.
     static let singleTriesMax = 4
 
-    /// Registers a batch in one transaction; answers in the order given.
+    /// Registers a batch in one transaction; returns the results in the order given.
     ///
-    /// Where the transaction fails, the batch is redone in parts and then singly, so that one bad row hurts no
-    /// neighbour. Registering is idempotent: redoing it after a lost answer changes nothing.
+    /// If the transaction fails, the batch is redone in parts and then singly, so that one bad row hurts no neighbour.
+    /// Registering is idempotent: redoing it after a lost answer changes nothing.
     ///
-    /// - Precondition: no two with the same installation and kind, nor with the same provider and token
+    /// - Precondition: no two registrations have the same installation and kind, or the same provider and token
     ///   (`GroupCommitter` sees to that).
     package func register(
         _ batch: [DeviceRegistration], app: AppID, now: WallInstant? = nil
@@ -70,7 +69,7 @@ extension RegistryStore {
             case .unavailable, .contended, .invalid, .unknownApp, .damaged, .cancelled: return .failure(fault)
             }
         }
-        // Somebody keeps taking what this row wants: no fault of the caller's, and soon over.
+        // Another process keeps taking what this row needs. It is no fault of the caller's, and soon over.
         if case .conflict = fault { fault = .contended }
         return .failure(fault)
     }

@@ -1,7 +1,8 @@
 import Postgres
 
 extension RegistryStore {
-    /// Whether the database knows a time zone of this name: what an app's clock is read by has to be known for sure.
+    /// Whether the database knows a time zone of this name. The database computes an app's clock, so its own list
+    /// decides.
     package func knows(timeZone name: String) async throws(StoreFault) -> Bool {
         let query = Query(LocalHourSQL.isZone) { $0.text(name) }
         return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }

@@ -1,8 +1,8 @@
 import Postgres
 
-/// How a retired token comes back. Under `PlannerSQL.throughKeys`.
+/// The return of a retired token. It runs under `PlannerSQL.throughKeys`.
 enum UndoSQL {
-    /// $1 app, $2 the feedback's id. Whoever undoes the same waits here.
+    /// $1 app, $2 the feedback's id. A simultaneous undo of the same entry waits here.
     static let retirement = Statement(
         "undo_retirement",
         """
@@ -18,7 +18,7 @@ enum UndoSQL {
         FOR NO KEY UPDATE
         """)
 
-    /// $1 app, $2 registration. Whether another live one has its token.
+    /// $1 app, $2 registration. Whether another live registration holds its token.
     static let holder = Statement(
         "undo_holder",
         """
@@ -32,7 +32,7 @@ enum UndoSQL {
     static let revive = Statement(
         "undo_revive", "UPDATE registrations SET state = 1, generation = $2 WHERE id = $1")
 
-    /// $1 the feedback's id, $2 generation, $3 now. Marked, and told.
+    /// $1 the feedback's id, $2 generation, $3 now. Marks the entry and adds one to the feed.
     static let undone = Statement(
         "undo_undone",
         """

@@ -4,7 +4,7 @@ import Postgres
 import RegistryRules
 
 package enum UndoReply: Equatable, Sendable {
-    /// The token lives, since now or since an earlier undo or registration.
+    /// The token is live, since now or since an earlier undo or registration.
     case live(DeviceRecord)
     /// The app's feed has no such entry.
     case unknownFeedback
@@ -16,13 +16,13 @@ package enum UndoReply: Equatable, Sendable {
 }
 
 extension RegistryStore {
-    /// Brings the token back that a feedback retired. Twice has the effect of once.
+    /// Restores the token that a feedback entry retired. Repeating it changes nothing.
     package func undo(
         feedback id: Int64, app: AppID, now: WallInstant? = nil
     ) async throws(StoreFault) -> UndoReply {
         for _ in 1..<Self.singleTriesMax {
             do throws(StoreFault) { return try await undoOnce(id, app, now) } catch {
-                // The token was registered elsewhere meanwhile: that holder is seen at the next try.
+                // The token was registered elsewhere meanwhile. The next try sees that holder.
                 guard case .conflict = error else { throw error }
             }
         }

@@ -3,7 +3,7 @@ import Postgres
 import Reactor
 import Synchronization
 
-/// The registry: who has which token, and which badge.
+/// The registry: which installation has which token and which badge.
 package struct RegistryStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
@@ -16,7 +16,7 @@ package struct RegistryStore: Sendable {
         slugs = SlugCache(freshFor: appsFreshFor)
     }
 
-    /// Every kind of one installation, ordered by kind; empty where it is unknown.
+    /// Every kind of one installation, ordered by kind; empty if it is unknown.
     package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {
         let query = Query(RegistrationSQL.device) {
             $0.int64(app.value)
@@ -30,7 +30,7 @@ package struct RegistryStore: Sendable {
         }
     }
 
-    /// Forgets an installation, every kind of it; returns how many rows went.
+    /// Removes every kind of an installation; returns the number of removed rows.
     package func removeDevice(app: AppID, installation: String) async throws(StoreFault) -> Int {
         let query = Query(RegistrationSQL.remove) {
             $0.int64(app.value)
@@ -58,7 +58,7 @@ extension DeviceRecord {
     }
 }
 
-/// Routes by name. A route never changes and goes with its app alone, so that what was found stays true.
+/// Routes by name. A route never changes and goes only with its app, so a route that was found stays valid.
 final class RouteCache: Sendable {
     struct Name: Hashable, Sendable {
         let app: AppID
@@ -67,7 +67,7 @@ final class RouteCache: Sendable {
         let topic: String
     }
 
-    /// Full, it starts anew: a look-up is cheap, and topics are few unless somebody invents them.
+    /// A full cache starts anew: a look-up is cheap, and topics are few unless a client invents them.
     static let entriesMax = 10_000
 
     private let known = Mutex<[Name: RouteID]>([:])

@@ -4,14 +4,14 @@ import Postgres
 import QueueRules
 import RegistryRules
 
-/// A route of which so many tokens were found in the other environment at once that none of them moved.
+/// A route with so many tokens found in the other environment at once that none of them moved.
 package struct SuspectRoute: Equatable, Sendable {
     package let route: RouteID
     package let environment: PushEnvironment
     package let topic: String
-    /// Within the window so far.
+    /// The tokens found within the window so far.
     package let found: Int
-    /// Of so many answers, as far as they were settled.
+    /// The settled answers within the window.
     package let answered: Int
 
     package init(route: RouteID, environment: PushEnvironment, topic: String, found: Int, answered: Int) {
@@ -24,10 +24,11 @@ package struct SuspectRoute: Equatable, Sendable {
 }
 
 extension ParcelStore {
-    /// Verdicts with tokens among them that were found: counted first, under a lock of their minute, then judged by the
-    /// count. A batch is judged as one.
+    /// Applies verdicts with tokens among them that were found in the other environment. Those are counted first, under
+    /// a lock of their minute; then the count judges the batch as one.
     ///
-    /// What is said again, where the reply was lost, counts again unless it moved: they are held a little sooner.
+    /// Verdicts repeated after a lost reply count again unless the token moved, so the route is suspected a little
+    /// sooner.
     func applyFindings(
         _ verdicts: [GuardedVerdict], under rule: SuspicionRule, _ options: TransactionOptions, now: WallInstant?
     ) async throws(StoreFault) -> VerdictReport {

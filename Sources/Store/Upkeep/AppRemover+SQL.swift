@@ -1,8 +1,9 @@
 import Postgres
 
-/// The removal of a deleted app, in the order of its steps: $1 app, $2 rows at most. Under `PlannerSQL.throughKeys`.
+/// The removal of a deleted app, in the order of its steps: $1 app, $2 rows at most. It runs under
+/// `PlannerSQL.throughKeys`.
 enum AppRemovalSQL {
-    /// One at a time, and no two processes at the same one.
+    /// Claims one app. No two processes claim the same.
     static let claim = Statement(
         "app_removal_claim",
         "SELECT id FROM apps WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED")
@@ -23,7 +24,7 @@ enum AppRemovalSQL {
             WHERE m.app_id = $1 AND m.state <> 6 LIMIT $2))
         """)
 
-    /// A hundred messages at once: what they said, whom they named and their history go with them.
+    /// Removes a hundred messages at once, with their contents, audiences and history.
     private static let messages = Statement(
         "app_removal_messages",
         """
@@ -63,9 +64,9 @@ enum AppRemovalSQL {
         "app_removal_routes",
         "DELETE FROM routes WHERE id = ANY (ARRAY(SELECT id FROM routes WHERE app_id = $1 LIMIT $2))")
 
-    /// Before the routes.
+    /// The steps before the routes.
     static let steps = [plans, parcels, messages, registrations, feedback, idempotencyKeys, credentials]
 
-    /// $1 app. What races left behind goes with it.
+    /// $1 app. Rows that races left behind go with it.
     static let app = Statement("app_removal_app", "DELETE FROM apps WHERE id = $1 AND deleted_at IS NOT NULL")
 }

@@ -1,18 +1,18 @@
 import Postgres
 
-/// Takes the rows of deleted apps away, a bounded number a call: what is left after a crash is found by the next one.
+/// Removes the rows of deleted apps, a bounded number per call. The next call finds what a crash left behind.
 struct AppRemover: Sendable {
-    /// Rows of one table a call.
+    /// The rows of one table per call.
     static let rowsMax: Int64 = 2_000
-    /// A route that goes looks for parcels that name it, which no index finds.
+    /// Deleting a route searches for parcels that name it, without an index.
     static let routesMax: Int64 = 20
 
     let pool: PostgresPool
 
-    /// How many rows went, of one app. Zero: nothing is left to do, or another process does it.
+    /// Removes rows of one app; returns their number. Zero: nothing is left to do, or another process does it.
     ///
-    /// From what is sent to what it needs: plans first, so that no parcels are cut any more; the app last, once a call
-    /// finds nothing below it.
+    /// The order goes from what is sent to what it needs: plans first, so that no more parcels are cut; the app last,
+    /// once a call finds nothing below it.
     func removeSome() async throws(PostgresError) -> Int {
         let pool = pool
         return try await pool.retryingConflicts { () throws(PostgresError) in

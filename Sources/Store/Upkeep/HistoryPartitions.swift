@@ -2,28 +2,29 @@ import Basis
 import Encodings
 import Postgres
 
-/// The partitions of the history: one for each day's messages, made ahead of their day, dropped when all that they tell
-/// of is older than its retention.
+/// The partitions of the history: one for each day's messages. A partition is made ahead of its day, and dropped when
+/// all its messages are older than their retention.
 struct HistoryPartitions: Sendable {
-    /// So many days ahead of today: a gateway may be away for that long without its rows lying in the last partition.
+    /// The days that are made ahead of today. A gateway may be off for that long before rows lie in the default
+    /// partition.
     static let daysAhead: Int64 = 3
-    /// What a settle may wait behind the change of a partition: about as long as its own commit on a slow disk.
+    /// The longest that a settle may wait behind a change of partitions: about its own commit on a slow disk.
     private static let lockWait = "100ms"
-    /// A gateway that was away for a month finds many: each locks the table, and settles come between.
+    /// A gateway that was off for a month finds many partitions. Each drop locks the table, and settles come between.
     private static let dropsMax = 5
-    /// Days are written once and dropped whole. The first vacuum that comes freezes them, so that no later one reads them
-    /// again to save transaction numbers.
+    /// Days are written once and dropped whole. The first vacuum freezes them, so that no later one reads them again to
+    /// save transaction numbers.
     private static let settings = "autovacuum_freeze_min_age = 0, toast.autovacuum_freeze_min_age = 0"
-    /// Rows of the last partition that go at once.
+    /// The rows of the default partition that go at once.
     private static let rowsMax: Int64 = 5_000
 
     private let pool: PostgresPool
     init(pool: PostgresPool) { self.pool = pool }
 
-    /// Makes what is missing and drops what is over; returns how many rows went that no partition took with it.
+    /// Makes missing partitions and drops old ones; returns the number of rows that were deleted one by one.
     ///
-    /// Making and dropping locks the table for a moment, and while it waits for that all settles wait behind it: after
-    /// `lockWait` it gives up, and the next call tries again. There are days for it.
+    /// Making and dropping lock the table for a moment, and all settles wait behind that lock. After `lockWait` this
+    /// gives up, and the next call tries again. There are days for it.
     func maintain(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
         precondition(daysKept > 0)
         let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant(now) })
@@ -54,9 +55,9 @@ struct HistoryPartitions: Sendable {
         ).bool(0, 0)
     }
 
-    /// One process at a time; where another was faster, or the lock is not to be had, nothing happens.
+    /// Runs a script in one process at a time. If another was faster, or the lock is not available, nothing happens.
     ///
-    /// - Returns: false where locks are not to be had now; the next one's would not be either.
+    /// - Returns: false if locks are not available now; the next change would not get them either.
     private func change(_ script: String) async throws(PostgresError) -> Bool {
         do throws(PostgresError) {
             return try await pool.transaction { transaction throws(PostgresError) -> Bool in
@@ -73,7 +74,7 @@ struct HistoryPartitions: Sendable {
     // Besides: duplicate_table, wrong_object_type (it is a partition by now), check_violation (strays).
     private static let passing = [lockNotAvailable, "42P07", "42809", "23514"]
 
-    /// Attached, not made in place: that locks only the last partition against writers.
+    /// Attaches a table: making it in place would lock more than the default partition against writers.
     private static func making(_ day: Int64) -> String {
         """
         CREATE TABLE \(name(day)) (LIKE push_history INCLUDING CONSTRAINTS INCLUDING STORAGE)
@@ -85,14 +86,14 @@ struct HistoryPartitions: Sendable {
 
     private static let prefix = "push_history_d"
 
-    /// Days since 1970.
+    /// - Parameter day: the days since 1970.
     static func name(_ day: Int64) -> String { prefix + String(day) }
 
     private static func day(_ name: String) -> Int64? {
         name.hasPrefix(prefix) ? Int64(name.dropFirst(prefix.count)) : nil
     }
 
-    /// The lowest id that a message of that day can have: 48 bits of milliseconds, and nothing behind.
+    /// The lowest id that a message of that day can have: 48 bits of milliseconds, then zeros.
     static func first(of day: Int64) -> UniversalID {
         UniversalID(high: UInt64(max(0, day) * 86_400_000) << 16, low: 0)
     }

@@ -2,11 +2,12 @@ import Postgres
 
 /// Notification and retention.
 enum HousekeepingSQL {
-    /// $1 channel, $2 payload. Nobody's way to the disk is waited for: a server that falls keeps no news either.
+    /// $1 channel, $2 payload. The commit does not wait for the disk: a server that crashes loses the notification
+    /// anyway.
     static let notify = Statement("notify", "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. By the clock that stands still, so that the index can be asked: by
-    /// the other one each round would walk through all keys that are kept.
+    /// $1 now, $2 age in microseconds, $3 rows at most. `now()` stands still, so the index can be used. With
+    /// `clock_timestamp()` each round would scan all keys.
     static let sweepIdempotencyKeys = Statement(
         "sweep_idempotency_keys",
         """
@@ -16,8 +17,8 @@ enum HousekeepingSQL {
             ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED))
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. Route by route, since the key begins with it: no index has the
-    /// minutes of all. By the clock that stands still, so that the index can be asked.
+    /// $1 now, $2 age in microseconds, $3 rows at most. The scan goes route by route, because the key begins with the
+    /// route: no index has the minutes of all. `now()` stands still, so the index can be used.
     static let sweepRouteMinutes = Statement(
         "sweep_route_minutes",
         """
@@ -29,14 +30,14 @@ enum HousekeepingSQL {
             ) AS old LIMIT $3))
         """)
 
-    // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). $1 now, $2 age.
-    // By the clock that stands still, so that the index can be asked.
+    // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). $1 now, $2
+    // age. `now()` stands still, so the index can be used.
     private static let youngest = """
         (lpad(to_hex((extract(epoch FROM coalesce($1, now()) - $2 * interval '1 microsecond')
             * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
         """
 
-    /// What messages say, once they are over: $1 now, $2 age in microseconds, $3 rows at most.
+    /// $1 now, $2 age in microseconds, $3 rows at most. Removes the contents of messages that are over.
     static let sweepContents = Statement(
         "sweep_contents",
         """
@@ -45,7 +46,7 @@ enum HousekeepingSQL {
             WHERE c.message_id < \(youngest) AND m.state >= 6 ORDER BY c.message_id LIMIT $3))
         """)
 
-    /// Tokens that messages named, once they are over: $1 now, $2 age in microseconds, $3 rows at most.
+    /// $1 now, $2 age in microseconds, $3 rows at most. Removes the inline targets of messages that are over.
     static let sweepInlineTargets = Statement(
         "sweep_inline_targets",
         """

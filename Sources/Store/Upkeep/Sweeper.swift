@@ -3,22 +3,22 @@ import Model
 import Postgres
 import RegistryRules
 
-/// Retention: takes away what has served its time, and what is left of deleted apps, a bounded number of rows a call.
+/// Retention: removes outlived rows and the rows of deleted apps, a bounded number per call.
 package struct Sweeper: Sendable {
-    /// A repeated request finds its first answer for this long (P10).
+    /// The time for which a repeated request finds its first answer (P10).
     package static let idempotencyKept: Duration = .seconds(48 * 3_600)
     /// Longer than the longest window of a suspicion, by as much as its judge may be away.
     package static let routeMinutesKept: Duration = SuspicionRule.windowMax + .seconds(7 * 86_400)
-    /// Rows of one table a call: a sweep never holds many locks.
+    /// The rows of one table per call: a sweep never holds many locks.
     static let rowsMax: Int64 = 5_000
 
     private let pool: PostgresPool
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Sweeps again and again until nothing is left, or so often.
+    /// Sweeps until nothing is left, at most `rounds` times.
     ///
-    /// - Returns: whether something may be left. An app of ten million devices goes in thousands of rounds, and whoever
-    ///   calls has other things to look after.
+    /// - Returns: whether something may be left. An app of ten million devices takes thousands of rounds, and the
+    ///   caller has other work.
     package func sweep(_ retention: Retention, rounds: Int, now: WallInstant? = nil) async throws(StoreFault) -> Bool {
         for _ in 0..<rounds where !Task.isCancelled {
             if try await sweep(retention, now: now) == 0 { return false }
@@ -26,7 +26,7 @@ package struct Sweeper: Sendable {
         return true
     }
 
-    /// How many rows went. Worth repeating at once while it is not zero.
+    /// Returns the number of removed rows. While it is not zero, repeating at once is worthwhile.
     package func sweep(
         _ retention: Retention = Retention(), now: WallInstant? = nil
     ) async throws(StoreFault) -> Int {
@@ -73,7 +73,7 @@ package struct Sweeper: Sendable {
 }
 
 extension Sweeper {
-    /// An entry that nobody has read has no number yet, and could not be told from one that never was: it gets its number
+    /// An entry that was never read has no number yet, so a reader could not see that it is missing. It gets its number
     /// before it goes.
     private func sweepFeedback(_ days: Int64, _ now: WallInstant?) async throws(PostgresError) -> Int {
         let found = try await pool.read(Query(FeedbackSQL.outlived) { $0.aged(days, now) })
@@ -96,6 +96,6 @@ extension Parameters {
 }
 
 extension Duration {
-    /// As the statements take durations. Saturates with `wholeNanoseconds`.
+    /// A duration in the unit of the statements. Saturates with `wholeNanoseconds`.
     var wholeMicroseconds: Int64 { wholeNanoseconds / 1_000 }
 }
