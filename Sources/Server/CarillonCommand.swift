@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandLine
 
-/// The program: one executable, a subcommand for each thing it can be.
+/// The program: one executable, with a subcommand for each of its roles.
 package struct CarillonCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "carillon",

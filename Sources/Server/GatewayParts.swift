@@ -8,10 +8,10 @@ import Reactor
 import ServiceLifecycle
 import Store
 
-/// One of the services that start and end together. Their names are logged, and would be everything that they hold.
+/// A service that starts and ends with the others. The log gets the description instead of the whole value.
 protocol NamedService: Service, CustomStringConvertible {}
 
-/// The HTTP API as one of the services that start and end together.
+/// The HTTP API, as a service that starts and ends with the others.
 struct APIService: NamedService {
     let description = "HTTP API"
     let server: GatewayServer
@@ -20,8 +20,8 @@ struct APIService: NamedService {
     let adminKeyFile: String?
     let log: Logger
 
-    /// How long requests may take to end once the program was asked to. A client that sends slowly must not hold up
-    /// those whose work it is that ends here.
+    /// The time that requests have to end once the program was asked to end. A client that sends slowly must not delay
+    /// the shutdown.
     private static let lastAnswers: Duration = .seconds(5)
 
     func run() async throws {
@@ -57,7 +57,8 @@ struct APIService: NamedService {
     }
 }
 
-/// The first to be asked to end: delivery begins to drain at once, while the doors close one after the other.
+/// The first service to be asked to end: delivery begins to drain at once, while the listeners close one after the
+/// other.
 struct DrainsAtOnce: NamedService {
     let description = "drain"
     let delivery: DeliveryService
@@ -79,7 +80,7 @@ struct PrivateDatabaseService: NamedService {
     }
 }
 
-/// Delivery, asked to drain when the program ends.
+/// Delivery, which drains when the program ends.
 struct DrainingDelivery: NamedService {
     let description = "delivery"
     let delivery: DeliveryService
@@ -90,16 +91,16 @@ struct DrainingDelivery: NamedService {
         } onGracefulShutdown: {
             Task { await delivery.drain() }
         }
-        // Drained before its turn: whoever ends out of turn would end the others at once.
+        // The drain may end before this service's turn. If `run` returned then, the others would end at once.
         try? await gracefulShutdown()
     }
 }
 
-/// Hears what other processes announce, and passes it on.
+/// Receives what other processes announce, and passes it on.
 struct NotificationListenerService: NamedService {
     let description = "news of other processes"
     let listener: PostgresListener
-    /// Whose sessions say this process's own news.
+    /// The pools whose sessions send this process's notifications.
     let pools: [PostgresPool]
     let delivery: DeliveryService
     let credentials: LaneCredentialCache
@@ -117,10 +118,10 @@ struct NotificationListenerService: NamedService {
     private func take(_ event: ListenerEvent) async {
         switch event {
         case .listening:
-            // Anything may have been said while nobody listened.
+            // Notifications may have been missed before the connection was there.
             for work in WorkNotification.allCases { await take(work) }
         case .notification(let notification):
-            // A word that we don't know comes from a newer program.
+            // An unknown payload comes from a newer program.
             guard let work = WorkNotification(rawValue: notification.payload) else { return }
             if work.isKnownToSender, await isOwn(notification.sender) { return }
             await take(work)
@@ -145,7 +146,7 @@ struct NotificationListenerService: NamedService {
     }
 }
 
-/// What `/readyz` is told.
+/// The source of `/readyz`.
 struct Readings: Sendable {
     let pool: PostgresPool
     private static let ping = Statement("readiness", "SELECT 1")

@@ -19,15 +19,15 @@ import Signing
 import Store
 import TLS
 
-/// The gateway as it runs: every room wired to its neighbours, from the database up to the HTTP API.
+/// The running gateway: every module wired to its neighbours, from the database up to the HTTP API.
 package struct GatewayProgram: Sendable {
     private let settings: Settings
     private let steps: (any StepListener)?
     private let log: Logger
 
-    /// Requests in the air end within their deadline, the last settles follow; whoever takes longer is cut off.
+    /// Open requests end within their deadline, then the last settles follow. What takes longer is cut off.
     private static let drainSlack: Duration = .seconds(15)
-    /// Each is a thread; what a lane needs of one is far from what a core can give.
+    /// Each loop is a thread. What a lane needs of one is far from what a core can give.
     private static let laneLoopsMax = 8
 
     /// - Parameter steps: nil in production.
@@ -37,7 +37,8 @@ package struct GatewayProgram: Sendable {
         self.log = log
     }
 
-    /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: 0 after a drain, else with one line.
+    /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: with 0 after a drain, else with one
+    /// line.
     package static func runToEnd(steps: (any StepListener)? = nil) async -> Never {
         do {
             let reader = try SettingsReader()
@@ -52,7 +53,7 @@ package struct GatewayProgram: Sendable {
         exit(0)
     }
 
-    /// Until SIGTERM or SIGINT; returns when everything is drained and closed.
+    /// Runs until SIGTERM or SIGINT; returns when everything is drained and closed.
     package func run() async throws {
         let authorities = try providerAuthorities()
         let trust = try trust(authorities)
@@ -105,7 +106,8 @@ package struct GatewayProgram: Sendable {
                 services: services(resources, service, delivery)),
             listen: settings.listen, isEncrypted: identity != nil, adminKeyFile: resources.adminKeyFile, log: log)
 
-        // Ended from the last to the first: delivery begins to drain, no new request, no news, delivery has drained.
+        // Services end from the last to the first: delivery begins to drain, the API closes, notifications end,
+        // delivery has drained.
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: PrivateDatabaseService(resources: resources, log: log)),
@@ -125,7 +127,7 @@ package struct GatewayProgram: Sendable {
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
         var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
-        // So that one large body leaves room for others.
+        // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
             registry: RegistryService(stores: stores, committer: GroupCommitter(registry: stores.registry)),
@@ -157,7 +159,7 @@ package struct GatewayProgram: Sendable {
             connectionsMax: settings.connectionsPerLane, requestDeadline: settings.requestDeadline)
     }
 
-    /// A core is left for the database's loop and Swift's pool.
+    /// One core is left for the database's loop and Swift's pool.
     private var laneLoopCount: Int {
         max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
     }

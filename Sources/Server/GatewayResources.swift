@@ -6,25 +6,25 @@ import PrivatePostgres
 import Reactor
 import Store
 
-/// What the service stands on: a database with its schema, and the two keys.
+/// The resources of the service: a database with its schema, and the two keys.
 struct GatewayResources: Sendable {
     let database: PostgresSettings
-    /// Delivery's, and what keeps it up.
+    /// The pool of delivery and upkeep.
     let pool: PostgresPool
-    /// Of requests over HTTP: whatever they cost, and however many wait, delivery has sessions (P7).
+    /// The pool of HTTP requests. Whatever they cost, and however many wait, delivery has its own sessions (P7).
     let apiPool: PostgresPool
     /// The loop of everything that speaks to the database.
     let loop: ReactorLoop
     let masterKey: Secret<[UInt8]>
     let adminKey: Secret<String>
-    /// Where the admin key was put, if it was made here: what a newcomer has to be told.
+    /// The file of the admin key, if the data folder holds it: the start prints the path for newcomers.
     let adminKeyFile: String?
-    /// nil where the database is the operator's.
+    /// nil if the database is the operator's.
     let privateServer: PrivateServer?
-    /// What brought the schema up to this program's, at this start.
+    /// The migrations that this start applied.
     let migrationsApplied: [String]
 
-    /// Starts or adopts the private PostgreSQL where no other is named, and brings the schema up to this program's.
+    /// Starts or adopts the private PostgreSQL if no other is named, and brings the schema up to this program's.
     static func open(_ settings: Settings, log: Logger) async throws -> GatewayResources {
         let loop = try ReactorLoop(name: "database")
         guard let url = settings.databaseURL else { return try await openPrivate(settings, loop, log) }
@@ -69,8 +69,8 @@ struct GatewayResources: Sendable {
         }
     }
 
-    /// Where there is none, unless the database was sealed with one: that one is missing, and a new one in its place
-    /// would be taken for it, by people and by backups.
+    /// Makes a master key if there is none, unless the database was sealed with one. Then that key is missing, and
+    /// people and backups would take a new one for it.
     private static func makeMasterKey(_ path: String, _ pool: PostgresPool) async throws {
         if !FileManager.default.fileExists(atPath: path) {
             let proof: [UInt8]?
@@ -101,7 +101,7 @@ struct GatewayResources: Sendable {
         return applied
     }
 
-    /// Starts the private PostgreSQL again if it dies while we run. Returns when cancelled.
+    /// Starts the private PostgreSQL again if it dies while the program runs. Returns when cancelled.
     func keepDatabaseRunning(_ log: Logger) async {
         if let privateServer {
             await privateServer.keepRunning { news in
@@ -114,12 +114,12 @@ struct GatewayResources: Sendable {
                 }
             }
         } else {
-            // Somebody else's to keep.
+            // The operator keeps this database running.
             while !Task.isCancelled { try? await Task.sleep(for: .seconds(3_600)) }
         }
     }
 
-    /// Last: nothing may use the database any more.
+    /// Closes everything, once nothing uses the database any more.
     func close() async {
         await apiPool.close()
         await pool.close()
@@ -128,7 +128,6 @@ struct GatewayResources: Sendable {
     }
 }
 
-/// Which database it is, as an operator knows it.
 enum DatabasePlace {
     /// The private PostgreSQL, in its data folder.
     case folder(String)
@@ -145,7 +144,7 @@ enum DatabasePlace {
         "the database \(name) was made by another version of Carillon (\(fault))"
     }
 
-    /// What makes room for a new database.
+    /// The step that makes room for a new database.
     var remedy: String {
         switch self {
         case .folder(let path): "remove the folder \(Self.absolute(path)) and start again"
@@ -158,7 +157,7 @@ enum DatabasePlace {
     }
 }
 
-/// What an operator reads when the database is not as it should be.
+/// The texts for an operator whose database is not as it should be.
 enum DatabaseErrorText {
     static func of(_ error: PostgresError) -> String {
         switch error {

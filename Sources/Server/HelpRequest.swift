@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// `carillon help ...`: the library prints the help of the nearest command that there is, as if that had been asked for.
+/// `carillon help ...`. The library prints the help of the nearest existing command, as if that had been asked for.
 package enum HelpRequest {
-    /// The first word that names no command; nil where all do, or no help is asked for.
+    /// The first word that names no command; nil: all do, or no help is asked for.
     package static func unknownCommand(in arguments: [String]) -> String? {
         guard arguments.first == "help" else { return nil }
         var command: any ParsableCommand.Type = CarillonCommand.self
@@ -17,7 +17,6 @@ package enum HelpRequest {
 }
 
 extension CarillonCommand {
-    /// What the executable does.
     package static func runToEnd() async {
         if let word = HelpRequest.unknownCommand(in: Array(CommandLine.arguments.dropFirst())) {
             exit(withError: ValidationError("Unexpected argument '\(word)'"))

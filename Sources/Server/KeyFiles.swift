@@ -1,7 +1,7 @@
 import Foundation
 import Reactor
 
-/// Keys that lie in files: the one that seals credentials, and the admin's.
+/// Keys in files: the one that seals credentials, and the admin's.
 enum KeyFiles {
     static let masterKeyBytes = 32
 
@@ -23,7 +23,7 @@ enum KeyFiles {
         return key
     }
 
-    /// The line in the file, made on first use: 256 random bits in hexadecimal.
+    /// The line in the file. If there is no file, it is made: 256 random bits in hexadecimal.
     static func secretLine(at path: String) throws(StartFault) -> String {
         if !FileManager.default.fileExists(atPath: path) {
             let digits = Entropy.bytes(masterKeyBytes).map { byte in
@@ -39,8 +39,8 @@ enum KeyFiles {
         return String(line)
     }
 
-    /// Whole or not at all, readable by its owner only, and on the disk before anything is sealed with it. Of two
-    /// processes that make the same file the first wins; the second reads what it finds.
+    /// Creates the file whole or not at all, readable by its owner only, and on the disk before anything is sealed with
+    /// it. If two processes make the same file, the first wins; the second reads what it finds.
     private static func create(_ path: String, line: String) throws(StartFault) {
         let draft = "\(path).\(Entropy.uint64()).new"
         let files = FileManager.default
@@ -68,7 +68,7 @@ enum KeyFiles {
     }
 }
 
-/// Why the program does not start: one clear line, without a secret in it.
+/// The reason why the program does not start: one clear line, without a secret in it.
 package struct StartFault: Error, Equatable, CustomStringConvertible {
     package let description: String
     init(_ description: String) { self.description = description }

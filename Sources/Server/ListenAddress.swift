@@ -1,7 +1,7 @@
 import Basis
 import Lanes
 
-/// Where the HTTP API listens. Port 0: any free one.
+/// The address where the HTTP API listens. Port 0: any free one.
 package struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
@@ -10,7 +10,7 @@ package struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// As it stands in a URL: IPv6 literals in brackets.
+    /// The address in the form of a URL: IPv6 literals in brackets.
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 }
 
@@ -26,10 +26,10 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 }
 
-/// A proxy, and what it is told of us. Its description holds nothing secret.
+/// A proxy, and our credentials for it. Its description holds nothing secret.
 package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
     package let endpoint: Endpoint
-    /// The value of `proxy-authorization`; nil where the proxy asks for none.
+    /// The value of `proxy-authorization`; nil: the proxy asks for none.
     let authorization: Secret<[UInt8]>?
 
     package init(endpoint: Endpoint, authorization: [UInt8]? = nil) {
@@ -37,7 +37,7 @@ package struct ProxyAddress: Equatable, Sendable, CustomStringConvertible {
         self.authorization = authorization.map(Secret.init)
     }
 
-    /// As lanes take it.
+    /// The form that lanes take.
     package var forLanes: ProxySettings {
         ProxySettings(host: endpoint.host, port: endpoint.port, authorization: authorization?.revealed)
     }

@@ -1,8 +1,8 @@
 import Reactor
 
-/// Whether the address to listen on is free, asked before a database is made for nothing.
+/// Checks whether the address to listen on is free, before a database is made for nothing.
 package enum ListenAddressCheck {
-    /// Of a name nothing is said: whoever listens looks it up.
+    /// Throws if the address is taken. The listener looks up names itself.
     package static func check(_ listen: ListenAddress) throws(StartFault) {
         guard listen.port != 0, let address = SocketAddress(literal: listen.host, port: listen.port) else { return }
         do { try ListeningSocket(binding: address).close() } catch {

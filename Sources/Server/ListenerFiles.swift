@@ -6,7 +6,7 @@ struct ListenerFiles {
     let certificate: String
     let key: String
 
-    /// nil: plain HTTP.
+    /// Returns nil for plain HTTP.
     init?(_ settings: Settings) {
         guard let certificate = settings.tlsCertificateFile, let key = settings.tlsKeyFile else { return nil }
         self.certificate = certificate

@@ -4,18 +4,18 @@ import CommandLine
 import JSON
 import Logging
 
-/// How the log is written: for people, or for what collects logs.
+/// The form of the log: for people, or for log collectors.
 package enum LogFormat: String, CaseIterable, Sendable {
     /// `time level label: name=value [module] message`
     case text
-    /// An object a line: `time`, `level`, `label`, `module` and `message`, and a member for each thing that is told with it.
+    /// One object per line: `time`, `level`, `label`, `module` and `message`, and a member for each field.
     case json
 }
 
-/// One event as the log has it: one line, whatever stands in its texts.
+/// One event in the log: one line, whatever its texts contain.
 ///
-/// Control characters, ends of lines of any kind and marks that turn the direction of text are escaped, so that nothing
-/// that a provider or a client wrote can forge a line, or move the cursor of a terminal.
+/// Control characters, line ends of any kind and marks that turn the direction of text are escaped. So nothing that a
+/// provider or a client wrote can forge a line, or move the cursor of a terminal.
 package struct LogLine {
     private let time: WallInstant
     private let label: String
@@ -24,14 +24,14 @@ package struct LogLine {
     private let message: String
     private let metadata: [(name: String, value: Logger.MetadataValue)]
 
-    /// Beyond it a text is cut: what a peer wrote may be long, and a line is held in memory.
+    /// The length at which a text is cut: what a peer wrote may be long, and a line is held in memory.
     package static let textBytesMax = 8_192
-    /// What every object has. Metadata of such a name gets a low line behind it.
+    /// The members of every object. Metadata with such a name gets an underscore behind it.
     private static let ownNames: Set<String> = ["time", "level", "label", "module", "message"]
 
-    /// - Parameter metadata: the event's own, and the logger's.
+    /// - Parameter metadata: the event's own and the logger's.
     package init(_ event: LogEvent, label: String, metadata: Logger.Metadata, time: WallInstant) {
-        // RFC 3339 with milliseconds: fewer digits say less, more differ from line to line.
+        // RFC 3339 with milliseconds: fewer digits say less, and more would appear only on some lines.
         self.time = WallInstant(microseconds: time.microseconds / 1_000 * 1_000)
         self.label = label
         module = event.source
@@ -42,7 +42,7 @@ package struct LogLine {
         self.metadata = all.sorted { $0.name < $1.name }
     }
 
-    /// With the line feed at its end.
+    /// The line, with the line feed at its end.
     package func bytes(_ format: LogFormat) -> [UInt8] {
         switch format {
         case .text: Array((text + "\n").utf8)
@@ -58,7 +58,7 @@ package struct LogLine {
 
     private static func clean(_ text: String) -> String { TerminalText.clean(cut(text)) }
 
-    /// In quotation marks where its end would not be seen otherwise.
+    /// The text, in quotation marks if its end would not be visible otherwise.
     private static func quoted(_ text: String) -> String {
         let clean = clean(text)
         guard clean.isEmpty || clean.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return clean }
@@ -86,7 +86,7 @@ package struct LogLine {
     }
 
     private static func write(_ name: String, _ value: Logger.MetadataValue, _ writer: inout JSONWriter) {
-        // A name is written like a text; the writer only knows those that need less.
+        // A name is escaped like a text; the writer only knows names that need less.
         writer.name(TerminalText.clean(cut(name)))
         write(value, &writer)
     }
@@ -108,17 +108,17 @@ package struct LogLine {
         }
     }
 
-    /// JSON asks for escapes below U+0020 only; readers that split lines, and terminals, know more of such characters.
+    /// JSON asks for escapes below U+0020 only. Readers that split lines, and terminals, act on more characters.
     private static func quoted(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
-        // What keeps logs may stumble over a NUL, PostgreSQL for one.
+        // Some log stores stumble over a NUL, PostgreSQL for one.
         JSONWriter.append(quoted: cut(text).replacing("\0", with: "\u{fffd}"), to: &bytes)
         let quoted = String(decoding: bytes, as: UTF8.self)
         guard quoted.unicodeScalars.contains(where: TerminalText.isHostile) else { return bytes }
         bytes.removeAll(keepingCapacity: true)
         for scalar in quoted.unicodeScalars {
             if TerminalText.isHostile(scalar) {
-                // All of them have four digits at most.
+                // All of them have at most four digits.
                 let digits = String(scalar.value, radix: 16)
                 bytes += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
             } else {

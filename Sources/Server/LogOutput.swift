@@ -3,7 +3,7 @@ import Logging
 import Reactor
 import Synchronization
 
-/// Where the log goes: standard error, one line an event. Secrets are types that can't be written out.
+/// The destination of the log: standard error, one line per event. Secrets are types that can't be written out.
 enum LogOutput {
     static func start(level: Logger.Level, format: LogFormat) -> Logger {
         LoggingSystem.bootstrap { label in
@@ -17,7 +17,6 @@ enum LogOutput {
     static func start(_ settings: Settings) -> Logger { start(level: settings.logLevel, format: settings.logFormat) }
 }
 
-/// Writes each event as a `LogLine`.
 package struct LineLogHandler: LogHandler {
     package var logLevel = Logger.Level.info
     package var metadata: Logger.Metadata = [:]
@@ -44,11 +43,11 @@ package struct LineLogHandler: LogHandler {
     }
 }
 
-/// A line stays whole, whichever threads write.
+/// Standard error. A line stays whole, whichever threads write.
 private enum StandardError {
     private static let lock = Mutex(())
 
-    /// Nobody is left to be told that it failed.
+    /// A failure has nowhere to be reported.
     static func write(_ line: [UInt8]) {
         lock.withLock { _ in try? FileHandle.standardError.write(contentsOf: Data(line)) }
     }

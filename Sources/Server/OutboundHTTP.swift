@@ -8,12 +8,13 @@ import NIOCore
 import NIOSSL
 import Reactor
 
-/// HTTP calls that are not pushes: access tokens. Rare, so that each has a client of its own, and keeps nothing open.
+/// HTTP calls that are not pushes: access tokens. They are rare, so each has a client of its own and keeps nothing
+/// open.
 struct OutboundHTTP: TokenEndpoint {
-    /// Trusted besides the system's.
+    /// Authorities besides the system's.
     let authorities: [NIOSSLCertificate]
     let proxy: ProxyAddress?
-    /// Service accounts name the URL: somebody who may hand in one must not reach our inside with it.
+    /// Service accounts name the URL: a person who may hand in one must not reach our internal network with it.
     let allowsPrivateTargets: Bool
 
     private static let bodyBytesMax = FCMTokenAnswer.bodyBytesMax
@@ -61,7 +62,7 @@ struct OutboundHTTP: TokenEndpoint {
             retryAfter: Array((response.headers.first(name: "retry-after") ?? "").utf8))
     }
 
-    /// The client's own deadline ends with the head: a body that trickles would hold the account for days.
+    /// The client's own deadline ends with the response's head. A body that trickles would block the account for days.
     private static func within<Answer: Sendable>(
         _ time: Duration, _ work: @escaping @Sendable () async throws -> Answer
     ) async throws -> Answer {
@@ -79,12 +80,12 @@ struct OutboundHTTP: TokenEndpoint {
 
     private struct TooSlow: Error {}
 
-    /// A library's own words hold paths of its sources.
+    /// A library's own error text holds paths of its sources.
     private static func text(_ error: any Error) -> String {
         error is TooSlow ? NetworkTrouble.timedOut.sentence : NetworkTrouble(error).sentence
     }
 
-    /// The name is looked up here, once, and the client goes where we looked: a second answer could lead elsewhere.
+    /// Resolves the name once and binds the client to that address: a second answer could lead elsewhere.
     private func bind(_ configuration: inout HTTPClient.Configuration, to host: String) async throws(TokenEndpointFault)
     {
         configuration.redirectConfiguration = .disallow
@@ -94,7 +95,7 @@ struct OutboundHTTP: TokenEndpoint {
         if !authorities.isEmpty { tls.additionalTrustRoots = [.certificates(authorities)] }
         configuration.tlsConfiguration = tls
         if let proxy {
-            // The proxy looks names up; a literal address it would be told as it is.
+            // The proxy looks names up, but it would reach a literal address as it is.
             if let literal = Reactor.SocketAddress(literal: host, port: 443), !literal.isPublic, !allowsPrivateTargets {
                 throw .privateTarget
             }

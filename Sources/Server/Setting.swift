@@ -2,19 +2,19 @@
 ///
 /// `carillon settings`, the reader and the list in docs/operations.md derive from the declaration.
 package struct Setting<Value: Sendable>: Sendable {
-    /// Without the prefix `CARILLON_`, which only the environment needs.
+    /// The name without the prefix `CARILLON_`, which only the environment needs.
     package let name: String
-    /// As `carillon settings` shows it; a phrase in parentheses where there is no plain value.
+    /// The default in `carillon settings`; a phrase in parentheses if there is no plain value.
     package let defaultText: String
-    /// The value where nobody gives one.
+    /// The value if none is given.
     package let standard: Value
-    /// The values that are taken, where a range says it; nil: the meaning does.
+    /// The accepted values, if a range says it; nil: the meaning does.
     package let range: String?
     package let meaning: String
     package let isSecret: Bool
     let read: @Sendable (_ text: String) throws(SettingComplaint) -> Value
 
-    /// A setting whose default is written as an operator would write it.
+    /// Declares a setting whose default is written as an operator would write it.
     init(
         _ name: String, _ defaultText: String, _ meaning: String, range: String? = nil, isSecret: Bool = false,
         read: @escaping @Sendable (_ text: String) throws(SettingComplaint) -> Value
@@ -28,7 +28,7 @@ package struct Setting<Value: Sendable>: Sendable {
         self.read = read
     }
 
-    /// A setting without a value of its own: `phrase` says what happens where nobody gives one.
+    /// Declares a setting without a default value: `phrase` says what happens if none is given.
     init<Given: Sendable>(
         _ name: String, none phrase: String, _ meaning: String, isSecret: Bool = false,
         read: @escaping @Sendable (_ text: String) throws(SettingComplaint) -> Given
@@ -59,14 +59,14 @@ extension Setting where Value == Duration {
     }
 }
 
-/// A setting whatever its type, for lists of all of them.
+/// A setting of any type, for lists of all settings.
 package protocol AnySetting: Sendable {
     var name: String { get }
     var defaultText: String { get }
     var range: String? { get }
     var meaning: String { get }
     var isSecret: Bool { get }
-    /// The value of the text, or in a few words why it has none.
+    /// The value of the text; throws a short reason if it has none.
     func value(of text: String) throws(SettingComplaint) -> any Sendable
 }
 
@@ -75,7 +75,7 @@ extension Setting: AnySetting {
 }
 
 extension AnySetting {
-    /// The text without what is secret. In an address that is not understood nobody knows where the password ends.
+    /// The text without its secrets. In an address that can't be parsed, nobody knows where the password ends.
     func shown(_ text: String) -> String {
         guard !isSecret else { return "(hidden)" }
         guard SettingText.hasUserinfo(text) else { return text }
@@ -83,7 +83,7 @@ extension AnySetting {
     }
 }
 
-/// Continues the sentence "CARILLON_NAME ...": "must be ...".
+/// The end of a sentence that begins with "CARILLON_NAME": "must be ...".
 package struct SettingComplaint: Error, Equatable {
     let text: String
     init(_ text: String) { self.text = text }

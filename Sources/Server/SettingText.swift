@@ -2,7 +2,7 @@ import Basis
 import Encodings
 import Logging
 
-/// How the text of a setting is understood. Each complaint continues "CARILLON_NAME ...".
+/// The parsers of settings' texts. Each complaint continues "CARILLON_NAME ...".
 enum SettingText {
     static func path(_ text: String) throws(SettingComplaint) -> String {
         guard !text.isEmpty, !text.utf8.contains(0) else { throw SettingComplaint("must be a path") }
@@ -17,7 +17,7 @@ enum SettingText {
     }
 
     static func adminKey(_ text: String) throws(SettingComplaint) -> Secret<String> {
-        // Shorter could be guessed; a space or a control character can't stand in a header.
+        // A shorter key could be guessed. A space or a control character can't stand in a header.
         guard text.utf8.count >= 32, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw SettingComplaint("must be at least 32 characters without spaces")
         }
@@ -86,9 +86,9 @@ enum SettingText {
         return ProxyAddress(endpoint: endpoint, authorization: authorization)
     }
 
-    /// The user's name ends at the first colon, the rest is the password.
+    /// The user's name ends at the first colon; the password follows.
     ///
-    /// Source: RFC 7617 section 2 (no colon in the name, no control characters in either), RFC 3986 section 3.2.1 (no
+    /// Source: RFC 7617 section 2 (no colon in the name, no control characters in either). RFC 3986 section 3.2.1 (no
     /// slash; another scheme than http would otherwise be taken for a user).
     private static func basicAuthorization(_ userinfo: Substring) -> [UInt8]? {
         let colon = userinfo.utf8.firstIndex(of: UInt8(ascii: ":"))
@@ -101,17 +101,17 @@ enum SettingText {
         return Array("Basic \(Base64.encode(Array("\(user):\(password)".utf8)))".utf8)
     }
 
-    /// Whether it may name a user, and with it a password.
+    /// Whether the text may name a user, and with it a password.
     static func hasUserinfo(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "@")) }
 
-    /// As a list of settings shows a value that was understood.
+    /// The text in a list of settings, once its value was understood.
     static func withoutUserinfo(_ text: String) -> String {
         guard let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) else { return text }
         let scheme = ["http://", "https://"].first { text.hasPrefix($0) } ?? ""
         return "\(scheme)(hidden)\(text[at...])"
     }
 
-    /// `host`, `host:port`, `[::1]` or `[::1]:port`; nil where it is none of them.
+    /// Splits `host`, `host:port`, `[::1]` or `[::1]:port`; nil: it is none of them.
     private static func split(_ text: some StringProtocol) -> (host: String, port: UInt16?)? {
         var remaining = text.hasSuffix("/") ? String(text.dropLast()) : String(text)
         var host: String

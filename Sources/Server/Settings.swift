@@ -1,9 +1,10 @@
 /// Everything that an operator decides, read once at the start: `settings.listen`, `settings.bodyBytes`.
 ///
-/// `SettingsCatalogue` declares each setting with its name, default, range and meaning; here are the values that were given.
+/// `SettingsCatalogue` declares each setting with its name, default, range and meaning; this type holds the given
+/// values.
 @dynamicMemberLookup
 package struct Settings: Sendable {
-    /// By the setting's name; the others have their default.
+    /// Values by the setting's name; the other settings have their default.
     private var given: [String: any Sendable] = [:]
 
     package init() {}

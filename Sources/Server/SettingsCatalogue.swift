@@ -11,7 +11,7 @@ package enum SettingsCatalogue {
         SettingsChapter("Limits", of: limits),
     ]
 
-    /// In the order of the chapters.
+    /// All settings, in the order of the chapters.
     package static let all = chapters.flatMap(\.settings)
 }
 
@@ -32,7 +32,7 @@ package struct SettingsChapter: Sendable {
     }
 }
 
-/// Settings of the places where the program finds things, and is found.
+/// Settings for where the program finds things, and where clients find it.
 package struct PlaceSettings: Sendable {
     package let databaseURL = Setting(
         "DATABASE_URL", none: "(a private PostgreSQL in DATA_DIR)",
@@ -83,7 +83,7 @@ package struct ProviderSettings: Sendable {
         read: SettingText.claim)
 }
 
-/// Settings of the bounds that an operator may move. Every other bound is a constant of the module that keeps to it.
+/// The limits that an operator may change. Every other limit is a constant of the module that applies it.
 package struct LimitSettings: Sendable {
     package let requestDeadline = Setting(
         "REQUEST_DEADLINE_SECONDS", seconds: 20, in: 1...60, "How long a provider may take for one push.")

@@ -2,7 +2,7 @@ import ArgumentParser
 import CommandLine
 import JSON
 
-/// `carillon settings`: every setting with its value, where that came from, its default and its meaning.
+/// `carillon settings`: every setting with its value, the value's source, its default and its meaning.
 struct SettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
@@ -31,7 +31,7 @@ struct SettingsCommand: AsyncParsableCommand {
             } else {
                 for line in SettingsListing.lines(reader) { Console.write(line) }
             }
-            // Listed first, so that the one at fault can be looked up above its complaint.
+            // The list comes first, so that the faulty setting can be found above its complaint.
             _ = try reader.read()
         }
     }

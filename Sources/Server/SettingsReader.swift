@@ -1,13 +1,13 @@
 import Foundation
 import JSON
 
-/// Why the program does not start: one line that names the setting and its source, and never a secret's value.
+/// The reason why the program does not start: one line that names the setting and its source, and never a secret's
+/// value.
 package struct SettingsFault: Error, Equatable, CustomStringConvertible {
     package let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// Where a setting came from.
 enum SettingSource: Equatable, Sendable, CustomStringConvertible {
     case builtIn
     case environment
@@ -22,8 +22,8 @@ enum SettingSource: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Reads the settings of the catalogue from the environment (`CARILLON_NAME`), else from a JSON file (`"name"`), else leaves the
-/// default. The file is named by `CARILLON_SETTINGS_FILE`.
+/// Reads the catalogue's settings from the environment (`CARILLON_NAME`), else from a JSON file (`"name"`), else leaves
+/// the default. `CARILLON_SETTINGS_FILE` names the file.
 package struct SettingsReader: Sendable {
     package static let prefix = "CARILLON_"
     static let fileVariable = prefix + "SETTINGS_FILE"
@@ -40,7 +40,8 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// An empty variable counts as absent: that is how compose files and unit files leave things out.
+    /// The given text; nil: none. An empty variable counts as absent, because compose files and unit files leave things
+    /// out that way.
     func value(of setting: any AnySetting) -> (text: String, source: SettingSource)? {
         if let text = environment[Self.prefix + setting.name], !text.isEmpty { return (text, .environment) }
         if let file, let value = file.values.first(where: { $0.name == setting.name }) {
@@ -57,7 +58,7 @@ package struct SettingsReader: Sendable {
         return settings
     }
 
-    /// This one alone, for what logs and is no gateway.
+    /// Reads the log format alone, for commands that log and are no gateway.
     package func logFormat() throws(SettingsFault) -> LogFormat {
         var settings = Settings()
         try adopt(SettingsCatalogue.places.logFormat, &settings)
@@ -75,8 +76,8 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// Settings of the product that this version does not carry out, and what to do instead. One that is set and ignored
-    /// would leave whoever set it without what they count on.
+    /// Settings of the product that this version does not carry out, and what to do instead. Ignoring such a setting
+    /// would mislead the operator who relies on it.
     private static let planned = [
         ("CREDENTIALS_DIR", "hand credentials in by the API: carillon credentials add"),
         ("HMS_URL", "this version delivers to APNs and FCM"),
@@ -90,7 +91,7 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// What each setting can't know alone.
+    /// Checks what no setting can check alone.
     private func checkTogether(_ settings: Settings) throws(SettingsFault) {
         if settings.databaseURL != nil && settings.masterKeyFile == nil {
             throw SettingsFault(
@@ -111,10 +112,10 @@ package struct SettingsReader: Sendable {
         }
     }
 
-    /// What commands that ask a gateway read, and scripts: beside a gateway they are no mistake.
+    /// The variables of scripts and of commands that ask a gateway. Beside a gateway they are no mistake.
     private static let forOthers = ["URL", "KEY", "APP", "CA_FILE", "DEMO_FOLDER", "RUN_FOLDER"].map { prefix + $0 }
 
-    /// Variables that look like ours and are none: misspelt, most likely. Worth a warning and no more, since an
+    /// Variables with our prefix that are no settings, most likely misspelt. They deserve a warning and no more: an
     /// orchestrator may set such names for a service that is called carillon.
     package var unknownVariables: [String] {
         let known = SettingsCatalogue.all.map { Self.prefix + $0.name } + [Self.fileVariable] + Self.forOthers

@@ -8,7 +8,7 @@ import Simulator
 import Synchronization
 import TLS
 
-/// `carillon simulate`: an APNs and an FCM of one's own, for trying things out, for tests and for measuring.
+/// `carillon simulate`: stand-ins of APNs and FCM, for trials, tests and measurements.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -214,14 +214,14 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 }
 
-/// One file for several stand-ins, each on its own thread: lines stay whole.
+/// One file for several stand-ins, each on its own thread. The lock keeps lines whole.
 private final class RecordFile: Sendable {
     private let handle: Mutex<FileHandle>
     init(_ handle: sending FileHandle) { self.handle = Mutex(handle) }
     func append(_ lines: [UInt8]) { handle.withLock { $0.write(Data(lines)) } }
 }
 
-/// Does nothing, until the program is asked to stop.
+/// A service that does nothing until the program is asked to stop.
 private struct IdleService: Service {
     func run() async throws { try? await gracefulShutdown() }
 }

@@ -6,7 +6,7 @@ import Signing
 import Simulator
 import TLS
 
-/// Where `carillon simulate` puts what its clients need.
+/// The files that `carillon simulate` writes for its clients.
 struct SimulatorFiles {
     let folder: String
 
@@ -15,10 +15,10 @@ struct SimulatorFiles {
     var certificate: String { folder + "/apns-certificate.pem" }
     var account: String { folder + "/fcm-service-account.json" }
     var ready: String { folder + "/ready.json" }
-    /// Certificate and key of the stand-ins themselves, where a later run is to go on with them.
+    /// The file with the stand-ins' own certificate and key, if a later run is to go on with them.
     func server(_ host: String) -> String { folder + "/server-\(host).pem" }
 
-    /// Whoever waits for `ready.json` shall not find an earlier run's.
+    /// Makes the folder and removes an earlier run's `ready.json`: a waiting client must not find it.
     func prepare() throws {
         do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
             throw StartFault("\(folder) can't be made")
@@ -28,7 +28,7 @@ struct SimulatorFiles {
 
     func removeReady() { try? FileManager.default.removeItem(atPath: ready) }
 
-    /// What an earlier run left that was to be kept; nil: there was none. Throws where it can't be used again.
+    /// The identities that an earlier run kept; nil: there are none. Throws if they can't be used again.
     func kept(host: String, project: String, topics: [String]) throws -> SimulatorIdentities? {
         guard let server = bytes(of: server(host)) else { return nil }
         let found = SimulatorIdentities(
@@ -45,14 +45,14 @@ struct SimulatorFiles {
 
     private func bytes(of file: String) -> [UInt8]? { FileManager.default.contents(atPath: file).map(Array.init) }
 
-    /// For a later run of this host's.
+    /// Keeps the identities for a later run with this host.
     func keep(_ identities: SimulatorIdentities, host: String) throws {
         try write(try identities.server.pem(), to: server(host))
-        // A key lies in it.
+        // The file holds a private key.
         try? FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: server(host))
     }
 
-    /// `ready.json` last.
+    /// Writes `ready.json` last.
     func write(_ identities: SimulatorIdentities, _ ready: SimulatorReady) throws {
         try write(identities.authorityPEM, to: authority)
         try write(try identities.key.privatePEM(), to: key)
@@ -68,13 +68,13 @@ struct SimulatorFiles {
     }
 }
 
-/// A new authority, and new keys and certificates, at every start, unless an earlier run's are kept: nobody should trust a
-/// stand-in for longer than it stands.
+/// A new authority with new keys and certificates at every start, unless an earlier run's are kept. Nobody should trust
+/// a stand-in for longer than it runs.
 struct SimulatorIdentities {
     /// The authority's certificate.
     let authorityPEM: [UInt8]
     let server: TLSIdentity
-    /// A provider's.
+    /// A certificate for a sender to APNs.
     let certificate: TLSIdentity
     let key: ES256Key
     let account: ServiceAccount
@@ -84,7 +84,7 @@ struct SimulatorIdentities {
     static let teamID = "SIMULATED2"
     static let topicDefault = "com.example.carillon"
     private static let lifetimeDays = 30
-    /// The providers' own too: for clients that can't be told another name, with an entry in the hosts file.
+    /// The providers' own names too: for clients that can't use another name, with an entry in the hosts file.
     private static let names = [
         hostDefault, "127.0.0.1", "api.push.apple.com", "api.sandbox.push.apple.com",
         "api.development.push.apple.com", "fcm.googleapis.com", "iid.googleapis.com", "oauth2.googleapis.com",
@@ -109,7 +109,7 @@ struct SimulatorIdentities {
         account = try ServiceAccount(projectID: project)
     }
 
-    /// Those of files; nil where one is missing, or is none.
+    /// Reads the identities from files; nil if one is missing or invalid.
     init?(authorityPEM: [UInt8]?, server: [UInt8]?, certificate: [UInt8]?, key: [UInt8]?, account: [UInt8]?) {
         guard let authorityPEM, let server = server.flatMap({ try? TLSIdentity(pem: $0) }),
             let certificate = certificate.flatMap({ try? TLSIdentity(pem: $0) }),
@@ -137,7 +137,7 @@ struct SimulatorIdentities {
     }
 }
 
-/// What a client has to know of stand-ins that listen: the content of `ready.json`.
+/// The content of `ready.json`: what clients need to know of the stand-ins.
 struct SimulatorReady {
     private let files: SimulatorFiles
     private let projectID: String
@@ -175,6 +175,6 @@ struct SimulatorReady {
         return writer.bytes
     }
 
-    /// From the root, so that it can be used from any folder.
+    /// The absolute path, which can be used from any folder.
     private func whole(_ file: String) -> String { URL(filePath: file).standardizedFileURL.path }
 }

@@ -6,7 +6,7 @@ import PrivatePostgres
 import Reactor
 import Store
 
-/// All checks, one after the other: what a later one needs of an earlier one, and does not get, it leaves out.
+/// All checks, one after the other. A check is left out if an earlier one did not give what it needs.
 struct Checkup {
     private static let appsAtOnce = 500
 
@@ -27,7 +27,7 @@ struct Checkup {
         DoctorRules.files(limits: (try? String(contentsOfFile: "/proc/self/limits", encoding: .utf8)) ?? "")
     }
 
-    /// Nothing where the port speaks plain HTTP.
+    /// Empty if the port speaks plain HTTP.
     private func listener(_ settings: Settings) -> [Finding] {
         guard let files = ListenerFiles(settings) else { return [] }
         do throws(StartFault) {
@@ -37,10 +37,9 @@ struct Checkup {
         }
     }
 
-    /// What was found in the database.
     struct DatabaseInspection {
         var findings: [Finding] = []
-        /// What the active credentials are for; nil where they can't be read.
+        /// The uses of the active credentials; nil: they can't be read.
         var used: Set<ProviderUse>?
 
         init(_ findings: Finding...) { self.findings = findings }
@@ -76,7 +75,7 @@ struct Checkup {
         return inspection
     }
 
-    /// What would keep it from starting; nil where nothing would.
+    /// The fault that would keep the private PostgreSQL from starting; nil: none.
     private static func privateServerFault(_ settings: Settings) -> PrivateServerError? {
         do throws(PrivateServerError) {
             try PrivateServer.check(dataFolder: settings.dataFolder)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandLine
 
-/// `carillon doctor`: whether everything is there that the gateway needs, and what to do where it is not.
+/// `carillon doctor`: checks whether everything that the gateway needs is there, and says what to do if not.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -4,7 +4,6 @@ import JSON
 import PrivatePostgres
 import Store
 
-/// What a check found.
 package struct Finding: Equatable, Sendable {
     package enum Level: String, Sendable { case good, note, bad }
 
@@ -17,7 +16,7 @@ package struct Finding: Equatable, Sendable {
         Finding(level: .good, subject: subject, text: text, remedy: nil)
     }
 
-    /// Nothing is wrong yet, or nothing that stops anybody.
+    /// Nothing is wrong yet, or nothing that stops the gateway.
     package static func note(_ subject: String, _ text: String, _ remedy: String? = nil) -> Finding {
         Finding(level: .note, subject: subject, text: text, remedy: remedy)
     }
@@ -28,7 +27,7 @@ package struct Finding: Equatable, Sendable {
 }
 
 extension Finding {
-    /// For a script: something keeps the gateway from working.
+    /// 1: something keeps the gateway from working.
     package static func exitCode(_ findings: [Finding]) -> Int32 { findings.contains { $0.level == .bad } ? 1 : 0 }
 
     package static func json(_ findings: [Finding]) -> JSONValue {
@@ -42,10 +41,9 @@ extension Finding {
     }
 }
 
-/// What is made of what the checks saw.
 package enum DoctorRules {
     private static let skewMax: Duration = .seconds(2)
-    /// A provider's Date has whole seconds, and came over the network.
+    /// A provider's Date header has whole seconds, and came over the network.
     private static let providersSkewMax: Int64 = 60
     private static let filesWanted = 4_096
     private static let daysBeforeExpiry: Int64 = 30
@@ -64,7 +62,7 @@ package enum DoctorRules {
             "LimitNOFILE=65536 in the unit file, or ulimit -n 65536")
     }
 
-    /// - Parameter theirs: the database's clock, which was read between `asked` and `answered`.
+    /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
     package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
         let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
         guard skew > skewMax else { return .good("clock", "it agrees with the database's") }
@@ -80,7 +78,7 @@ package enum DoctorRules {
             : .note("schema", "\(count) migrations are missing", "carillon migrate, or the next serve")
     }
 
-    /// - Parameters: settings of PostgreSQL's, as SHOW writes them.
+    /// The parameters are settings of PostgreSQL, as SHOW writes them.
     package static func databaseLog(verbosity: String, parameters: String, parametersOnError: String) -> Finding {
         var loose: [String] = []
         if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
@@ -92,7 +90,7 @@ package enum DoctorRules {
             "set for the gateway's role: " + loose.joined(separator: ", "))
     }
 
-    /// - Parameter refusedFor: what the provider said of it, if it said no.
+    /// - Parameter refusedFor: the provider's reason, if it refused the credential.
     package static func credential(
         _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
     ) -> Finding {
@@ -104,7 +102,7 @@ package enum DoctorRules {
         return expiry(subject, name, end, now, remedy: "renew it at Apple, hand it in, and activate it")
     }
 
-    /// Of the certificate with which the HTTP API's port speaks TLS.
+    /// The finding about the certificate with which the HTTP API's port speaks TLS.
     package static func listener(notAfterSeconds end: Int64, now: WallInstant) -> Finding {
         expiry("TLS", "the certificate of the HTTP port", end, now, remedy: "renew it, and start the gateway again")
     }
@@ -120,7 +118,7 @@ package enum DoctorRules {
             : .good(subject, "\(name) is in use, and valid for \(days) days")
     }
 
-    /// - Parameter theirs: nil where it told no time that can be read.
+    /// - Parameter theirs: nil: its answer has no time that can be read.
     package static func provider(_ name: String, at place: String, theirs: WallInstant?, now: WallInstant) -> Finding {
         guard let theirs else { return .good(name, "\(place) answers") }
         let skew = abs(theirs.secondsSince1970 - now.secondsSince1970)
@@ -150,11 +148,11 @@ package enum DoctorRules {
                     + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
             }
         let text = "\(place) can't be reached: \(trouble.sentence)"
-        // Who sends to APNs only may well be behind a firewall that lets nobody through to Google.
+        // A gateway that sends to APNs only may be behind a firewall that blocks Google.
         return isUsed ? .bad(name, text, remedy) : .note(name, text, remedy)
     }
 
-    /// The private PostgreSQL does not run.
+    /// The finding if the private PostgreSQL does not run.
     ///
     /// - Parameter fault: what would keep it from starting.
     package static func privateServer(fault: PrivateServerError?, in folder: String) -> Finding {

@@ -8,14 +8,14 @@ import NIOCore
 import NIOSSL
 import Reactor
 
-/// Whether providers can be reached from here, over TLS, as lanes would.
+/// Checks whether providers can be reached from here, over TLS, as lanes would.
 struct ProviderCheck {
     private let settings: Settings
     private static let deadline: Duration = .seconds(10)
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// - Parameter used: nil where nobody knows: whoever can't be reached is noted then.
+    /// - Parameter used: nil: unknown. Then an unreachable provider is only a note.
     func run(used: Set<ProviderUse>?) async -> [Finding] {
         var findings: [Finding] = []
         for (name, endpoint, provider, environment) in [
@@ -53,7 +53,7 @@ struct ProviderCheck {
         }
         try? await client.shutdown()
         switch outcome {
-        // Whatever it answers, it is there, and believed.
+        // Any answer proves that the provider is there and trusted.
         case .success(let response):
             let date = response.headers.first(name: "date")
             return DoctorRules.provider(
@@ -61,7 +61,7 @@ struct ProviderCheck {
                 now: Clocks.wallNow())
         case .failure(let error):
             var trouble = NetworkTrouble(error)
-            // A look of one's own would go past the proxy.
+            // A connection of the inspector's own would bypass the proxy.
             if settings.providerProxy == nil {
                 trouble = await CertificateInspector.explain(trouble, host: endpoint.host, port: Int(endpoint.port))
             }
@@ -85,7 +85,7 @@ struct ProviderCheck {
     }
 }
 
-/// What an active credential is for.
+/// The use of an active credential.
 struct ProviderUse: Hashable, Sendable {
     let provider: Provider
     let environment: PushEnvironment
