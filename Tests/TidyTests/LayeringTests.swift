@@ -11,6 +11,17 @@ struct ProjectTests {
         #expect(findings.isEmpty, "\(findings.map { "\n" + $0.description }.joined())")
     }
 
+    @Test("has no retired word in the pages that people read")
+    func pages() throws {
+        let pages = try Project.pages()
+        #expect(pages.count > 20)
+        for page in pages {
+            let found = Prose.retired(
+                in: try Project.text(page).split(separator: "\n", omittingEmptySubsequences: false))
+            expectNone(found.map { "\(page):\($0.line): \"\($0.word)\" is retired" })
+        }
+    }
+
     private func layering() throws -> Layering {
         Layering(manifest: try Project.manifest(), files: try Project.files())
     }

@@ -18,16 +18,23 @@ enum Project {
 
     private static let readFiles = Result {
         let manifest = try Project.manifest()
-        return try ["Sources", "Tests", "migrations"].flatMap { try swiftFiles(under: $0) }.sorted().map { path in
+        return try ["Sources", "Tests", "migrations"].flatMap { files(under: $0, ["swift"]) }.sorted().map { path in
             SourceFile(SourceText(path: path, text: try text(path)), in: manifest)
         }
     }
 
-    private static func swiftFiles(under folder: String) throws -> [String] {
+    /// The pages that people read, in the order of their paths.
+    static func pages() throws -> [String] {
+        (["README.md", "CHANGELOG.md"] + files(under: "docs", ["md", "yaml"])
+            + files(under: "migrations", ["md", "sql"]))
+            .sorted()
+    }
+
+    private static func files(under folder: String, _ extensions: [String]) -> [String] {
         let start = root.appending(path: folder)
         guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil) else { return [] }
         let prefix = root.path(percentEncoded: false)
-        return walk.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map { file in
+        return walk.compactMap { $0 as? URL }.filter { extensions.contains($0.pathExtension) }.map { file in
             String(file.path(percentEncoded: false).dropFirst(prefix.count).drop { $0 == "/" })
         }
     }

@@ -44,8 +44,7 @@ struct Rule: Sendable {
         .foundationIsForPrograms, .systemLibrariesStayLow, .noOldTests, .unsafeStaysInTheSystemLayer,
         .uncheckedIsProven,
         .noTraps, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder, .filesAreShort,
-        .functionsAreShort,
-        .nothingIsUnfinished,
+        .functionsAreShort, .nothingIsUnfinished, .commentsReadPlainly, .noRetiredWords,
     ]
 }
 

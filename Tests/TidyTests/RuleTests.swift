@@ -165,4 +165,23 @@ struct RuleTests {
         #expect(try verdicts(.nothingIsUnfinished, "let a = 1  // \(mark) later\n", in: "Store") == ["1: \(mark)"])
         #expect(try verdicts(.nothingIsUnfinished, "let a = \"// \(mark)\"\n", in: "Store").isEmpty)
     }
+
+    @Test("see a comment that opens without its subject, and a sentence of more than 30 words")
+    func comments() throws {
+        let words = (1...15).map { "a\($0)" }.joined(separator: " ")
+        #expect(try verdicts(.commentsReadPlainly, "/// Whose key it is.\nlet key = 1\n", in: "Store").count == 1)
+        #expect(try verdicts(.commentsReadPlainly, "// The first \(words)\n// \(words).\n", in: "Store").count == 1)
+        #expect(try verdicts(.commentsReadPlainly, "// The first \(words).\n// Then \(words).\n", in: "Store").isEmpty)
+        #expect(
+            try verdicts(.commentsReadPlainly, "/// - Parameter key: Of whom.\nlet key = 1\n", in: "Store").count == 1)
+        #expect(try verdicts(.commentsReadPlainly, "let text = \"// Of a text.\"\n", in: "Store").isEmpty)
+        #expect(try verdictsInTests(.commentsReadPlainly, "// Of a test.\n").isEmpty)
+    }
+
+    @Test("see a retired word in a comment and in a text, and in pages for people")
+    func retiredWords() throws {
+        #expect(try verdicts(.noRetiredWords, "// A twin.\nlet text = \"Whoever asks\"\n", in: "Store").count == 2)
+        #expect(try verdicts(.noRetiredWords, "// A twinkle.\n", in: "Store").isEmpty)
+    }
+
 }
