@@ -80,7 +80,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         case .toRenew: _ = freshen(arrived: arrived)
         case .again:
             log.error(
-                "FCM refuses an access token that was just fetched: look at the account's rights",
+                "FCM rejects a new access token: check the service account's permissions",
                 metadata: ["account": "\(account.clientEmail)"])
         }
     }

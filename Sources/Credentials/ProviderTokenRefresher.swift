@@ -44,7 +44,7 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     package func refusedAsExpired(_ generation: UInt64) async {
         if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
             log.error(
-                "APNs calls a young provider token too old: this machine's clock, or Apple's view of it, is wrong",
+                "APNs rejects a new provider token as expired: check this machine's clock",
                 metadata: ["key": "\(identity.keyID)"])
         }
         await freshen()

@@ -118,7 +118,7 @@ package struct DeliveryService: Sendable {
                 }
                 hasMore = try await stores.sweeper.sweep(settings.retention, rounds: Self.sweepsMax)
             } catch {
-                log.warning("Upkeep waits for the database", metadata: ["fault": "\(error)"])
+                log.warning("Database failure: upkeep delayed", metadata: ["fault": "\(error)"])
             }
         }
     }

@@ -30,7 +30,7 @@ struct APIService: NamedService {
             group.addTask {
                 try await gracefulShutdown()
                 try await Task.sleep(for: Self.lastAnswers)
-                log.notice("Requests that have not ended are cut off")
+                log.notice("Shutdown timed out: unfinished requests are cut off")
             }
             try await group.next()
             group.cancelAll()

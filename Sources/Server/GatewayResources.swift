@@ -91,8 +91,8 @@ struct GatewayResources: Sendable {
         do {
             applied = try await Migrator(pool: pool).migrate { wait in
                 log.notice(
-                    "A migration waits for its tables",
-                    metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held": "\(wait.whoHolds)"])
+                    "Migration is waiting for table locks",
+                    metadata: ["name": "\(wait.name)", "tries": "\(wait.tries)", "held_by": "\(wait.whoHolds)"])
             }
         } catch {
             throw StartFault(DatabaseErrorText.of(error, await pool.census().outage, at: place))
@@ -106,11 +106,11 @@ struct GatewayResources: Sendable {
         if let privateServer {
             await privateServer.keepRunning { news in
                 switch news {
-                case .ended: log.warning("The private PostgreSQL has ended, and is started again")
+                case .ended: log.warning("Private PostgreSQL stopped unexpectedly; restarting it")
                 case .didNotStart(let fault):
                     log.error(
-                        "The private PostgreSQL does not start; it is tried again", metadata: ["fault": "\(fault)"])
-                case .runsAgain: log.notice("The private PostgreSQL runs again")
+                        "Private PostgreSQL failed to start; retrying", metadata: ["fault": "\(fault)"])
+                case .runsAgain: log.notice("Private PostgreSQL is running again")
                 }
             }
         } else {

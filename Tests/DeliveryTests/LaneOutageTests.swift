@@ -139,7 +139,7 @@ struct LaneOutageTests {
         #expect(tried.map(\.cause) == [.open(.zero)] && forgotten.isEmpty)
     }
 
-    private static let opens = "warning: A lane rests: its provider answers most pushes that it wants less"
+    private static let opens = "warning: Circuit breaker opened: provider is throttling"
 
     private static func withPool(
         _ credentials: NoCredentials = NoCredentials(), _ body: (LanePool, RecordedLog) async throws -> Void

@@ -91,7 +91,7 @@ extension Journeys {
             #expect(reply.retryAfter.flatMap { Int($0) } != nil)
             try await far.api.expect(200, "GET", "/healthz")
             try await eventually("the gateway to log what waits") {
-                far.program.logged.contains("waits for the database")
+                far.program.logged.contains("Database failure:")
             }
         }
 

@@ -91,7 +91,9 @@ extension Journeys {
                 try await world.activateToken(for: .garden, topics: [], through: gateway)
                 try await gateway.register(live, of: .garden)
                 let message = try await gateway.broadcast(.garden)
-                try await eventually("the log to say so") { gateway.program.logged.contains("A route's pushes wait") }
+                try await eventually("the log to say so") {
+                    gateway.program.logged.contains("Route paused: its pushes wait")
+                }
                 let waiting = try await gateway.account(message, of: .garden)
                 #expect(waiting.state != "finished" && waiting.terminalCounts == [:])
 

@@ -57,7 +57,7 @@ extension DeliveryEngine {
         if !settled.isEmpty { steps?.reached(.settleCommitted) }
         if let first = faults.first {
             log.warning(
-                "Settling waits for the database", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
+                "Database failure: settling delayed", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
         }
         return .settled(settled, failed: failed)
     }
@@ -79,7 +79,7 @@ extension DeliveryEngine {
             if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
             return .settled([SettledLease(entry.name, reply)])
         } catch {
-            log.warning("Settling waits for the database", metadata: ["fault": "\(error)"])
+            log.warning("Database failure: settling delayed", metadata: ["fault": "\(error)"])
             return .settled([], failed: [UnsettledLease(entry.name, verdictsDone: verdictsDone)])
         }
     }
@@ -123,7 +123,7 @@ extension DeliveryEngine {
         }
         if let first = faults.first {
             log.warning(
-                "Renewing leases waits for the database",
+                "Database failure: lease renewal delayed",
                 metadata: ["leases": "\(failed.count)", "fault": "\(first)"])
         }
         return .renewed(renewed, failed: failed)
@@ -136,12 +136,12 @@ extension DeliveryEngine {
         }
         let slug = await lanes.slug(of: app)
         log.error(
-            "Too many tokens of a route were found in APNs' other environment: they stay where they are",
+            "Too many tokens of a route were found in APNs' other environment: none is moved",
             metadata: [
                 "app": "\(slug)", "environment": "\(suspectRoute.environment)", "topic": "\(suspectRoute.topic)",
                 "found": "\(suspectRoute.found)", "answered": "\(max(suspectRoute.answered, suspectRoute.found))",
                 "remedy":
-                    "wait where APNs is in trouble; else register the tokens right, or raise CARILLON_SUSPECT_SHARE",
+                    "if APNs has an outage, wait; else register the tokens correctly, or raise CARILLON_SUSPECT_SHARE",
             ])
     }
 }

@@ -69,7 +69,7 @@ extension DeliveryEngine {
                 knownFormats: StoredContent.knownFormats, limit: Self.routesPerPoll * Self.pollPagesMax)
             take(.polled(ReadyRoute.merging(ready, rateLimited: rateLimited)))
         } catch {
-            log.warning("Looking for parcels waits for the database", metadata: ["fault": "\(error)"])
+            log.warning("Database failure: search for parcels delayed", metadata: ["fault": "\(error)"])
             take(.pollFailed)
         }
     }
@@ -109,7 +109,7 @@ extension DeliveryEngine {
                 size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
                 leased = try await stores.parcels.leaseGroup(order, size) {
                     log.error(
-                        "A parcel makes no sense, and waits for the end of its lease", metadata: ["fault": "\($0)"])
+                        "Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\($0)"])
                 }
             } else if request.scope == .rateLimited {
                 leased = try await stores.parcels.leaseRateLimited(order, passing: request.passing)
@@ -118,11 +118,11 @@ extension DeliveryEngine {
             }
             await begin(leased, request)
         } catch .damaged(let place) {
-            log.error("A parcel can't be leased, and waits for its mending", metadata: ["place": "\(place)"])
+            log.error("Parcel can't be leased: stored data is damaged", metadata: ["place": "\(place)"])
             take(.leaseFailed(request))
         } catch {
             // If the lease was written but its reply lost, it expires and is rescued.
-            log.warning("Leasing waits for the database", metadata: ["fault": "\(error)"])
+            log.warning("Database failure: leasing delayed", metadata: ["fault": "\(error)"])
             take(.leaseFailed(request))
         }
     }
@@ -149,11 +149,11 @@ extension DeliveryEngine {
         switch alarm {
         case .poison(let registration):
             log.error(
-                "A push ended three processes and is given up",
+                "Push given up: it crashed three processes",
                 metadata: ["message_id": "\(message.value.text)", "registration": "\(registration.value)"])
         case .ourFault(let reason):
             log.error(
-                "A provider found our request malformed",
+                "Provider rejected a request as malformed",
                 metadata: ["message_id": "\(message.value.text)", "reason": "\(reason)"])
         }
     }

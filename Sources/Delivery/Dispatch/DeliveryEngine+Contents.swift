@@ -68,7 +68,7 @@ extension DeliveryEngine {
     private func noteUnread(_ parcels: [LeasedParcel], _ fault: StoreFault) {
         guard let first = parcels.first else { return }
         log.warning(
-            "Messages' contents can't be read; their parcels go back",
+            "Message contents can't be read; parcels released",
             metadata: [
                 "message_id": "\(first.message.value.text)", "parcels": "\(parcels.count)", "fault": "\(fault)",
             ])

@@ -120,7 +120,7 @@ package actor LaneCredentialCache: LaneCredentials {
             }
             return .ready(LaneCredential(id: record.id, app: app, settings: open.settings, reach: open.reach))
         } catch {
-            log.warning("Reading credentials waits for the database", metadata: ["fault": "\(error)"])
+            log.warning("Database failure: credentials not read", metadata: ["fault": "\(error)"])
             return .missing
         }
     }
@@ -137,7 +137,7 @@ package actor LaneCredentialCache: LaneCredentials {
         do {
             try await store.block(credential, reason: reason, for: pause)
         } catch {
-            log.warning("A refused credential could not be announced", metadata: ["fault": "\(error)"])
+            log.warning("Rejected credential could not be recorded", metadata: ["fault": "\(error)"])
         }
         forget()
     }
@@ -155,7 +155,7 @@ package actor LaneCredentialCache: LaneCredentials {
             try await store.report(outages: outages, of: process)
             return true
         } catch {
-            log.info("That lanes stand still could not be told", metadata: ["fault": "\(error)"])
+            log.info("Lane outages could not be recorded", metadata: ["fault": "\(error)"])
             return false
         }
     }

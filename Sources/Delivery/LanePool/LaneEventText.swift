@@ -8,8 +8,8 @@ extension LaneEvent {
         switch self {
         case .connected: "A lane has connected to its provider"
         case .dialFailed: "A lane could not connect to its provider"
-        case .tlsRefused: "A lane and its provider could not agree on TLS"
-        case .goAway: "The provider ends a connection"
+        case .tlsRefused: "TLS handshake with the provider failed"
+        case .goAway: "Provider is closing a connection"
         case .credentialRefused: "The provider refuses a lane's credential"
         case .connectionLost: "A connection to the provider was lost"
         case .recovered: "A lane can send again"
@@ -46,14 +46,14 @@ extension TransportFault {
     package var text: String {
         switch self {
         case .unreachable: "the provider can't be reached"
-        case .tlsRefused: "TLS was refused"
+        case .tlsRefused: "the TLS handshake failed"
         case .refusedStream: "the provider refused the stream"
-        case .goAway: "the provider said goodbye"
+        case .goAway: "the provider closed the connection"
         case .streamReset(let code): "the provider reset the stream with code \(code)"
         case .connectionLost: "the connection broke"
         case .deadlinePassed: "no answer came in time"
-        case .protocolViolation: "the provider broke the rules of HTTP/2"
-        case .withdrawn: "taken back"
+        case .protocolViolation: "the provider violated HTTP/2"
+        case .withdrawn: "the request was withdrawn"
         }
     }
 }
@@ -63,11 +63,11 @@ extension ProviderAlarm {
     package var text: String {
         switch self {
         case .credential:
-            "the certificate, key, account, topic or project is set up wrongly, was revoked, or has expired"
-        case .clock: "it holds our provider token for too old or too new: compare this machine's clock"
+            "the certificate, key, account, topic or project is misconfigured, was revoked, or has expired"
+        case .clock: "it considers our provider token too old or too new: check this machine's clock"
         case .keyShared:
-            "it sees provider tokens of our key change too often: another program signs with the same key, most likely"
-        case .ourRequest: "it finds a request malformed that no setting can have caused: report it, with the reason"
+            "our key's provider tokens change too often: another program probably signs with the same key"
+        case .ourRequest: "it rejects a request as malformed, which no setting can cause: report it, with the reason"
         }
     }
 }

@@ -92,7 +92,7 @@ package struct LaneOutages {
         }
     }
 
-    private static let openReason = "it answers most pushes 429 or 503"
+    private static let openReason = "it answers most pushes with 429 or 503"
 
     /// Records that the report made of the last `take` failed.
     package mutating func reportFailed() { hasChanged = true }

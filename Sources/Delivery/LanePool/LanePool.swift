@@ -230,11 +230,11 @@ package actor LanePool {
             // The lane decides whether this is news, hands back what it has not sent, and logs it like a GOAWAY.
             opened(key)?.lane.refuseCredential(reason: reason, receivedOn: connection)
         case .topicRefused:
-            logPaused(serviceRoute, key, "the provider refuses its topic with this credential")
+            logPaused(serviceRoute, key, "the provider rejects this topic for this credential")
             await routesChanged?()
         case .alarm(let alarm):
             log.error(
-                "The provider's answers need attention",
+                "Provider rejects requests: action needed",
                 metadata: metadata(of: key, ["about": "\(alarm.text)"]))
         }
     }
@@ -266,7 +266,7 @@ package actor LanePool {
 
     private func logPaused(_ serviceRoute: ServiceRoute, _ key: LaneKey, of app: String? = nil, _ reason: String) {
         log.error(
-            "A route's pushes wait",
+            "Route paused: its pushes wait",
             metadata: metadata(
                 of: key, app: app,
                 ["route": "\(serviceRoute.route.value)", "service": "\(serviceRoute.service)", "reason": "\(reason)"]))
@@ -277,8 +277,8 @@ package actor LanePool {
         if outages.withLock({ $0.noteOpen(key, breaker) }) {
             let seconds = RetryPolicy.wholeSeconds(breaker.until - breaker.since).components.seconds
             log.warning(
-                "A lane rests: its provider answers most pushes that it wants less",
-                metadata: metadata(of: key, ["seconds": "\(seconds)"]))
+                "Circuit breaker opened: provider is throttling",
+                metadata: metadata(of: key, ["retry_in": "\(seconds)s"]))
         }
         Task { await reportOutages() }
     }

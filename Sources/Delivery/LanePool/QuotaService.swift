@@ -24,12 +24,12 @@ final class QuotaService: Sendable {
     func answer(_ ask: QuotaRequest, of project: FCMProject) async -> QuotaGrant? {
         do {
             let grant = try await store.answer(ask, of: process, project: project.name)
-            if changes(cutOff: false) { log.info("Projects' quotas are shared again") }
+            if changes(cutOff: false) { log.info("Project quotas are shared between processes again") }
             return grant
         } catch {
             if changes(cutOff: true) {
                 log.warning(
-                    "A project's quota could not be shared",
+                    "Project quota could not be shared between processes",
                     metadata: ["project": "\(project.name)", "fault": "\(error)"])
             }
             return nil

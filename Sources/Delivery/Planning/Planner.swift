@@ -94,13 +94,13 @@ actor Planner {
             case .planned(let slices):
                 steps?.reached(.sliceCommitted)
                 await parcelsWait(slices)
-            case .putAside(.contended): log.info("A message is locked by others, and is planned in a second or two")
+            case .putAside(.contended): log.info("Message is locked by another session; planning is retried soon")
             case .putAside(let fault):
-                log.error("A message can't be planned, and waits for its mending", metadata: ["fault": "\(fault)"])
+                log.error("Message can't be planned and is set aside", metadata: ["fault": "\(fault)"])
             }
             return true
         } catch {
-            log.warning("Planning waits for the database", metadata: ["fault": "\(error)"])
+            log.warning("Database failure: planning delayed", metadata: ["fault": "\(error)"])
             return false
         }
     }

@@ -30,7 +30,7 @@ actor Scheduler {
                 if try await store.fallDue() > 0 { fellDue() }
                 setAlarm(try await store.nextDue() ?? Self.sleepMax)
             } catch {
-                log.warning("What is due waits for the database", metadata: ["fault": "\(error)"])
+                log.warning("Database failure: scheduled work delayed", metadata: ["fault": "\(error)"])
                 // Some messages may have fallen due before the failure.
                 fellDue()
                 setAlarm(.seconds(1))

@@ -22,9 +22,9 @@ struct Stopper: Sendable {
     func run() async {
         for await _ in signal.signals {
             do { if try await stops.carryOut() == 0 { continue } } catch .damaged(let place) {
-                log.error("A message can't be ended, and waits for its mending", metadata: ["place": "\(place)"])
+                log.error("Message can't be paused or ended: stored data is damaged", metadata: ["place": "\(place)"])
             } catch {
-                log.warning("Pauses and cancels wait for the database", metadata: ["fault": "\(error)"])
+                log.warning("Database failure: pauses and cancels delayed", metadata: ["fault": "\(error)"])
             }
             // After a failure too: some parcels may have been released before.
             await parcelsWait()
