@@ -37,7 +37,7 @@ extension Journeys {
                 try await world.fill(.garden, Self.live, through: gateway)
                 await world.production.simulator.follow(Self.busy)
                 let broadcast = try await gateway.broadcast(.garden)
-                try await eventually("the lane to rest") { gateway.program.logged.contains("A lane rests") }
+                try await eventually("the lane to rest") { gateway.program.logged.contains("Circuit breaker opened") }
                 try await eventually("nothing to be in hand") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
