@@ -158,14 +158,14 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .notSigned: "the private key does not sign"
+        case .notSigned: "the private key can't sign"
         case .endpoint(.privateTarget):
             "its token_uri leads to a private address (CARILLON_ALLOW_PRIVATE_TARGETS=true would allow that)"
-        case .endpoint(.malformedURL): "its token_uri is no URL that may be called"
+        case .endpoint(.malformedURL): "its token_uri is not an allowed URL"
         case .endpoint(.unreachable(let detail)): "its token_uri can't be reached: \(detail)"
         case .refused(let reason, .clock): "refused with \(reason): this machine's clock is wrong"
         case .refused(let reason, _):
-            "refused with \(reason): the key was deleted, or the account has no right to send"
+            "refused with \(reason): the key was deleted, or the account lacks the permission to send"
         case .failed(let reason, _): "failed with \(reason)"
         }
     }

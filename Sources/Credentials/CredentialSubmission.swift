@@ -111,7 +111,7 @@ package enum CredentialFault: Error, Equatable, Sendable, CustomStringConvertibl
                 + "again, with fewer at once."
         case .openingTooSlow(let deadline):
             "The sealed key did not open within \(deadline.components.seconds) seconds: too many key files are being "
-                + "opened, or the machine is too busy. It is used as soon as it opens; else hand it in again."
+                + "opened, or the machine is too busy. It is used as soon as it opens; else add it again."
         case .store(let fault): "The database could not be used: \(fault)."
         case .vault(let error): error.description
         }

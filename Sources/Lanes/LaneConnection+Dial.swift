@@ -48,7 +48,8 @@ extension LaneConnection {
     func takeProxyAnswer(_ bytes: Span<UInt8>) {
         switch tunnel?.take(bytes) {
         case .needsMore, nil: return
-        case .refused(let status): fail(.unreachable, status.map { "proxy answered \($0)" } ?? "proxy speaks no HTTP")
+        case .refused(let status):
+            fail(.unreachable, status.map { "proxy answered \($0)" } ?? "proxy did not answer in HTTP")
         case .open(let remaining):
             tunnel = nil
             handle(.tunnelled)

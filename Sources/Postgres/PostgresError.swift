@@ -139,7 +139,7 @@ extension UnavailableReason {
         case .rejected(.databaseMissing): "no such database"
         case .rejected(.cannotConnectNow): "starting up or shutting down"
         case .rejected(.tooManyConnections): "too many connections"
-        case .rejected(let state): "turned away with SQLSTATE \(state)"
+        case .rejected(let state): "rejected with SQLSTATE \(state)"
         case .shuttingDown: "closing"
         }
     }

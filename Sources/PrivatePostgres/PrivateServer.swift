@@ -101,7 +101,7 @@ package actor PrivateServer {
         do {
             return try await BlockingPool.shared.run(work)
         } catch {
-            throw error as? PrivateServerError ?? .didNotStart("too much blocking work waits")
+            throw error as? PrivateServerError ?? .didNotStart("too many blocking tasks are waiting")
         }
     }
 }

@@ -31,7 +31,7 @@ extension PrivateServerError: CustomStringConvertible {
         case .folderUnusable(let path, let reason): "\(path): \(reason)"
         case .initdbFailed(let line): "initdb failed: \(line)"
         case .didNotStart(let line): "PostgreSQL did not start: \(line)"
-        case .startTookTooLong: "PostgreSQL has not become ready in time; its log stands beside its folder"
+        case .startTookTooLong: "PostgreSQL has not become ready in time; see its log beside its folder"
         case .folderBusy(let path): "another process keeps \(path) locked"
         }
     }

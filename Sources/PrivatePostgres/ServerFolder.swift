@@ -90,7 +90,7 @@ extension ServerFolder {
         let place = "/var/lib/carillon/" + String(Entropy.uint64(), radix: 36)
         try Files.makeFolders(place, mode: 0o711)
         guard account.reaches(place) else {
-            throw .folderUnusable(path: dataFolder, reason: "is closed to the user that PostgreSQL has to run as")
+            throw .folderUnusable(path: dataFolder, reason: "is not accessible to the user that PostgreSQL must run as")
         }
         return place
     }
@@ -142,7 +142,7 @@ extension ServerFolder {
                 line.split(separator: " ").contains { $0 == name }
             }
         }
-        return String((complaint ?? lines.last ?? "it said nothing").prefix(300))
+        return String((complaint ?? lines.last ?? "no output").prefix(300))
     }
 }
 
@@ -160,7 +160,7 @@ extension ServerFolder {
                 return place + name + suffix
             }
         }
-        throw .folderUnusable(path: "/tmp" + name, reason: "can't be made, or belongs to another user")
+        throw .folderUnusable(path: "/tmp" + name, reason: "can't be created, or belongs to another user")
     }
 
     /// The folder that systemd provides. A service with its own /tmp needs it, because its socket there would be

@@ -27,7 +27,7 @@ extension ReactorError: CustomStringConvertible {
         case .system(let call, let errno): "\(call): \(errno)"
         case .nameNotResolved(let isTemporary): isTemporary ? "name not resolved for now" : "name not known"
         case .pathUnusable: "socket path unusable"
-        case .poolIsFull: "too much blocking work waiting"
+        case .poolIsFull: "too many blocking tasks are waiting"
         }
     }
 }

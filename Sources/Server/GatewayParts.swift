@@ -52,7 +52,7 @@ struct APIService: NamedService {
         } catch let failure as IOError {
             throw ListenAddressCheck.fault(listen, SystemErrno(failure.errnoCode))
         } catch {
-            throw StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(error)")
+            throw StartFault("CARILLON_LISTEN: can't listen on \(listen): \(error)")
         }
     }
 }

@@ -164,7 +164,7 @@ package struct GatewayProgram: Sendable {
         max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
     }
 
-    private static let unusableAuthorities = "holds no certificate that can be trusted"
+    private static let unusableAuthorities = "holds no usable certificate"
 
     private func providerAuthorities() throws -> [UInt8]? {
         guard let path = settings.providerCAFile else { return nil }

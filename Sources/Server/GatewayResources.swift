@@ -75,7 +75,7 @@ struct GatewayResources: Sendable {
         if !FileManager.default.fileExists(atPath: path) {
             let proof: [UInt8]?
             do { proof = try await Stores(pool: pool).credentials.masterKeyProof() } catch {
-                throw StartFault("the database can't be asked whether it was sealed: \(error)")
+                throw StartFault("can't check whether the database holds sealed secrets: \(error)")
             }
             guard proof == nil else {
                 throw StartFault("\(path) is missing, and this database's secrets are sealed with it: restore it")
@@ -169,9 +169,9 @@ enum DatabaseErrorText {
 
     static func of(_ reason: UnavailableReason) -> String {
         switch reason {
-        case .unreachable: "no PostgreSQL answers there"
+        case .unreachable: "no PostgreSQL server answers at this address"
         case .nameUnknown: "the host's name is not known"
-        case .rejected(let state): "PostgreSQL turns us away (SQLSTATE \(state.code))"
+        case .rejected(let state): "PostgreSQL rejects the connection (SQLSTATE \(state.code))"
         case .shuttingDown: "it is shutting down"
         }
     }
@@ -183,8 +183,8 @@ enum DatabaseErrorText {
         case .refused(let statement, let state):
             "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
         case .blocked(let wait):
-            "the migration \(wait.name) found its tables taken, \(wait.tries) times: \(wait.whoHolds). Nothing is changed:"
-                + " start again when that is over"
+            "the migration \(wait.name) could not lock its tables in \(wait.tries) tries: \(wait.whoHolds). "
+                + "Nothing was changed: start again when they are free"
         case .store: "the database can't be used: \(outage.map(of) ?? "it did not answer in time")"
         }
     }

@@ -13,10 +13,10 @@ package enum ListenAddressCheck {
 
     static func fault(_ listen: ListenAddress, _ failure: SystemErrno) -> StartFault {
         guard failure == .addressInUse else {
-            return StartFault("CARILLON_LISTEN: \(listen) can't be listened on: \(failure)")
+            return StartFault("CARILLON_LISTEN: can't listen on \(listen): \(failure)")
         }
         return StartFault(
-            "port \(listen.port) on \(listen.host) is taken: another program listens there; end it or choose another with"
-                + " CARILLON_LISTEN")
+            "port \(listen.port) on \(listen.host) is taken: another program listens there; stop it or choose another "
+                + "with CARILLON_LISTEN")
     }
 }

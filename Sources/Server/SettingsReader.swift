@@ -79,7 +79,7 @@ package struct SettingsReader: Sendable {
     /// Settings of the product that this version does not carry out, and what to do instead. Ignoring such a setting
     /// would mislead the operator who relies on it.
     private static let planned = [
-        ("CREDENTIALS_DIR", "hand credentials in by the API: carillon credentials add"),
+        ("CREDENTIALS_DIR", "add credentials through the API: carillon credentials add"),
         ("HMS_URL", "this version delivers to APNs and FCM"),
         ("HMS_TOKEN_URL", "this version delivers to APNs and FCM"),
     ]
@@ -96,7 +96,7 @@ package struct SettingsReader: Sendable {
         if settings.databaseURL != nil && settings.masterKeyFile == nil {
             throw SettingsFault(
                 "CARILLON_MASTER_KEY_FILE is missing: with CARILLON_DATABASE_URL the key that seals credentials must be"
-                    + " kept by you (make one with: openssl rand -hex 32)")
+                    + " given (make one with: openssl rand -hex 32)")
         }
         if settings.databaseURL != nil && settings.adminKey == nil {
             throw SettingsFault(
@@ -130,7 +130,7 @@ package struct SettingsReader: Sendable {
         do {
             value = try JSONReader.read(Array(contents))
         } catch {
-            throw SettingsFault("\(path) is no JSON: \(error.sentence)")
+            throw SettingsFault("\(path) is not JSON: \(error.sentence)")
         }
         guard case .object(let object) = value else { throw SettingsFault("\(path) must hold a JSON object") }
         var values: [(name: String, text: String)] = []
@@ -141,7 +141,7 @@ package struct SettingsReader: Sendable {
                     "\(path): \"\(member.name)\" is not supported by this version: leave it out; \(advice)")
             }
             guard SettingsCatalogue.all.contains(where: { $0.name == name }), member.name == name.lowercased() else {
-                throw SettingsFault("\(path): \"\(member.name)\" is no setting; see carillon settings")
+                throw SettingsFault("\(path): \"\(member.name)\" is not a setting; see carillon settings")
             }
             switch member.value {
             case .string(let text): values.append((name, text))

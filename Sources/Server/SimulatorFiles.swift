@@ -21,7 +21,7 @@ struct SimulatorFiles {
     /// Makes the folder and removes an earlier run's `ready.json`: a waiting client must not find it.
     func prepare() throws {
         do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
-            throw StartFault("\(folder) can't be made")
+            throw StartFault("\(folder) can't be created")
         }
         removeReady()
     }
@@ -37,8 +37,8 @@ struct SimulatorFiles {
             account: bytes(of: account))
         guard let found, found.serves(project: project, topics: topics), found.isValid(at: Clocks.wallNow()) else {
             throw StartFault(
-                "what an earlier run left in \(folder) can't be used again: it is not whole, has expired, or is for another "
-                    + "project or topic; take another folder, or remove this one")
+                "the files of an earlier run in \(folder) can't be reused: they are incomplete, have expired, or are "
+                    + "for another project or topic; choose another folder, or remove this one")
         }
         return found
     }

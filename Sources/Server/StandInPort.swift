@@ -8,13 +8,13 @@ package enum StandInPort {
     ) async throws(StartFault) -> UInt16 {
         do { return try await start() } catch {
             guard case .system(_, let failure) = error else {
-                throw StartFault("\(option): \(port) can't be listened on: \(error)")
+                throw StartFault("\(option): can't listen on port \(port): \(error)")
             }
             guard failure == .addressInUse else {
-                throw StartFault("\(option): \(port) can't be listened on: \(failure)")
+                throw StartFault("\(option): can't listen on port \(port): \(failure)")
             }
             throw StartFault(
-                "port \(port) is taken: another program listens there; end it or choose another with \(option)")
+                "port \(port) is taken: another program listens there; stop it or choose another with \(option)")
         }
     }
 }

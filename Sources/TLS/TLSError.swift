@@ -99,10 +99,10 @@ extension TLSError {
 extension TLSError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .verification(let fault): "certificate not believed: \(fault)"
+        case .verification(let fault): "certificate not trusted: \(fault)"
         case .alert(let alert): "the peer refused: \(alert)"
         case .noSharedProtocol: "no application protocol in common"
-        case .protocolViolation(let reason): "not TLS as we know it: \(reason)"
+        case .protocolViolation(let reason): "TLS protocol violation: \(reason)"
         case .identity(let fault): "certificate and key unusable: \(fault)"
         case .trustUnreadable: "extra authorities unreadable"
         case .hostNameUnusable: "host name unusable"

@@ -84,7 +84,7 @@ extension Journeys {
                 #expect(try await world.command(["messages", "watch", id], gateway).printed.contains("2  accepted"))
                 let well = try await world.doctor()
                 #expect(well.code == 0 && !well.printed.contains("pushes wait"), "\(well.printed)")
-                #expect(well.printed.contains("FCM: not asked"))
+                #expect(well.printed.contains("FCM: not checked"))
                 try await gateway.stopGently()
             }
         }

@@ -82,7 +82,7 @@ struct UnreachableLaneTests {
             if case .tlsRefused(let detail) = event { return detail }
             return nil
         }
-        #expect(reasons.first == "certificate not believed: unknown issuer")
+        #expect(reasons.first == "certificate not trusted: unknown issuer")
         await bench.finish()
         peer.stop()
     }

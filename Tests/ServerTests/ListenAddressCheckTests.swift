@@ -10,7 +10,7 @@ struct ListenAddressCheckTests {
         let listen = ListenAddress(host: "127.0.0.1", port: other.localPort)
         let fault = #expect(throws: StartFault.self) { try ListenAddressCheck.check(listen) }
         #expect(
-            fault?.description == "port \(listen.port) on 127.0.0.1 is taken: another program listens there; end it or"
+            fault?.description == "port \(listen.port) on 127.0.0.1 is taken: another program listens there; stop it or"
                 + " choose another with CARILLON_LISTEN")
         other.close()
         try ListenAddressCheck.check(listen)
@@ -24,6 +24,6 @@ struct ListenAddressCheckTests {
         }
         #expect(
             fault?.description
-                == "CARILLON_LISTEN: 192.0.2.1:8080 can't be listened on: Cannot assign requested address")
+                == "CARILLON_LISTEN: can't listen on 192.0.2.1:8080: Cannot assign requested address")
     }
 }

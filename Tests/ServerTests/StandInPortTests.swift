@@ -18,7 +18,7 @@ struct StandInPortTests {
         let address = SocketAddress(loopbackPort: other.localPort)
         let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
         #expect(
-            fault?.description == "port 9443 is taken: another program listens there; end it or choose another with"
+            fault?.description == "port 9443 is taken: another program listens there; stop it or choose another with"
                 + " --fcm-port")
         other.close()
         #expect(try await Self.opening(address) == other.localPort)
@@ -29,6 +29,6 @@ struct StandInPortTests {
         // For documentation only (RFC 5737): nobody has it.
         let address = try #require(SocketAddress(literal: "192.0.2.1", port: 9443))
         let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
-        #expect(fault?.description == "--fcm-port: 9443 can't be listened on: Cannot assign requested address")
+        #expect(fault?.description == "--fcm-port: can't listen on port 9443: Cannot assign requested address")
     }
 }

@@ -61,7 +61,8 @@ package enum APNsContentFault: Error, Equatable, Sendable {
             "A push of type \(type.name) cannot have this; docs/push-types.md says what it has."
         case .missing(let type, _): "A push of type \(type.name) needs this; docs/push-types.md shows one."
         case .nothingToShow: "An alert push needs a notification, a badge or a sound."
-        case .badgeTwice: "The badge is given twice, in badge and in apns.aps.badge: badge alone is kept count of."
+        case .badgeTwice:
+            "The badge is given twice, in badge and in apns.aps.badge: use badge, which the gateway counts."
         case .wrongValue(_, let expected): "Expected here: \(expected)."
         }
     }

@@ -55,13 +55,13 @@ package enum FCMContentFault: Error, Equatable, Sendable {
             "A collapse id has 1 to \(FCMLimits.collapseIDBytesMax) bytes, no control characters, and no blanks at "
                 + "its ends; this one has \(bytes) bytes."
         case .reservedKey(let pointer) where ["validate_only", "validateOnly"].contains(pointer.tokens.last):
-            "This is no member of a message, and FCM would refuse it here: options.dry_run asks it to check and no more."
+            "This is not a member of a message, and FCM would refuse it. Use options.dry_run to have FCM only check."
         case .reservedKey(let pointer) where pointer == .root / "fcm" / "message":
             "fcm is the message itself, without the object around it: move the members of message up."
         case .reservedKey: "This name belongs to FCM or to the gateway; it cannot be used here."
         case .notForBackground: "A background push shows nothing: it has data only."
         case .nothingToShow: "A push for FCM needs a notification, a badge, a sound or data."
-        case .badgeTwice: "The badge is given twice, in badge and in fcm: badge alone is kept count of."
+        case .badgeTwice: "The badge is given twice, in badge and in fcm: use badge, which the gateway counts."
         case .namedTwice: "The same name stands here in both spellings, with underscores and with capitals."
         case .wrongValue(_, let expected): "Expected here: \(expected)."
         }

@@ -15,7 +15,7 @@ struct Checkup {
         do { settings = try SettingsReader().read() } catch {
             return [.bad("settings", "\(error)", "correct it; carillon settings lists them all")]
         }
-        var findings = [Finding.good("settings", "all of them can be read"), files()]
+        var findings = [Finding.good("settings", "all are valid"), files()]
         findings += listener(settings)
         let report = await database(settings)
         findings += report.findings
@@ -107,7 +107,7 @@ struct Checkup {
         } catch {
             let text = await pool.census().outage.map(DatabaseErrorText.of) ?? "\(error)"
             return DatabaseInspection(
-                .bad("database", "it can't be used: \(text)", "start it, and look at CARILLON_DATABASE_URL"))
+                .bad("database", "it can't be used: \(text)", "start it, and check CARILLON_DATABASE_URL"))
         }
         do {
             let missing = try await Migrator(pool: pool).missing()
@@ -121,7 +121,7 @@ struct Checkup {
         do {
             inspection.findings += try await Stores(pool: pool).messages.waits().map(DoctorRules.wait)
         } catch {
-            inspection.findings.append(.bad("routes", "they can't be read: \(error)", "look at the database"))
+            inspection.findings.append(.bad("routes", "they can't be read: \(error)", "check the database"))
         }
         return inspection
     }
@@ -143,7 +143,7 @@ struct Checkup {
                 .bad("master key", "\(error)", "restore the key that sealed this database's secrets to \(file)"))
             return
         }
-        inspection.findings.append(.good("master key", "it opens what is sealed"))
+        inspection.findings.append(.good("master key", "it opens the sealed secrets"))
         do {
             var apps: [AppRecord] = []
             var page: [AppRecord] = []
@@ -156,7 +156,7 @@ struct Checkup {
             for app in apps { try await credentials(of: app, service, blocks, &inspection) }
         } catch {
             inspection.used = nil
-            inspection.findings.append(.bad("credentials", "they can't be read: \(error)", "look at the database"))
+            inspection.findings.append(.bad("credentials", "they can't be read: \(error)", "check the database"))
         }
     }
 
@@ -178,7 +178,7 @@ struct Checkup {
             let name =
                 "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
             do { _ = try await service.material(of: credential) } catch {
-                inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "hand it in again"))
+                inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "add it again"))
                 continue
             }
             let facts = (try? JSONReader.read(credential.facts))?.object
@@ -194,6 +194,6 @@ struct Checkup {
 /// The doctor fetches no access tokens.
 private struct NoEndpoint: TokenEndpoint {
     func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
-        throw .unreachable("nobody asks")
+        throw .unreachable("the doctor fetches no access tokens")
     }
 }

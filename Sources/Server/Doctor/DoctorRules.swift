@@ -52,10 +52,10 @@ package enum DoctorRules {
     package static func files(limits: String) -> Finding {
         let line = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
         guard let text = line?.split(separator: " ").dropFirst(3).first else {
-            return .note("open files", "their limit can't be read")
+            return .note("open files", "the limit can't be read")
         }
         guard text != "unlimited" else { return .good("open files", "unlimited") }
-        guard let allowed = Int(text) else { return .note("open files", "their limit can't be read") }
+        guard let allowed = Int(text) else { return .note("open files", "the limit can't be read") }
         guard allowed < filesWanted else { return .good("open files", "\(allowed) allowed") }
         return .note(
             "open files", "\(allowed) allowed; many clients at once need more",
@@ -65,17 +65,20 @@ package enum DoctorRules {
     /// - Parameter theirs: the database's clock, read between `asked` and `answered`.
     package static func clock(asked: WallInstant, answered: WallInstant, theirs: WallInstant) -> Finding {
         let skew = theirs < asked ? asked - theirs : theirs > answered ? theirs - answered : .zero
-        guard skew > skewMax else { return .good("clock", "it agrees with the database's") }
+        guard skew > skewMax else { return .good("clock", "it agrees with the database's clock") }
         return .bad(
             "clock",
-            "it differs from the database's by \(skew.components.seconds) s; provider tokens of a wrong clock are refused",
+            "it differs from the database's clock by \(skew.components.seconds) s; providers reject tokens signed by a "
+                + "wrong clock",
             "synchronise both (timedatectl set-ntp true)")
     }
 
     package static func schema(migrationsMissing count: Int) -> Finding {
         count == 0
-            ? .good("schema", "it is this program's")
-            : .note("schema", "\(count) migrations are missing", "carillon migrate, or the next serve")
+            ? .good("schema", "it is up to date")
+            : .note(
+                "schema", "\(count) migrations are missing",
+                "run carillon migrate, or start the gateway, which applies them")
     }
 
     /// The parameters are settings of PostgreSQL, as SHOW writes them.
@@ -84,9 +87,9 @@ package enum DoctorRules {
         if verbosity != "terse" { loose.append("log_error_verbosity = terse") }
         if parameters != "0" { loose.append("log_parameter_max_length = 0") }
         if parametersOnError != "0" { loose.append("log_parameter_max_length_on_error = 0") }
-        guard !loose.isEmpty else { return .good("database's log", "it gets neither tokens nor payloads") }
+        guard !loose.isEmpty else { return .good("database's log", "it records neither tokens nor payloads") }
         return .note(
-            "database's log", "it may get tokens and payloads, with errors or with statements",
+            "database's log", "it may record tokens and payloads with errors or statements",
             "set for the gateway's role: " + loose.joined(separator: ", "))
     }
 
@@ -96,10 +99,10 @@ package enum DoctorRules {
     ) -> Finding {
         if let reason {
             return .bad(
-                subject, "\(name) is refused by the provider: \(reason)", "hand in a good one, and activate it")
+                subject, "\(name) is refused by the provider: \(reason)", "add a working one, and activate it")
         }
         guard let end else { return .good(subject, "\(name) is in use") }
-        return expiry(subject, name, end, now, remedy: "renew it at Apple, hand it in, and activate it")
+        return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")
     }
 
     /// The finding about the certificate with which the HTTP API's port speaks TLS.
@@ -134,17 +137,17 @@ package enum DoctorRules {
         let remedy =
             switch trouble {
             case .nameUnknown:
-                hasProxy ? "look at the proxy's name server" : "look at the name server (/etc/resolv.conf)"
+                hasProxy ? "check the proxy's name server" : "check the name server (/etc/resolv.conf)"
             case .certificateUntrusted:
-                "a proxy or firewall that opens TLS answers in its place: let the provider through, or name their "
+                "a proxy or firewall that intercepts TLS answers instead: let the provider through, or name its "
                     + "authority in CARILLON_PROVIDER_CA_FILE"
             case .certificateExpired, .certificateNotYetValid:
-                "look at this machine's clock (timedatectl set-ntp true), and at what answers in the provider's place"
+                "check this machine's clock (timedatectl set-ntp true), and what answers in the provider's place"
             case .certificateOfOtherNames, .lacksTLS, .noTLS:
-                "look at what answers in the provider's place: a proxy, a firewall, or a CARILLON_..._URL of yours"
-            case .proxyRefuses: "look at CARILLON_PROVIDER_PROXY, its name and password"
+                "check what answers in the provider's place: a proxy, a firewall, or a CARILLON_..._URL of yours"
+            case .proxyRefuses: "check CARILLON_PROVIDER_PROXY, its user name and password"
             case .connectionRefused, .noWayThere, .noConnection, .timedOut, .closed, .errorNumber, .other:
-                "look at the firewall (outgoing TCP \(port)), and at "
+                "check the firewall (outgoing TCP \(port)), and "
                     + (hasProxy ? "the proxy" : "CARILLON_PROVIDER_PROXY where there is a proxy")
             }
         let text = "\(place) can't be reached: \(trouble.sentence)"
@@ -160,7 +163,7 @@ package enum DoctorRules {
             return .bad("database", "the private PostgreSQL in \(folder) can't be started", fault.description)
         }
         return .note(
-            "database", "the private PostgreSQL in \(folder) is not running, so it was not looked into",
+            "database", "the private PostgreSQL in \(folder) is not running, so it was not checked",
             "carillon serve starts it; run the doctor beside it")
     }
 

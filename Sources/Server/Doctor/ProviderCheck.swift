@@ -24,7 +24,7 @@ struct ProviderCheck {
         ] {
             let isUsed = used.map { $0.contains(ProviderUse(provider: provider, environment: environment)) }
             if isUsed == false {
-                findings.append(.good(name, "not asked: no active credential is for it"))
+                findings.append(.good(name, "not checked: no active credential uses it"))
             } else {
                 findings.append(await check(name, endpoint, isUsed: isUsed ?? false))
             }

@@ -42,7 +42,7 @@ package struct MigrationWait: Equatable, Sendable {
     }
 
     package var whoHolds: String {
-        guard !holders.isEmpty else { return "programs at work were faster" }
+        guard !holders.isEmpty else { return "other sessions locked them first" }
         return holders.map(\.description).joined(separator: "; ")
     }
 }

@@ -225,7 +225,8 @@ extension MigrationFault: CustomStringConvertible {
         case .changed(let name): "its migration \(name) differs from this program's"
         case .unknown(let name): "its migration \(name) is not known to this program"
         case .refused(let statement, let state): "PostgreSQL refused a migration (\(statement), SQLSTATE \(state.code))"
-        case .blocked(let wait): "migration \(wait.name) found its tables taken \(wait.tries) times: \(wait.whoHolds)"
+        case .blocked(let wait):
+            "migration \(wait.name) could not lock its tables in \(wait.tries) tries: \(wait.whoHolds)"
         case .store(let fault): "the database could not be migrated: \(fault)"
         }
     }

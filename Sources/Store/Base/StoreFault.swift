@@ -44,15 +44,15 @@ extension StoreFault: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unavailable: "the database can't be reached"
-        case .contended: "the database did not answer in time, or others held what was needed"
-        case .commitUnknown: "the connection broke before the database said whether it is written"
+        case .contended: "the database did not answer in time, or another session holds a lock"
+        case .commitUnknown: "the connection was lost before the database confirmed the commit"
         case .conflict(.slugTaken): "the slug is taken"
         case .conflict(.keyNameTaken): "the key's name is taken"
-        case .conflict(.other(let constraint)): "what is stored forbids it (\(constraint))"
+        case .conflict(.other(let constraint)): "it conflicts with stored data (\(constraint))"
         case .invalid(let constraint): "the database refuses the values (\(constraint))"
-        case .unknownApp: "the app is gone"
-        case .damaged(let place): "what is stored makes no sense: \(place)"
-        case .cancelled: "ended before it was carried out"
+        case .unknownApp: "the app no longer exists"
+        case .damaged(let place): "stored data is damaged: \(place)"
+        case .cancelled: "cancelled before it was carried out"
         }
     }
 }
