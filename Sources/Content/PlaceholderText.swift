@@ -10,7 +10,7 @@ package enum PlaceholderMark {
     private static let nestedSign: Unicode.Scalar = "\u{fffe}"
 
     package static func text(_ placeholder: Int) -> String {
-        precondition((0..<placeholdersMax).contains(placeholder), "a hole without a mark")
+        precondition((0..<placeholdersMax).contains(placeholder), "the placeholder's number is below the limit")
         var text = String.UnicodeScalarView()
         for digit in [placeholder / digits, placeholder % digits] {
             text.append(Unicode.Scalar(firstDigit + UInt32(digit)) ?? nestedSign)

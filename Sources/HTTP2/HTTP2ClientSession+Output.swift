@@ -28,7 +28,7 @@ extension HTTP2ClientSession {
     ) {
         let mark = unsafe nghttp2_session_get_stream_user_data(native.pointer, header.streamID)
         guard let place = unsafe SlotMark.place(mark) else {
-            preconditionFailure("a request without a slot")
+            preconditionFailure("every request has a slot")
         }
         unsafe notes.pointee.highestSentStreamID = header.streamID
         let start = output.count

@@ -198,7 +198,7 @@ extension ConnectionMachine {
     }
 
     private mutating func ping(_ now: MonotonicInstant) -> Action {
-        precondition(pingSentAt == nil, "one question at a time")
+        precondition(pingSentAt == nil, "one PING at a time")
         pings += 1
         pingSentAt = now
         return .ping(pings)

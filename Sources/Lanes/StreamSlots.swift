@@ -66,7 +66,7 @@ package struct StreamSlots {
 
     /// Frees a place after HTTP/2 ended its stream. Returns nil if the request was answered before.
     package mutating func close(_ place: Int) -> Flight? {
-        precondition(slots.indices.contains(place), "tags are ours")
+        precondition(slots.indices.contains(place), "the slot exists")
         let slot = slots[place]
         free.append(Int32(place))
         if slot.isAbandoned { return nil }

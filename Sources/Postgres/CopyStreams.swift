@@ -58,7 +58,7 @@ extension TransactionRunner {
     }
 
     func writeCopy(_ bytes: [UInt8], isBinary: Bool) async throws(PostgresError) {
-        guard case .into(let before) = copy else { preconditionFailure("no COPY takes rows now") }
+        guard case .into(let before) = copy else { preconditionFailure("no COPY into a table is in progress") }
         precondition(before == nil || before == isBinary, "a COPY has one format")
         copy = .into(isBinary: isBinary)
         let header = isBinary && before == nil ? CopyFrame.header : []
@@ -68,7 +68,7 @@ extension TransactionRunner {
     }
 
     func endCopyIn() async throws(PostgresError) -> Int {
-        guard case .into(let isBinary) = copy else { preconditionFailure("no COPY takes rows now") }
+        guard case .into(let isBinary) = copy else { preconditionFailure("no COPY into a table is in progress") }
         copy = .none
         // A binary COPY of no rows still needs its frame. A text COPY of no bytes is valid too.
         let remaining = isBinary == true ? CopyFrame.trailer : []

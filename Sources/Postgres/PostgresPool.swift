@@ -178,7 +178,7 @@ extension PostgresPool {
         _ deadline: Duration, _ body: (PostgresConnection) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
         let number = try await borrow(min(deadline, pool.waitMax))
-        guard let connection = connections[number] else { preconditionFailure("what is lent is known") }
+        guard let connection = connections[number] else { preconditionFailure("a borrowed connection is in the pool") }
         defer { giveBack(number, connection) }
         return try await body(connection)
     }

@@ -99,7 +99,7 @@ private func withArguments<Answer>(
         var pointers = unsafe starts.dropLast().map { unsafe bytes.baseAddress?.advanced(by: $0) }
         unsafe pointers.append(nil)
         return unsafe pointers.withUnsafeBufferPointer { pointers in
-            guard let start = pointers.baseAddress else { preconditionFailure("the nil stands in it") }
+            guard let start = pointers.baseAddress else { preconditionFailure("the array holds its final nil") }
             return unsafe body(start)
         }
     }

@@ -204,7 +204,7 @@ extension ParcelRun {
     }
 
     private mutating func close(_ position: Int) {
-        precondition(isOpen[position], "a member ends once")
+        precondition(isOpen[position], "a member reaches a terminal state once")
         isOpen[position] = false
         openCount -= 1
         hasChanges = true

@@ -29,7 +29,7 @@ struct RunTable: Sendable {
     func place(of name: LeaseName) -> Int? { places[name] }
 
     mutating func append(_ state: RunState) {
-        precondition(places[state.name] == nil, "one run for each lease")
+        precondition(places[state.name] == nil, "a lease has one run")
         begun += 1
         places[state.name] = states.count
         states.append(state)

@@ -29,7 +29,7 @@ struct GatewayResources: Sendable {
         let loop = try ReactorLoop(name: "database")
         guard let url = settings.databaseURL else { return try await openPrivate(settings, loop, log) }
         guard let keyFile = settings.masterKeyFile, let adminKey = settings.adminKey else {
-            preconditionFailure("the reader of the settings asks for both")
+            preconditionFailure("the settings reader requires both")
         }
         let database: PostgresSettings
         do { database = try PostgresSettings(parsing: url) } catch {

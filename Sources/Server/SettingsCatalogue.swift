@@ -25,7 +25,7 @@ package struct SettingsChapter: Sendable {
         self.heading = heading
         settings = Mirror(reflecting: declarations).children.map { child in
             guard let setting = child.value as? any AnySetting else {
-                preconditionFailure("a chapter has settings alone")
+                preconditionFailure("every property of a chapter is a setting")
             }
             return setting
         }

@@ -6,7 +6,7 @@ package enum Hashes {
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: sha256Bytes)
         let done = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, fetchedSHA256, nil)
-        precondition(done == 1, "SHA-256 is always there")
+        precondition(done == 1, "libcrypto always has SHA-256")
         return digest
     }
 
@@ -18,7 +18,7 @@ package enum Hashes {
         var digest = [UInt8](repeating: 0, count: sha256Bytes)
         var length: UInt32 = 0
         let made = unsafe HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &length)
-        precondition(unsafe made != nil, "SHA-256 is always there")
+        precondition(unsafe made != nil, "libcrypto always has SHA-256")
         return digest
     }
 

@@ -35,7 +35,7 @@ package enum TLSReadResult: Equatable, Sendable {
     /// - Parameter serverName: the host name or IP literal of a client's peer, to be verified. Names are also sent as
     ///   SNI.
     package init(_ context: TLSContext, serverName: String? = nil) throws(TLSError) {
-        precondition(context.isServer == (serverName == nil), "a client knows whom it calls, a server does not")
+        precondition(context.isServer == (serverName == nil), "a client has a server name, a server has none")
         ErrorQueue.clear()
         self.context = context
         guard let made = unsafe SSL_new(context.context) else { throw ErrorQueue.asLibraryError }
@@ -117,7 +117,7 @@ package enum TLSReadResult: Equatable, Sendable {
 
     /// Encrypts all of it, in records of 16 KiB. `takeCiphertext` returns the result.
     package func write(_ plaintext: Span<UInt8>) throws(TLSError) {
-        precondition(state == .open, "nothing can be said before the handshake, or after the end")
+        precondition(state == .open, "data can be written only after the handshake and before the end")
         if plaintext.isEmpty { return }
         ErrorQueue.clear()
         var count = 0

@@ -136,7 +136,7 @@ struct OpenConnectionTests {
         _ = world.pass(.seconds(30))
         #expect(!world.machine.mayOpen(world.now))
         #expect(world.machine.wake(world.now) == [.ping(1)])
-        #expect(world.machine.wake(world.now) == [], "one question at a time")
+        #expect(world.machine.wake(world.now) == [], "one PING at a time")
         world.machine.noteActivity(world.now)
         _ = world.report(.pingAnswered(1))
         #expect(world.machine.mayOpen(world.now))

@@ -32,7 +32,7 @@ struct FCMVariant: Equatable, Sendable {
     /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(marked json: [UInt8], measure: FCMMeasure, isTemplate: Bool) {
         guard let token = json.firstIndex(of: FCMPlaceholderMark.token.rawValue) else {
-            preconditionFailure("a message without a place for its token")
+            preconditionFailure("every message has a placeholder for its token")
         }
         payloadBytes = measure.bytes
         let text = isTemplate ? PlaceholderText(marked: json) : nil

@@ -31,7 +31,7 @@ package struct CredentialStore: Sendable {
         _ credentials: [NewCredential], app: AppID, activate: Bool, once claim: IdempotencyClaim?,
         answer: @Sendable ([CredentialRecord]) -> [UInt8]
     ) async throws(StoreFault) -> IdempotentReply {
-        precondition(credentials.allSatisfy { $0.app == app }, "one request speaks of one app")
+        precondition(credentials.allSatisfy { $0.app == app }, "all credentials belong to the app of the request")
         let lock = activate ? [Self.lock(app)] : []
         let changes = credentials.map { [Self.insertion($0)] + (activate ? Self.activation($0.id, app) : []) }
         let pool = pool

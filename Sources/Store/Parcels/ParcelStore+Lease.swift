@@ -10,7 +10,7 @@ extension ParcelStore {
     /// the members' rows. A parcel that can't be leased as it is stored is put aside, so that the others go on; the
     /// fault names it.
     package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
-        precondition(order.scope != .rateLimited, "what waits for a rate is leased with what is passed by")
+        precondition(order.scope != .rateLimited, "rate-limited parcels are leased with the messages to skip")
         return try await lease(order, passing: [], now: now).parcel
     }
 

@@ -17,7 +17,7 @@ extension ParcelStore {
         _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
         unreadable: @Sendable (StoreFault) -> Void = { _ in }
     ) async throws(StoreFault) -> Lease {
-        precondition(order.scope.mayBringSeveral, "only ordinary parcels travel together")
+        precondition(order.scope.mayBringSeveral, "only ordinary parcels are leased in groups")
         var size = size
         var lockTimeout = ClaimedBatch.lockTimeout
         var lease = Lease()
