@@ -76,7 +76,7 @@ package enum SettingsListing {
             lines.append("    \(value)  [\((given?.source ?? .builtIn).description)]")
             if given != nil { lines.append("    default: \(setting.defaultText)") }
         }
-        lines += reader.unknownVariables.map { "\($0) is set, and is no setting of this program." }
+        lines += reader.unknownVariables.map { "\($0) is set, but is not a setting of this version." }
         lines.append("\(SettingsReader.fileVariable) names a JSON file that holds them too, as \"listen\": \"...\".")
         return lines
     }

@@ -25,7 +25,7 @@ struct DoctorCommand: AsyncParsableCommand {
         } else {
             for finding in findings { Self.write(finding) }
             let bad = findings.count { $0.level == .bad }
-            Console.write(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be mended.")
+            Console.write(bad == 0 ? "Nothing keeps the gateway from working." : "\(bad) to be fixed.")
         }
         let code = Finding.exitCode(findings)
         if code != 0 { throw ExitCode(code) }
