@@ -121,7 +121,7 @@ package struct LimitSettings: Sendable {
         "How long a message's content is kept, and at least until it finished.")
     package let feedbackDays = Setting(
         "FEEDBACK_DAYS", 365, in: 1...3_650,
-        "How long feedback is kept and can be undone. A reader who was away for longer is told.")
+        "How long feedback is kept and can be undone. An older cursor gets feedback_swept.")
     package let bodyBytes = Setting(
         "BODY_BYTES", 1_048_576, in: 4_096...67_108_864, "The largest request body that is read.")
 }
