@@ -70,9 +70,9 @@ extension JSONValue {
     /// The reason why a message that has ended reached no device.
     package var whyNobody: String {
         let failed = object?["outcomes"]?.object?.members.contains { $0.name != "cancelled" && $0.value.integer != 0 }
-        if shown("state") == "cancelled", failed != true { return "it was cancelled before anybody got it" }
-        if count("audience") == 0 { return "there was nobody to send to: the audience is empty" }
-        return "nobody got it: carillon messages failures \(shown("id")) tells why"
+        if shown("state") == "cancelled", failed != true { return "it was cancelled before any device received it" }
+        if count("audience") == 0 { return "the audience is empty: no device matches it" }
+        return "no device received the message. For the reasons: carillon messages failures \(shown("id"))"
     }
 
     /// The number of pushes in a message's account that a provider accepted. In a dry run, those that would have been

@@ -38,17 +38,17 @@ package struct AudienceDescription: Equatable {
         if audience["all"]?.bool == true {
             (lead, remaining, described) = ("all", "devices" + reach, [[]])
         } else if audience["stale"]?.bool == true {
-            (lead, remaining) = ("all", "devices that fell silent" + reach)
+            (lead, remaining) = ("all", "stale devices" + reach)
             described = [[Filter(name: "stale", value: "true")]]
         } else if let tags = audience["tags"]?.object {
             (lead, remaining) = ("", "devices " + Self.text(ofTags: tags) + reach)
             let any = tags["any"]?.array?.compactMap(\.string) ?? []
             described = tags.members.count == 1 && !any.isEmpty ? any.map { [Filter(name: "tag", value: $0)] } : nil
         } else if let filter = audience["filter"]?.string {
-            (lead, remaining) = ("", "devices for which \(filter)" + reach)
+            (lead, remaining) = ("", "devices that match \(filter)" + reach)
             described = [[Filter(name: "filter", value: filter)]]
         } else {
-            (lead, remaining) = ("", "whom the audience of the file describes")
+            (lead, remaining) = ("", "the audience that the file describes")
         }
         lists = described.map { lists in
             lists.flatMap { list in

@@ -4,10 +4,10 @@ import JSON
 /// The message's audience.
 struct AudienceOptions: ParsableArguments {
     @Flag(help: "Every device of the app.") var all = false
-    @Option(help: ArgumentHelp("This installation; again for each.", valueName: "name")) var installation: [String] = []
-    @Option(help: ArgumentHelp("This user's devices; again for each.", valueName: "user")) var user: [String] = []
-    @Option(help: ArgumentHelp("Devices with this tag; again for more.", valueName: "tag")) var tag: [String] = []
-    @Option(help: ArgumentHelp("Devices of which this is true: docs/filters.md.", valueName: "expression"))
+    @Option(help: ArgumentHelp("This installation; repeatable.", valueName: "name")) var installation: [String] = []
+    @Option(help: ArgumentHelp("This user's devices; repeatable.", valueName: "user")) var user: [String] = []
+    @Option(help: ArgumentHelp("Devices with this tag; repeatable.", valueName: "tag")) var tag: [String] = []
+    @Option(help: ArgumentHelp("Devices that match this filter (docs/filters.md).", valueName: "expression"))
     var filter: String?
 
     /// nil: the file gives the audience.
@@ -20,11 +20,11 @@ struct AudienceOptions: ParsableArguments {
         if !tag.isEmpty { given.append(["tags": ["any": strings(tag)]]) }
         if let filter { given.append(["filter": .string(filter)]) }
         if content.contains(where: { $0.name == "audience" }) {
-            guard given.isEmpty else { throw CommandFault(.usage, "the file names an audience, and so do the options") }
+            guard given.isEmpty else { throw CommandFault(.usage, "the file and the options both name an audience") }
             return nil
         }
         guard given.count == 1 else {
-            throw CommandFault(.usage, "to whom? Say exactly one of --all, --installation, --user, --tag and --filter")
+            throw CommandFault(.usage, "give exactly one of --all, --installation, --user, --tag and --filter")
         }
         return JSONMember("audience", given[0])
     }

@@ -51,14 +51,14 @@ package struct CommandFault: Error, CustomStringConvertible {
             }
         guard !(300..<400).contains(status) else {
             description =
-                "what answers there sends on to another address (\(status)), which is not followed, since the request holds "
-                + "a key: name the gateway's own address with --url"
+                "the server at this address redirects (\(status)). Redirects are not followed, because the request "
+                + "holds an API key: give the gateway's own address with --url"
             problem = nil
             return
         }
         let problem = (try? JSONReader.read(body))?.object
         guard let problem, let code = problem["code"]?.string, let detail = ProblemText.sentence(of: problem) else {
-            description = "the gateway answered \(status), and nothing that explains it"
+            description = "the gateway answered \(status) without an explanation"
             self.problem = nil
             return
         }

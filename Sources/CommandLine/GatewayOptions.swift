@@ -6,18 +6,18 @@ import NIOSSL
 struct GatewayOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where the gateway listens (else CARILLON_URL, else http://127.0.0.1:8080).", valueName: "url"))
+            "The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080).", valueName: "url"))
     var url: String?
 
     @Option(
         help: ArgumentHelp(
-            "A file whose first line is the API key (else CARILLON_KEY holds it, else data/admin-key).",
+            "A file whose first line is the API key (default: CARILLON_KEY, then data/admin-key).",
             valueName: "path"), completion: .file())
     var keyFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "PEM file of authorities to trust as well, where the gateway speaks TLS (else CARILLON_CA_FILE).",
+            "A PEM file of further certificate authorities to trust (default: CARILLON_CA_FILE).",
             valueName: "path"), completion: .file())
     var caFile: String?
 
@@ -35,7 +35,7 @@ struct GatewayOptions: ParsableArguments {
         guard let path = caFile ?? environment["CARILLON_CA_FILE"], !path.isEmpty else { return [] }
         let bytes = try contents(ofFile: path)
         guard let authorities = try? NIOSSLCertificate.fromPEMBytes(bytes), !authorities.isEmpty else {
-            throw CommandFault(.usage, "\(path) holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+            throw CommandFault(.usage, "\(path) holds no PEM certificate (-----BEGIN CERTIFICATE-----)")
         }
         return authorities
     }
@@ -53,12 +53,12 @@ struct AppOptions: ParsableArguments {
     @OptionGroup(title: "Gateway")
     var gateway: GatewayOptions
 
-    @Option(help: ArgumentHelp("The app (else CARILLON_APP).", valueName: "slug"))
+    @Option(help: ArgumentHelp("The app's slug (default: CARILLON_APP).", valueName: "slug"))
     var app: String?
 
     func slug() throws(CommandFault) -> String {
         guard let slug = app ?? ProcessInfo.processInfo.environment["CARILLON_APP"], !slug.isEmpty else {
-            throw CommandFault(.usage, "which app? Name it with --app, or in CARILLON_APP")
+            throw CommandFault(.usage, "no app is given. Give it with --app or in CARILLON_APP")
         }
         return slug
     }
@@ -79,7 +79,7 @@ func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
     let type = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
     guard type != .typeDirectory else { throw CommandFault(.usage, "\(path) is a folder, not a file") }
     guard let handle = FileHandle(forReadingAtPath: path) else {
-        throw CommandFault(.usage, "\(path) can't be read: this user may not")
+        throw CommandFault(.usage, "\(path) can't be read: this user lacks permission")
     }
     return handle
 }

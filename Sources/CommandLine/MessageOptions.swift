@@ -12,29 +12,29 @@ struct MessageOptions: ParsableArguments {
     @Option(help: "The text.") var body: String?
     @Option(help: "increment, or a number.", completion: .list(["increment"])) var badge: String?
     @Option(help: "A sound's file name, or default.", completion: .list(["default"])) var sound: String?
-    @Option(help: ArgumentHelp("A member of data, as text; again for each.", valueName: "name=text"))
+    @Option(help: ArgumentHelp("A member of data, as text; repeatable.", valueName: "name=text"))
     var data: [String] = []
     @Option(help: "high or normal.", completion: .list(["high", "normal"])) var priority: String?
     @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: OptionValues.pushTypes)
     var pushType: String?
-    @Option(help: ArgumentHelp("How long it is worth something.", valueName: "seconds")) var ttl: Int?
+    @Option(help: ArgumentHelp("How long the message may be delivered.", valueName: "seconds")) var ttl: Int?
     @Option(
         name: .customLong("at"),
-        help: ArgumentHelp("Sends it at this hour, and does not wait for it.", valueName: "2026-12-01T12:00:00Z"))
+        help: ArgumentHelp("Schedules the message for this time; does not wait.", valueName: "2026-12-01T12:00:00Z"))
     var sendAt: String?
-    @Flag(help: "With --at 2026-12-01T12:00:00: when the device's clock shows it, by its time zone or the app's.")
+    @Flag(help: "With --at 2026-12-01T12:00:00: sends at that local time of each device (or of the app).")
     var deviceLocalTime = false
     @Option(
         help: ArgumentHelp(
-            "With --device-local-time: suppress (as without it) or send at once to whom the hour has passed for.",
+            "With --device-local-time: suppress (default) or send at once where the time has passed.",
             valueName: "suppress|send"), completion: .list(["suppress", "send"]))
     var localTimePassed: String?
-    @Option(help: ArgumentHelp("At most so many pushes a second.", valueName: "number")) var rate: Int?
-    @Option(help: ArgumentHelp("A later push with the same one takes its place.", valueName: "id"))
+    @Option(help: ArgumentHelp("The maximum number of pushes per second.", valueName: "number")) var rate: Int?
+    @Option(help: ArgumentHelp("A later push with the same id replaces this one.", valueName: "id"))
     var collapseID: String?
-    @Flag(help: "Does not wait for the end of the app's quiet hours.") var ignoreQuietHours = false
-    @Flag(help: "Goes to those too who have had what the app's cap allows a day.") var ignoreDailyCap = false
-    @Flag(help: "Checked, and validated by FCM; delivered to nobody.") var dryRun = false
+    @Flag(help: "Sends during the app's quiet hours too.") var ignoreQuietHours = false
+    @Flag(help: "Sends to users who have reached the app's daily cap too.") var ignoreDailyCap = false
+    @Flag(help: "Checks the message (FCM validates it too); delivers nothing.") var dryRun = false
 
     func members() throws(CommandFault) -> [JSONMember] {
         var members: [JSONMember] = []
@@ -67,7 +67,7 @@ struct MessageOptions: ParsableArguments {
             throw CommandFault(.usage, "\(path) can't be read as a message: \(error.sentence)")
         }
         guard let object = value.object else {
-            throw CommandFault(.usage, "\(path) holds \(value.kindName); a message is an object, {...}")
+            throw CommandFault(.usage, "\(path) holds \(value.kindName); a message must be a JSON object, {...}")
         }
         return object
     }

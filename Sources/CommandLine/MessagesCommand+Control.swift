@@ -5,9 +5,9 @@ import JSON
 extension MessagesCommand {
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Stops a message until it is resumed.",
+            abstract: "Pauses a message until it is resumed.",
             discussion: HelpText.of(
-                "What is in flight is answered and counted. What is not resumed before the message expires is not sent.",
+                "Pushes in flight still finish and are counted. A message that expires while it is paused is not sent.",
                 examples: ["carillon messages pause \(exampleID) --app garden"]))
         @OptionGroup var one: One
 
@@ -16,7 +16,7 @@ extension MessagesCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets a paused message go on.",
+            abstract: "Resumes a paused message.",
             discussion: HelpText.of(examples: ["carillon messages resume \(exampleID) --app garden"]))
         @OptionGroup var one: One
 
@@ -25,16 +25,16 @@ extension MessagesCommand {
 
     struct Cancel: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Stops a message for good.",
+            abstract: "Cancels a message. This can't be undone.",
             discussion: HelpText.of(
-                "What was not sent ends as cancelled. Asks first; --yes does not.",
+                "Pushes that were not sent yet end as cancelled. The command asks first, unless --yes is given.",
                 examples: ["carillon messages cancel \(exampleID) --app garden --yes"]))
         @OptionGroup var one: One
-        @Flag(help: "Does not ask.") var yes = false
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                try confirm("Cancel the message \(one.id)? What was not sent will not be.", yes)
+                try confirm("Cancel the message \(one.id)? Pushes that were not sent yet will not be sent.", yes)
             }
             try await one.change("cancel")
         }
@@ -42,16 +42,16 @@ extension MessagesCommand {
 
     struct Rate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sets how many pushes of a message are sent a second.",
+            abstract: "Sets how many pushes of a message are sent per second.",
             discussion: HelpText.of(
-                "Over all processes, from about a second on, until it is over.",
+                "The rate applies to all processes together. It takes effect within about a second.",
                 examples: [
                     "carillon messages rate \(exampleID) --app garden --per-second 500",
                     "carillon messages rate \(exampleID) --app garden --none",
                 ]))
         @OptionGroup var one: One
-        @Option(help: ArgumentHelp("At most so many pushes a second.", valueName: "number")) var perSecond: Int?
-        @Flag(help: "As many as its providers take.") var none = false
+        @Option(help: ArgumentHelp("The maximum number of pushes per second.", valueName: "number")) var perSecond: Int?
+        @Flag(help: "Removes the limit: as many as the providers take.") var none = false
 
         func validate() throws {
             guard none == (perSecond == nil) else { throw ValidationError("Give --per-second or --none.") }

@@ -7,12 +7,12 @@ import UnixSignals
 extension MessagesCommand {
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Follows a message until it has finished or is cancelled, and shows its account.",
+            abstract: "Follows a message until it is finished or cancelled, and shows its counts.",
             discussion: HelpText.of(
                 """
-                On a terminal the account is drawn over itself; elsewhere each change is a line, with --json a document of \
-                its own. A gateway that goes away is asked again for five minutes. Ctrl-C leaves the message alone. Ends \
-                with 1 where nobody got it.
+                On a terminal the display is updated in place. Elsewhere each change is one line, or with --json one \
+                JSON document. If the gateway goes away, the command retries for five minutes. Ctrl-C stops watching; \
+                the message continues. The exit code is 1 if no device received the message.
                 """,
                 examples: [
                     "carillon messages watch \(exampleID) --app garden",
@@ -40,8 +40,8 @@ extension MessagesCommand {
             return Task {
                 for await _ in signals {
                     Console.remark("")
-                    Console.remark("The message goes on: carillon messages watch \(id) --app \(app) follows it again,")
-                    Console.remark("carillon messages cancel \(id) --app \(app) stops it.")
+                    Console.remark("The message continues: carillon messages watch \(id) --app \(app) follows it,")
+                    Console.remark("carillon messages cancel \(id) --app \(app) cancels it.")
                     Foundation.exit(Self.interrupted)
                 }
             }

@@ -20,7 +20,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the app's messages, the latest first.",
+            abstract: "Lists the app's messages, newest first.",
             discussion: HelpText.of(examples: ["carillon messages list --app garden --state sending"]))
         @OptionGroup var app: AppOptions
         @Option(
@@ -56,7 +56,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows a message's account, and what of it waits for whom.",
+            abstract: "Shows a message's counts, and what its pending pushes wait for.",
             discussion: HelpText.of(examples: ["carillon messages show \(exampleID) --app garden"]))
         @OptionGroup var one: One
 
@@ -80,7 +80,7 @@ package struct MessagesCommand: AsyncParsableCommand {
             help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.",
             completion: OptionValues.outcomes)
         var state: String?
-        @Option(help: "The provider's word, or ours.") var reason: String?
+        @Option(help: "The reason, from the provider or the gateway.") var reason: String?
         @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
         @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
 
@@ -98,7 +98,7 @@ package struct MessagesCommand: AsyncParsableCommand {
                         failure.shown("at"))
                 }
                 let isFiltered = state != nil || reason != nil
-                let none = isFiltered ? "No push ended so." : "Every push that has ended was accepted."
+                let none = isFiltered ? "No push matches." : "No failures: every push that has ended was accepted."
                 table.isEmpty ? Console.remark(none) : table.write()
                 failures.remarkOnOthers()
             }
@@ -107,7 +107,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     struct Push: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Tells what happened to one push, step by step.",
+            abstract: "Shows what happened to one push, step by step.",
             discussion: HelpText.of(examples: ["carillon messages push \(exampleID) my-phone --app garden"]))
         @OptionGroup var one: One
         @Argument(help: "The installation.") var installation: String
@@ -127,10 +127,10 @@ extension GatewayClient {
     private static func text(ofState state: String) -> String {
         switch state {
         case "accepted": "waiting for its turn"
-        case "scheduled": "waiting for their hour"
-        case "planning": "looking for its audience"
-        case "sending": "on their way"
-        case "paused": "paused: carillon messages resume lets them go on"
+        case "scheduled": "waiting for the send time"
+        case "planning": "finding the audience"
+        case "sending": "being sent"
+        case "paused": "paused: carillon messages resume continues"
         case "cancelled": "being counted"
         default: state
         }
@@ -172,8 +172,8 @@ struct WaitMessages {
     /// A provider that throttles asks for a minute at most, as a rule.
     private static let timeout: Duration = .seconds(90)
     static let hint = [
-        "Nothing has moved for a while: a provider may be out of reach, or ask for patience.",
-        "  -> carillon doctor, run as the gateway is, looks for what is wrong; the gateway's log says what waits",
+        "No progress for 90 seconds: a provider may be unreachable or throttling.",
+        "  -> to find the cause, run carillon doctor where the gateway runs, or read the gateway's log",
     ]
 
     mutating func lines(

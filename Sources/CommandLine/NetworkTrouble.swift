@@ -94,20 +94,20 @@ package enum NetworkTrouble: Equatable, Sendable {
     /// The end of the sentence "... can't be reached: ".
     package var sentence: String {
         switch self {
-        case .connectionRefused: "nobody listens there (connection refused)"
-        case .nameUnknown: "its name is not known (DNS)"
-        case .noWayThere: "there is no way there from this machine's network"
-        case .noConnection: "no connection came about in time"
+        case .connectionRefused: "no program listens there (connection refused)"
+        case .nameUnknown: "its host name is unknown (DNS)"
+        case .noWayThere: "there is no route to it from this machine's network"
+        case .noConnection: "the connection attempt timed out"
         case .timedOut: "it did not answer in time"
         case .closed: "it closed the connection without an answer"
-        case .lacksTLS: "it speaks no TLS there"
-        case .certificateUntrusted: "its certificate was issued by nobody whom this machine trusts"
-        case .certificateExpired(let end): "its certificate has expired, on \(Self.day(end))"
+        case .lacksTLS: "it does not speak TLS"
+        case .certificateUntrusted: "its certificate was issued by an authority that this machine does not trust"
+        case .certificateExpired(let end): "its certificate expired on \(Self.day(end))"
         case .certificateNotYetValid(let start): "its certificate is not valid before \(Self.day(start))"
-        case .certificateOfOtherNames: "its certificate was issued for other names than this one"
-        case .noTLS(let reason): "TLS could not be agreed on (\(reason))"
-        case .proxyRefuses: "the proxy refuses to lead there"
-        case .errorNumber(let number): "the connection failed (error \(number) of the system)"
+        case .certificateOfOtherNames: "its certificate was issued for other host names"
+        case .noTLS(let reason): "the TLS handshake failed (\(reason))"
+        case .proxyRefuses: "the proxy refuses to connect to it"
+        case .errorNumber(let number): "the connection failed (system error \(number))"
         case .other(let code): "the connection failed (\(code))"
         }
     }

@@ -18,15 +18,15 @@ package enum ProblemText {
 
     private static func missing(_ scopes: [String]) -> String {
         let text = scopes.map { "\"\($0)\"" }.joined(separator: " or ")
-        return "This key has not the scope \(text). Use one that has it, or make one: carillon keys create."
+        return "This key lacks the scope \(text). Use a key that has it, or create one: carillon keys create."
     }
 
     private static let waysOut: [ProblemCode: String] = [
-        .unknownApp: "No app has this slug. carillon apps list lists them, carillon apps create makes one.",
+        .unknownApp: "No app has this slug. carillon apps list lists the apps, carillon apps create creates one.",
         .unknownDevice:
-            "No installation of this name is registered with this app. carillon devices register registers one.",
-        .unknownMessage: "This app has no message of this id. carillon messages list lists them.",
-        .unknownCredential: "This app has no such credential. carillon credentials list lists them.",
-        .unknownKey: "There is no key of this id. carillon keys list lists them.",
+            "No installation with this name is registered in this app. carillon devices register registers one.",
+        .unknownMessage: "This app has no message with this id. carillon messages list lists its messages.",
+        .unknownCredential: "This app has no credential with this id. carillon credentials list lists its credentials.",
+        .unknownKey: "No key has this id. carillon keys list lists the keys.",
     ]
 }

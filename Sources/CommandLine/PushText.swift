@@ -17,11 +17,11 @@ package struct PushText {
         let state = history.shown("state")
         let reason = self.reason(history)
         switch state {
-        case "planning": return "its turn has not come yet"
-        case "not_in_audience": return "the message was not for it"
-        case "waiting": return "waits\(place(history))\(reason), to be tried at \(history.shown("due_at"))"
-        case "sending": return "is being sent\(place(history))"
-        case "not_kept": return "over, but what would tell how is no longer kept"
+        case "planning": return "not planned yet"
+        case "not_in_audience": return "the device is not in the audience"
+        case "waiting": return "waiting\(place(history))\(reason), next attempt at \(history.shown("due_at"))"
+        case "sending": return "being sent\(place(history))"
+        case "not_kept": return "ended, but its outcome is no longer stored"
         default: return state + reason
         }
     }
@@ -30,7 +30,7 @@ package struct PushText {
         let attempts = step.count("attempts") > 1 ? ", attempt \(step.count("attempts"))" : ""
         switch step.shown("step") {
         case "message_accepted": return "the gateway accepted the message"
-        case "goes_on": return "to be tried again\(place(step))\(attempts)\(reason(step))"
+        case "goes_on": return "will be retried\(place(step))\(attempts)\(reason(step))"
         default: return step.shown("step") + place(step) + attempts + reason(step)
         }
     }

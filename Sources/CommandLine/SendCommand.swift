@@ -8,10 +8,10 @@ package struct SendCommand: AsyncParsableCommand {
         commandName: "send", abstract: "Sends a message.",
         discussion: HelpText.of(
             """
-            --preview sends nothing: it shows what an iPhone and an Android phone would get, and how large it is. \
-            --test-to sends to those installations first, and asks before it goes on to the audience. A message to an \
-            audience that is described (all, tags, a filter) is asked about, with the count of its devices; --yes answers. \
-            Ends with 1 where nobody got it.
+            --preview sends nothing: it shows what an iPhone and an Android phone would receive, and the sizes. \
+            --test-to sends to the named installations first, and asks before it sends to the audience. For a \
+            broadcast (all, tags, a filter) the command shows the number of devices and asks first, unless --yes is \
+            given. The exit code is 1 if no device received the message.
             """,
             examples: [
                 #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
@@ -26,13 +26,13 @@ package struct SendCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOptions
     @OptionGroup(title: "Audience") var audience: AudienceOptions
     @OptionGroup(title: "Message") var message: MessageOptions
-    @Flag(help: "Shows what phones would get, and sends nothing.") var preview = false
-    @Option(help: ArgumentHelp("With --preview: the phones' locale, else that of --installation.", valueName: "tag"))
+    @Flag(help: "Shows what phones would receive; sends nothing.") var preview = false
+    @Option(help: ArgumentHelp("With --preview: the locale (default: that of --installation).", valueName: "tag"))
     var locale: String?
     @Option(help: ArgumentHelp("Sends to these installations first.", valueName: "a,b")) var testTo: String?
-    @Flag(help: "Does not wait for the end.") var detach = false
-    @Flag(help: "Does not ask.") var yes = false
-    @Option(help: ArgumentHelp("Makes a repetition of this command harmless, for 48 hours.", valueName: "key"))
+    @Flag(help: "Returns without waiting for the message to finish.") var detach = false
+    @Flag(help: "Skips the confirmation.") var yes = false
+    @Option(help: ArgumentHelp("Commands with the same key send only once within 48 hours.", valueName: "key"))
     var idempotencyKey: String?
 
     package init() {}
@@ -66,12 +66,12 @@ package struct SendCommand: AsyncParsableCommand {
             let path = try? app.path("devices", name),
             let device = try? await app.gateway.client().get(path, as: .wholeDevice)
         else {
-            if isTemplate, !app.gateway.json { Console.remark("For a device that says nothing of itself:") }
+            if isTemplate, !app.gateway.json { Console.remark("For a device without attributes:") }
             return PreviewDevice(locale: locale, device: nil)
         }
         let theirs = device.object?["locale"]?.string
         if !app.gateway.json {
-            if isTemplate { Console.remark("With what \(name) says of itself:") }
+            if isTemplate { Console.remark("With the attributes of \(name):") }
             if asksLocale, let theirs { Console.remark("In the language of \(name), \(theirs):") }
         }
         return PreviewDevice(locale: asksLocale ? theirs : locale, device: device)
@@ -82,7 +82,7 @@ package struct SendCommand: AsyncParsableCommand {
         if let testTo {
             // Before anything is sent.
             guard yes || Console.isInteractive else {
-                throw CommandFault(.usage, "nobody is here to answer after the test; --yes goes on without asking")
+                throw CommandFault(.usage, "no terminal to ask after the test; give --yes to continue without asking")
             }
             try await test(on: testTo, message, client, &sent)
         }
@@ -110,7 +110,7 @@ package struct SendCommand: AsyncParsableCommand {
         on list: String, _ message: JSONObject, _ client: GatewayClient, _ sent: inout SentMessages
     ) async throws {
         let names = Self.names(list).map { JSONValue.string(String($0)) }
-        guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names nobody") }
+        guard !names.isEmpty else { throw CommandFault(.usage, "--test-to names no installation") }
         let named = JSONMember("audience", ["installations": .array(names)])
         if !app.gateway.json { Console.remark("First to \(list):") }
         let content = JSONObject([named] + message.members.filter { $0.name != "audience" }).sentNow
@@ -118,7 +118,7 @@ package struct SendCommand: AsyncParsableCommand {
         guard sent.tests.allSatisfy({ $0.reached >= Int64(names.count) }) else {
             throw CommandFault(
                 .failed,
-                "not every test installation got it, so it went to nobody else. carillon messages failures tells why")
+                "not every test installation received it; the audience was not sent to. See carillon messages failures")
         }
     }
 
@@ -155,8 +155,8 @@ extension SendCommand {
     fileprivate static func toCome(_ id: String, app: String, isLocal: Bool) -> String {
         let cancel = "carillon messages cancel \(id) --app \(app)"
         return isLocal
-            ? "Waits for each device's hour; \(cancel) takes back what is left."
-            : "Waits for its hour; until then \(cancel) takes it back."
+            ? "Scheduled by each device's local time. To cancel what is left: \(cancel)"
+            : "Scheduled. To cancel it before it is sent: \(cancel)"
     }
 }
 

@@ -43,21 +43,21 @@ package enum WaitText {
         case "credential_refused": return lines(of: wait, isRefused: true, app: app)
         case "unreachable":
             return [
-                "\(what): \(place(wait)) can't be reached since \(wait.shown("since"))\(reason)",
-                "  -> they go on by themselves once it can; carillon doctor, run as the gateway is, looks for what is wrong",
+                "\(what): \(place(wait)) has been unreachable since \(wait.shown("since"))\(reason)",
+                "  -> sending continues once it is reachable; carillon doctor, run beside the gateway, finds the cause",
             ]
         case "throttled":
             let until = wait.object?["until"]?.string.map { "at \(TerminalText.clean($0))" } ?? "now"
             return [
-                "\(what): \(place(wait)) asks for less since \(wait.shown("since"))\(reason)",
-                "  -> they go on by themselves; it is tried with a few \(until)",
+                "\(what): \(place(wait)) has been throttling since \(wait.shown("since"))\(reason)",
+                "  -> no action is needed: a few pushes are tried \(until)",
             ]
         case "later": return ["\(what) until \(wait.shown("until")) at least: \(place(wait))\(reason)"]
         case "resume":
             let isWhole = wait.object?["pushes"]?.isNull == true
             return [
                 isWhole ? "the message is paused" : "\(what): the message is paused",
-                "  -> carillon messages resume \(id) --app \(app) lets \(isWhole ? "it" : "them") go on",
+                "  -> carillon messages resume \(id) --app \(app) continues \(isWhole ? "it" : "them")",
             ]
         case "cancellation": return ["\(pushes) \(pushes == 1 ? "push is" : "pushes are") being counted as cancelled"]
         // The message's own lines show its hour.
@@ -71,7 +71,7 @@ package enum WaitText {
         let what = "\(pushes) \(pushes == 1 ? "push waits" : "pushes wait")"
         let why =
             isRefused
-            ? "\(place(wait)) refuses the credential (\(wait.shown("reason"))); a push a minute tries again"
+            ? "\(place(wait)) rejects the credential (\(wait.shown("reason"))); one push a minute retries"
             : "no active credential covers \(place(wait))"
         return ["\(what): \(why)", "  -> " + remedy(wait, isRefused: isRefused, app: app)]
     }
@@ -85,7 +85,7 @@ package enum WaitText {
             ? "carillon credentials add --app \(app) --service-account firebase.json --activate"
             : "carillon credentials add --app \(app) --p8 AuthKey_....p8 --team-id ..."
                 + (topic.isEmpty ? "" : " --topic \(topic)") + " --environment \(environment) --activate"
-        return isRefused ? "hand in a good one: \(add)" : "\(add), or carillon credentials activate ID --app \(app)"
+        return isRefused ? "add a valid credential: \(add)" : "\(add), or carillon credentials activate ID --app \(app)"
     }
 
     private static func remedy(_ wait: JSONValue, isRefused: Bool, app: String) -> String {

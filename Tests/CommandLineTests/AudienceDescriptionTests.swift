@@ -13,7 +13,7 @@ struct AudienceDescriptionTests {
         arguments: [
             (#"{"audience":{"all":true}}"#, "all 1,000 devices", true),
             (#"{"audience":{"all":true,"providers":["fcm"]}}"#, "all 1,000 devices at fcm", true),
-            (#"{"audience":{"stale":true}}"#, "all 1,000 devices that fell silent", true),
+            (#"{"audience":{"stale":true}}"#, "all 1,000 stale devices", true),
             (#"{"audience":{"tags":{"any":["news"]}}}"#, "1,000 devices with the tag news", true),
             (
                 #"{"audience":{"tags":{"any":["a","b"],"none":["c"]}}}"#,
@@ -21,13 +21,13 @@ struct AudienceDescriptionTests {
             ),
             (
                 #"{"audience":{"filter":"user exists","providers":["apns"]}}"#,
-                "1,000 devices for which user exists at apns", true
+                "1,000 devices that match user exists at apns", true
             ),
             (#"{"audience":{"installations":["a","b","c"]}}"#, "1,000 a, b and c", false),
             (#"{"audience":{"installations":["a","b","c","d","e","f","g"]}}"#, "1,000 a, b, c, d, e and 2 more", false),
             (#"{"audience":{"users":["frida"]}}"#, "1,000 the devices of frida", false),
             (#"{"audience":{"tokens":[{},{}]}}"#, "1,000 2 tokens", false),
-            (#"{"audience":{"weather":"rain"}}"#, "1,000 whom the audience of the file describes", true),
+            (#"{"audience":{"weather":"rain"}}"#, "1,000 the audience that the file describes", true),
         ])
     func input(message: String, sentence: String, isDescribed: Bool) throws {
         let text = try text(message)

@@ -11,11 +11,11 @@ struct ProblemTextTests {
     @Test(
         "leads on to a command where the API's leads on to a request, whatever its sentence is",
         arguments: [
-            ("unknown_app", "carillon apps list lists them, carillon apps create makes one."),
+            ("unknown_app", "carillon apps list lists the apps, carillon apps create creates one."),
             ("unknown_device", "carillon devices register registers one."),
-            ("unknown_message", "carillon messages list lists them."),
-            ("unknown_credential", "carillon credentials list lists them."),
-            ("unknown_key", "carillon keys list lists them."),
+            ("unknown_message", "carillon messages list lists its messages."),
+            ("unknown_credential", "carillon credentials list lists its credentials."),
+            ("unknown_key", "carillon keys list lists the keys."),
         ])
     func commands(code: String, wayOut: String) throws {
         let sentence = try Self.sentence(#"{"code": "\#(code)", "detail": "Not here. GET .../all lists them."}"#)
@@ -27,8 +27,8 @@ struct ProblemTextTests {
         let sentence = try Self.sentence(
             #"{"code": "forbidden", "detail": "No. POST .../keys.", "missing_scopes": ["messages", "broadcast"]}"#)
         #expect(
-            sentence == #"This key has not the scope "messages" or "broadcast". "#
-                + "Use one that has it, or make one: carillon keys create.")
+            sentence == #"This key lacks the scope "messages" or "broadcast". "#
+                + "Use a key that has it, or create one: carillon keys create.")
     }
 
     @Test(

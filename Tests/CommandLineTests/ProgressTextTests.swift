@@ -64,7 +64,7 @@ struct ProgressTextTests {
         ]
         #expect(
             WaitText.lines(of: held, app: "garden") == [
-                "the message is paused", "  -> carillon messages resume m --app garden lets it go on",
+                "the message is paused", "  -> carillon messages resume m --app garden continues it",
             ])
         let local: JSONValue = [
             "id": "m", "state": "scheduled", "audience": .null, "send_at": "2026-12-01T12:00:00",
@@ -78,17 +78,18 @@ struct ProgressTextTests {
     @Test("that reached nobody says why, which is no empty audience where somebody took it back")
     func nobody() {
         let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
-        #expect(empty.whyNobody == "there was nobody to send to: the audience is empty")
+        #expect(empty.whyNobody == "the audience is empty: no device matches it")
         for outcomes in [["accepted": 0], ["accepted": 0, "cancelled": 2]] as [JSONValue] {
             let cancelled: JSONValue = ["id": "m", "state": "cancelled", "audience": 2, "outcomes": outcomes]
-            #expect(cancelled.whyNobody == "it was cancelled before anybody got it")
+            #expect(cancelled.whyNobody == "it was cancelled before any device received it")
         }
         let late: JSONValue = [
             "id": "m", "state": "cancelled", "audience": 3, "outcomes": ["cancelled": 2, "rejected": 1],
         ]
-        #expect(late.whyNobody == "nobody got it: carillon messages failures m tells why")
+        let noDevice = "no device received the message. For the reasons: carillon messages failures m"
+        #expect(late.whyNobody == noDevice)
         let refused: JSONValue = ["id": "m", "state": "finished", "audience": 2]
-        #expect(refused.whyNobody == "nobody got it: carillon messages failures m tells why")
+        #expect(refused.whyNobody == noDevice)
     }
 
     @Test("while its audience is being found is of about as many as are expected, and never whole")
@@ -145,19 +146,20 @@ struct ProgressTextTests {
         }
         #expect(
             try lines(#""for":"unreachable","since":"2026-12-01T12:03:00.000Z","reason":"nobody listens""#).first
-                == "40000 pushes wait: apns production can't be reached since 2026-12-01T12:03:00.000Z (nobody listens)"
+                == "40000 pushes wait: apns production has been unreachable since 2026-12-01T12:03:00.000Z "
+                + "(nobody listens)"
         )
         let remaining = #""for":"throttled","since":"2026-12-01T12:03:00.000Z","reason":"it answers 429""#
         #expect(
             try lines(remaining + #","until":"2026-12-01T12:04:00.000Z""#) == [
-                "40000 pushes wait: apns production asks for less since 2026-12-01T12:03:00.000Z (it answers 429)",
-                "  -> they go on by themselves; it is tried with a few at 2026-12-01T12:04:00.000Z",
+                "40000 pushes wait: apns production has been throttling since 2026-12-01T12:03:00.000Z (it answers 429)",
+                "  -> no action is needed: a few pushes are tried at 2026-12-01T12:04:00.000Z",
             ])
-        #expect(try lines(remaining + #","until":null"#).last?.hasSuffix("with a few now") == true)
+        #expect(try lines(remaining + #","until":null"#).last?.hasSuffix("a few pushes are tried now") == true)
         #expect(
             try lines(#""for":"resume","reason":null"#) == [
                 "40000 pushes wait: the message is paused",
-                "  -> carillon messages resume m --app garden lets them go on",
+                "  -> carillon messages resume m --app garden continues them",
             ])
         let held = #"{"for":"resume","provider":"apns","environment":"production","topic":"","pushes":3,"reason":null}"#
         let other =

@@ -23,7 +23,7 @@ struct PushTextTests {
         #expect(
             reported == [
                 "phone-1 (alert)  unregistered: Unregistered", "  12:00:00Z  the gateway accepted the message",
-                "  12:00:01Z  to be tried again at apns (production, com.example.garden): other_environment",
+                "  12:00:01Z  will be retried at apns (production, com.example.garden): other_environment",
                 "  12:00:02Z  unregistered at apns (sandbox), attempt 2: Unregistered", "push id e0",
             ])
     }
@@ -33,11 +33,12 @@ struct PushTextTests {
         func first(_ members: String) throws -> String? {
             try lines(#"{"installation":"p","kind":"alert",\#(members),"steps":[]}"#).first
         }
-        #expect(try first(#""state":"not_in_audience","reason":null"#) == "p (alert)  the message was not for it")
+        let other = try first(#""state":"not_in_audience","reason":null"#)
+        #expect(other == "p (alert)  the device is not in the audience")
         #expect(
             try first(
                 #""state":"waiting","reason":"ServiceUnavailable","provider":"fcm","environment":"production","topic":"","due_at":"12:01:00Z""#
-            ) == "p (alert)  waits at fcm (production): ServiceUnavailable, to be tried at 12:01:00Z")
+            ) == "p (alert)  waiting at fcm (production): ServiceUnavailable, next attempt at 12:01:00Z")
         #expect(try first(#""state":"rejected","reason":"a\u000ab""#) == #"p (alert)  rejected: a\u{a}b"#)
     }
 }

@@ -20,8 +20,8 @@ struct WaitTextTests {
         let refused = #"{"provider":"fcm","environment":"production","topic":"","pushes":1,"for":"provider","#
         #expect(
             try lines(refused + #""reason":"THIRD_PARTY_AUTH_ERROR"}"#) == [
-                "1 push waits: fcm production refuses the credential (THIRD_PARTY_AUTH_ERROR); a push a minute tries again",
-                "  -> hand in a good one: carillon credentials add --app garden --service-account firebase.json --activate",
+                "1 push waits: fcm production rejects the credential (THIRD_PARTY_AUTH_ERROR); one push a minute retries",
+                "  -> add a valid credential: carillon credentials add --app garden --service-account firebase.json --activate",
             ])
         #expect(WaitText.lines(of: ["id": "m"], app: "garden").isEmpty)
     }

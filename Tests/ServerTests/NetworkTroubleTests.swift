@@ -42,13 +42,13 @@ struct NetworkTroubleTests {
         let listener = try await Listener()
         let port = listener.port
         try await listener.close()
-        await expect(["nobody listens there"], at: "http://127.0.0.1:\(port)")
-        await expect(["nobody listens there"], at: "http://localhost:\(port)")
+        await expect(["no program listens there"], at: "http://127.0.0.1:\(port)")
+        await expect(["no program listens there"], at: "http://localhost:\(port)")
     }
 
     @Test("the name is not known")
     func unknownName() async {
-        await expect(["its name is not known"], at: "http://gateway.invalid")
+        await expect(["its host name is unknown"], at: "http://gateway.invalid")
     }
 
     @Test("it hangs up without a word")
@@ -61,7 +61,7 @@ struct NetworkTroubleTests {
     @Test("it speaks no TLS")
     func plain() async throws {
         let listener = try await Listener(reporting: "HTTP/1.1 400 Bad Request\r\n\r\n")
-        await expect(["speaks no TLS", "http://"], at: "https://127.0.0.1:\(listener.port)")
+        await expect(["does not speak TLS", "http://"], at: "https://127.0.0.1:\(listener.port)")
         try await listener.close()
     }
 
@@ -84,17 +84,17 @@ struct NetworkTroubleTests {
 
     @Test("its authority is unknown: the remedy is --ca-file")
     func unknownAuthority() async throws {
-        try await expect(["nobody whom this machine trusts", "--ca-file"], isTrusted: false)
+        try await expect(["an authority that this machine does not trust", "--ca-file"], isTrusted: false)
     }
 
     @Test("its certificate has expired, or is not valid yet")
     func times() async throws {
-        try await expect(["has expired, on 20"], from: .seconds(-86_400), until: .seconds(-3_600))
+        try await expect(["expired on 20"], from: .seconds(-86_400), until: .seconds(-3_600))
         try await expect(["not valid before 20", "clocks"], from: .seconds(3_600), until: .seconds(86_400))
     }
 
     @Test("its certificate is for other names")
     func otherNames() async throws {
-        try await expect(["other names"], of: ["elsewhere.example"])
+        try await expect(["other host names"], of: ["elsewhere.example"])
     }
 }
