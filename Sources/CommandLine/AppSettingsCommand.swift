@@ -4,7 +4,7 @@ import JSON
 /// `carillon apps settings`: an app's settings.
 struct AppSettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "settings", abstract: "Shows an app's settings, and changes those that are named.",
+        commandName: "settings", abstract: "Shows an app's settings, and changes those that are given.",
         discussion: HelpText.of(examples: [
             "carillon apps settings garden",
             "carillon apps settings garden --time-zone Europe/Paris --quiet-hours 22:00-07:30 --daily-cap 3",
@@ -14,15 +14,15 @@ struct AppSettingsCommand: AsyncParsableCommand {
     @Argument(help: "The app.") var slug: String
     @Option(
         help: ArgumentHelp(
-            "Whose clock counts for devices that name none, and when a day begins.", valueName: "Europe/Paris"))
+            "The time zone of the app's days, and of devices without their own.", valueName: "Europe/Paris"))
     var timeZone: String?
     @Option(
         help: ArgumentHelp(
-            "When nobody is disturbed, by each device's own clock; none: at any hour.", valueName: "22:00-07:30"),
+            "When no device is disturbed, in its local time; none: no quiet hours.", valueName: "22:00-07:30"),
         completion: .list(["none"]))
     var quietHours: String?
     @Option(
-        help: ArgumentHelp("How many messages a user gets a day at most; none: any number.", valueName: "number"),
+        help: ArgumentHelp("The maximum number of messages per user and day; none: no limit.", valueName: "number"),
         completion: .list(["none"]))
     var dailyCap: String?
 
@@ -63,7 +63,7 @@ struct AppSettingsCommand: AsyncParsableCommand {
         if text == "none" { return .null }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2 else {
-            throw CommandFault(.usage, "--quiet-hours takes two hours, such as 22:00-07:30, or none")
+            throw CommandFault(.usage, "--quiet-hours takes a time range, such as 22:00-07:30, or none")
         }
         return ["from": .string(String(parts[0])), "to": .string(String(parts[1]))]
     }

@@ -4,7 +4,7 @@ import JSON
 /// `carillon apps`: the tenants.
 package struct AppsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "apps", abstract: "Lists, makes, changes and deletes apps.",
+        commandName: "apps", abstract: "Lists, creates, changes and deletes apps.",
         discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#, "carillon apps list"]),
         subcommands: [List.self, Create.self, AppSettingsCommand.self, Delete.self], defaultSubcommand: List.self)
 
@@ -26,39 +26,39 @@ package struct AppsCommand: AsyncParsableCommand {
                 var table = TextTable("SLUG", "NAME", "SINCE")
                 for app in apps.items { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
                 table.isEmpty
-                    ? Console.remark("No apps yet. Make one: carillon apps create SLUG --name NAME") : table.write()
+                    ? Console.remark("No apps yet. Create one: carillon apps create SLUG --name NAME") : table.write()
             }
         }
     }
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes an app. Again does no harm.",
+            abstract: "Creates an app. Repeating it is harmless.",
             discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#]))
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
-        @Argument(help: "Its name in URLs: a-z, 0-9, - and _.") var slug: String
-        @Option(help: "Its name for people (else the slug).") var name: String?
+        @Argument(help: "The app's name in URLs: a-z, 0-9, - and _.") var slug: String
+        @Option(help: "The app's name for people (default: the slug).") var name: String?
 
         func run() async throws {
             try await orComplain(asJSON: gateway.json) {
                 let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
                 let app = try await gateway.client().send("POST", "/v1/apps", body, as: .app)
                 if gateway.json { return writeJSON(app) }
-                Console.write("The app \(slug) is there.")
-                Console.remark("Next, its credentials: carillon credentials add --app \(slug) --help")
+                Console.write("The app \(slug) exists.")
+                Console.remark("Next, add a credential: carillon credentials add --app \(slug) --help")
             }
         }
     }
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Deletes an app with its devices, messages and credentials. There is no way back.",
+            abstract: "Deletes an app with its devices, messages and credentials. This can't be undone.",
             discussion: HelpText.of(examples: [
                 "carillon apps delete garden", "carillon apps delete garden --yes --json",
             ]))
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
         @Argument(help: "The app.") var slug: String
-        @Flag(help: "Does not ask.") var yes = false
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: gateway.json) {
@@ -66,7 +66,7 @@ package struct AppsCommand: AsyncParsableCommand {
                 let answer = try await gateway.client().send(
                     "DELETE", "/v1/apps/" + GatewayClient.escaped(slug), as: .app)
                 if gateway.json { return writeJSON(answer) }
-                Console.write("The app \(slug) is gone; its rows follow in the background.")
+                Console.write("The app \(slug) is deleted; its data is removed in the background.")
             }
         }
     }
@@ -80,7 +80,7 @@ func confirm(
 ) throws(CommandFault) {
     guard !yes else { return }
     guard Console.isInteractive else {
-        throw CommandFault(.usage, "\(question) Nobody is here to answer: say --yes")
+        throw CommandFault(.usage, "\(question) There is no terminal to ask: give --yes to confirm")
     }
     Console.ask(question + " [y/N] ")
     guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {

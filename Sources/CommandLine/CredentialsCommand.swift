@@ -6,9 +6,9 @@ import JSON
 /// `carillon credentials`: the credentials for an app's providers.
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "credentials", abstract: "Hands in, lists, activates and retires credentials.",
+        commandName: "credentials", abstract: "Adds, lists, activates and retires credentials.",
         discussion: HelpText.of(
-            "Secrets are sealed when they arrive, and never come out again.",
+            "Secrets are encrypted when they arrive, and are never shown again.",
             examples: Add.examples + ["carillon credentials list --app garden"]),
         subcommands: [List.self, Add.self, Activate.self, Retire.self, Delete.self], defaultSubcommand: List.self)
 
@@ -32,10 +32,10 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Hands a credential in.",
+            abstract: "Adds a credential.",
             discussion: HelpText.of(
-                "Exactly one of --p8, --certificate and --service-account says what it is: a signing key of Apple's (one for "
-                    + "production and sandbox), a push certificate, or Firebase's account.", examples: examples))
+                "Give exactly one of --p8 (an Apple signing key, for production and sandbox), --certificate (a push "
+                    + "certificate) and --service-account (a Firebase service account).", examples: examples))
 
         static let examples = [
             "carillon credentials add --app garden --p8 AuthKey_ABCDE12345.p8 --team-id TEAMID1234 "
@@ -46,32 +46,32 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         @OptionGroup var app: AppOptions
         @Option(
-            help: ArgumentHelp("Apple's signing key; its id is read from AuthKey_<id>.p8.", valueName: "path"),
+            help: ArgumentHelp("An Apple signing key, named AuthKey_<key id>.p8.", valueName: "path"),
             completion: .file(extensions: ["p8"]))
         var p8: String?
-        @Option(help: ArgumentHelp("The key id, where the file's name does not say it.", valueName: "id"))
+        @Option(help: ArgumentHelp("The key id, if the file name does not contain it.", valueName: "id"))
         var keyID: String?
-        @Option(help: ArgumentHelp("The team whose key it is.", valueName: "id"))
+        @Option(help: ArgumentHelp("The id of the key's team.", valueName: "id"))
         var teamID: String?
-        @Option(help: ArgumentHelp("A topic that it is for, the app's bundle id; again for each.", valueName: "topic"))
+        @Option(help: ArgumentHelp("A topic (the app's bundle id); repeatable.", valueName: "topic"))
         var topic: [String] = []
         @Option(
             help: ArgumentHelp("A push certificate with its key, as .pem or .p12.", valueName: "path"),
             completion: .file(extensions: ["pem", "p12"]))
         var certificate: String?
         @Option(
-            help: ArgumentHelp("A file whose first line opens the .p12 or the key.", valueName: "path"),
+            help: ArgumentHelp("A file whose first line is the password of the .p12 or the key.", valueName: "path"),
             completion: .file())
         var passwordFile: String?
         @Option(
-            help: ArgumentHelp("Firebase's service account, as it was downloaded.", valueName: "path"),
+            help: ArgumentHelp("A Firebase service account, as it was downloaded.", valueName: "path"),
             completion: .file(extensions: ["json"]))
         var serviceAccount: String?
         @Option(
             help: ArgumentHelp("production, sandbox or both (APNs).", valueName: "name"),
             completion: .list(["production", "sandbox", "both"]))
         var environment = "production"
-        @Flag(help: "Takes it into use at once; the one before is kept, and can be activated again.")
+        @Flag(help: "Activates it at once; the previous one is kept, and can be activated again.")
         var activate = false
 
         func run() async throws {
@@ -86,7 +86,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
                 guard !activate else { return }
                 for credential in added {
                     let command = "carillon credentials activate \(credential.shown("id")) --app \(try app.slug())"
-                    Console.remark("Take it into use: " + command)
+                    Console.remark("To activate it: " + command)
                 }
             }
         }
@@ -97,7 +97,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
             case (nil, let path?, nil): try pushCertificate(path)
             case (nil, nil, let path?): try account(path)
             default:
-                throw CommandFault(.usage, "say exactly one of --p8, --certificate and --service-account")
+                throw CommandFault(.usage, "give exactly one of --p8, --certificate and --service-account")
             }
         }
 
@@ -112,9 +112,9 @@ package struct CredentialsCommand: AsyncParsableCommand {
             let named =
                 name.hasPrefix("AuthKey_") && name.hasSuffix(".p8") ? String(name.dropFirst(8).dropLast(3)) : nil
             guard let id = keyID ?? named else {
-                throw CommandFault(.usage, "which key is it? Name the file AuthKey_<key id>.p8, or say --key-id")
+                throw CommandFault(.usage, "the key id is missing. Name the file AuthKey_<key id>.p8, or give --key-id")
             }
-            guard let teamID else { throw CommandFault(.usage, "whose key is it? Say --team-id") }
+            guard let teamID else { throw CommandFault(.usage, "the team id is missing. Give --team-id") }
             return common("apns", "token") + [
                 JSONMember("environment", .string(environment)), JSONMember("key_id", .string(id)),
                 JSONMember("team_id", .string(teamID)), JSONMember("topics", .array(topic.map { .string($0) })),
@@ -150,7 +150,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
     /// One stored credential.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
-        @Argument(help: "Its id, as credentials list shows it.") var id: String
+        @Argument(help: "The credential's id, as credentials list shows it.") var id: String
 
         /// Sends a request that the gateway answers without a body.
         ///
@@ -171,14 +171,14 @@ package struct CredentialsCommand: AsyncParsableCommand {
             guard let active else { return }
             let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
             try confirm(
-                "The credential \(id) (\(name)) of \(try app.slug()) is in use, and pushes that need it would wait. "
+                "The credential \(id) (\(name)) of \(try app.slug()) is active. Without it, pushes that need it wait. "
                     + question, yes)
         }
     }
 
     struct Activate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a credential into use in place of the one before, without a failed push.",
+            abstract: "Activates a credential in place of the previous one. No push fails.",
             discussion: HelpText.of(examples: ["carillon credentials activate 7 --app garden"]))
         @OptionGroup var one: One
 
@@ -187,40 +187,40 @@ package struct CredentialsCommand: AsyncParsableCommand {
                 let credential = try await one.app.gateway.client().send(
                     "POST", try one.app.path("credentials", one.id, "activate"), as: .credential)
                 if one.app.gateway.json { return writeJSON(credential) }
-                Console.write("The credential \(one.id) is in use.")
+                Console.write("The credential \(one.id) is active.")
             }
         }
     }
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a credential out of use, and asks; activating it again takes it back.",
+            abstract: "Retires a credential, after a confirmation. It can be activated again.",
             discussion: HelpText.of(examples: ["carillon credentials retire 7 --app garden --yes"]))
         @OptionGroup var one: One
-        @Flag(help: "Does not ask.") var yes = false
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                try await one.confirmInUse("Take it out of use?", yes)
+                try await one.confirmInUse("Retire it?", yes)
                 try await one.order(
                     "POST", try one.app.path("credentials", one.id, "retire"),
-                    "The credential \(one.id) is out of use.", state: "retired")
+                    "The credential \(one.id) is retired.", state: "retired")
             }
         }
     }
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Deletes a credential for good; asks where it is in use.",
+            abstract: "Deletes a credential. This can't be undone. Asks first if it is active.",
             discussion: HelpText.of(examples: ["carillon credentials delete 7 --app garden --yes"]))
         @OptionGroup var one: One
-        @Flag(help: "Does not ask.") var yes = false
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                try await one.confirmInUse("Delete it for good?", yes)
+                try await one.confirmInUse("Delete it? This can't be undone.", yes)
                 try await one.order(
-                    "DELETE", try one.app.path("credentials", one.id), "The credential \(one.id) is gone.",
+                    "DELETE", try one.app.path("credentials", one.id), "The credential \(one.id) is deleted.",
                     state: "deleted")
             }
         }

@@ -19,7 +19,7 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists registrations; all filters hold together.",
+            abstract: "Lists the registrations that match all of the options.",
             discussion: HelpText.of(
                 examples: [
                     "carillon devices list --app garden --tag news --limit 20",
@@ -27,17 +27,18 @@ package struct DevicesCommand: AsyncParsableCommand {
                     "carillon devices list --app garden --stale --json | jq -r '.items[].installation'",
                 ]))
         @OptionGroup var app: AppOptions
-        @Option(help: "Of this user.") var user: String?
-        @Option(help: "With this tag.") var tag: String?
-        @Option(help: "At apns or fcm.", completion: OptionValues.providers) var provider: String?
-        @Option(help: "active, suspected or retired.", completion: OptionValues.registrationStates) var state: String?
-        @Option(help: "With tokens of this kind: alert, voip, live-activity, ...", completion: OptionValues.kinds)
+        @Option(help: "Only this user's.") var user: String?
+        @Option(help: "Only those with this tag.") var tag: String?
+        @Option(help: "The provider: apns or fcm.", completion: OptionValues.providers) var provider: String?
+        @Option(help: "The state: active, suspected or retired.", completion: OptionValues.registrationStates)
+        var state: String?
+        @Option(help: "The token's kind: alert, voip, live-activity, ...", completion: OptionValues.kinds)
         var kind: String?
-        @Flag(help: "Silent for longer than the app's settings allow.") var stale = false
-        @Option(help: ArgumentHelp("Of which this is true: docs/filters.md.", valueName: "expression"))
+        @Flag(help: "Only stale ones (see the app's setting stale_after_days).") var stale = false
+        @Option(help: ArgumentHelp("Only those that match this filter (docs/filters.md).", valueName: "expression"))
         var filter: String?
-        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
-        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
+        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 100
+        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
@@ -56,7 +57,7 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows an installation with all its tokens, masked.",
+            abstract: "Shows an installation and its tokens, which are masked.",
             discussion: HelpText.of(examples: ["carillon devices show my-phone --app garden"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
@@ -78,17 +79,18 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct Register: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Registers a device's token. Twice has the effect of once.",
+            abstract: "Registers a device's token. Repeating it is harmless.",
             discussion: HelpText.of(
-                "The token is read from a file, or from standard input: arguments are read by everybody.",
+                "The token is read from a file or standard input: every user of this machine can see arguments.",
                 examples: [
                     "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
                     "carillon devices register my-phone --app garden --provider apns --environment sandbox "
                         + "--topic com.example.garden --locale fr-CA --tag news <token.txt",
                 ]))
         @OptionGroup var app: AppOptions
-        @Argument(help: "The installation: the app's own name for one copy of it.") var installation: String
-        @Option(help: "apns or fcm: who gave out the token.", completion: OptionValues.providers) var provider: String
+        @Argument(help: "The installation: the app's own id for one copy of itself.") var installation: String
+        @Option(help: "The provider that issued the token: apns or fcm.", completion: OptionValues.providers)
+        var provider: String
         @Option(
             help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"), completion: .file())
         var tokenFile = "-"
@@ -96,9 +98,9 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "production (the default) or sandbox.", completion: OptionValues.environments)
         var environment: String?
         @Option(help: "The app's bundle id.") var topic: String?
-        @Option(help: "Whose it is.") var user: String?
-        @Option(help: "Such as fr-CA.") var locale: String?
-        @Option(help: "A tag; again for each.") var tag: [String] = []
+        @Option(help: "The user of the device.") var user: String?
+        @Option(help: "The locale, such as fr-CA.") var locale: String?
+        @Option(help: "A tag; repeatable.") var tag: [String] = []
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
@@ -121,13 +123,13 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Imports registrations, one JSON object a line; refused lines hurt no neighbour.",
+            abstract: "Imports registrations, one JSON object per line. Refused lines are skipped.",
             discussion: HelpText.of(
                 """
-                A line is {"installation": "phone-1", "provider": "fcm", "token": "...", "tags": ["news"]}, with what else a \
-                registration has. An import that was cut off is simply sent again: what is there already is left as it is. \
-                With --json the lines of the gateway's answer are printed as they come: what was refused, and how far it \
-                has come.
+                A line is {"installation": "phone-1", "provider": "fcm", "token": "...", "tags": ["news"]}, with any other \
+                member of a registration. If an import is interrupted, send the file again: lines that are already \
+                imported change nothing. With --json the lines of the gateway's answer are printed as they arrive: \
+                refused lines, and the progress.
                 """,
                 examples: [
                     "carillon devices import devices.ndjson --app garden",
@@ -151,7 +153,7 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Unregisters an installation, all kinds.",
+            abstract: "Unregisters an installation with all its tokens.",
             discussion: HelpText.of(examples: ["carillon devices remove my-phone --app garden"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
@@ -169,11 +171,11 @@ package struct DevicesCommand: AsyncParsableCommand {
 
     struct EraseUser: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Erases a person: their devices, and their names in the feed. There is no way back.",
+            abstract: "Erases a user: devices, and their names in the feed. This can't be undone.",
             discussion: HelpText.of(examples: ["carillon devices erase-user frida --app garden --yes"]))
         @OptionGroup var app: AppOptions
         @Argument(help: "The user.") var user: String
-        @Flag(help: "Does not ask.") var yes = false
+        @Flag(help: "Skips the confirmation.") var yes = false
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
@@ -181,7 +183,7 @@ package struct DevicesCommand: AsyncParsableCommand {
                 let answer = try await app.gateway.client().send(
                     "DELETE", try app.path("users", user), as: .erasure)
                 if app.gateway.json { return writeJSON(answer) }
-                Console.write("\(answer.count("registrations")) registrations are gone.")
+                Console.write("\(answer.count("registrations")) registrations are erased.")
             }
         }
     }

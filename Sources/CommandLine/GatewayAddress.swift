@@ -8,12 +8,12 @@ package enum GatewayAddress {
         guard !text.contains(where: { "@?#".contains($0) }) else {
             throw CommandFault(
                 .usage,
-                "the gateway's URL names a scheme, a host and a port, such as http://127.0.0.1:8080: nothing with @, ? or # "
-                    + "belongs into it, and no password. A key goes into CARILLON_KEY or a file (--key-file)")
+                "the gateway's URL is a scheme, a host and a port, such as http://127.0.0.1:8080, without @, ? or #. "
+                    + "It must not hold a password: give the API key in CARILLON_KEY or in a file (--key-file)")
         }
         guard let parts = URL(string: text), let scheme = parts.scheme, ["http", "https"].contains(scheme),
             parts.host()?.isEmpty == false, hasPort(text)
-        else { throw CommandFault(.usage, "\(text) is no URL such as http://127.0.0.1:8080") }
+        else { throw CommandFault(.usage, "\(text) is not a URL such as http://127.0.0.1:8080") }
         return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 

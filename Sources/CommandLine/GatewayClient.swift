@@ -41,7 +41,7 @@ package struct GatewayClient: Sendable {
 
         package func json() throws(CommandFault) -> JSONValue {
             do throws(JSONError) { return try JSONReader.read(body, limits: .trusted) } catch {
-                throw CommandFault(.refused, "the gateway answered \(status) with something that is no JSON")
+                throw CommandFault(.refused, "the gateway answered \(status) with a body that is not JSON")
             }
         }
     }
@@ -76,7 +76,7 @@ package struct GatewayClient: Sendable {
     /// Sends a request that the gateway answers with 204.
     func order(_ method: String, _ path: String) async throws(CommandFault) {
         guard try await call(method, path).status == 204 else {
-            throw CommandFault(.refused, "the gateway answered with something that does not say that it is done")
+            throw CommandFault(.refused, "the gateway's answer does not confirm the request")
         }
     }
 
@@ -164,15 +164,15 @@ package struct GatewayClient: Sendable {
 
     private static func remedy(_ trouble: NetworkTrouble) -> String {
         switch trouble {
-        case .certificateUntrusted: "Name its authority's certificate with --ca-file, or in CARILLON_CA_FILE"
-        case .certificateExpired: "Renew it, and start the gateway again"
-        case .certificateNotYetValid: "Look at the clocks of both machines"
-        case .certificateOfOtherNames: "Call the gateway by a name that stands in its certificate (--url)"
-        case .lacksTLS: "Should it be http:// (--url)?"
-        case .closed: "If it has a certificate, it is https:// (--url)"
-        case .timedOut: "What was asked for may have happened all the same; look before you repeat it"
+        case .certificateUntrusted: "Give the authority's certificate with --ca-file or in CARILLON_CA_FILE"
+        case .certificateExpired: "Renew the certificate, and restart the gateway"
+        case .certificateNotYetValid: "Check the clocks of both machines"
+        case .certificateOfOtherNames: "Use a host name that the certificate lists (--url)"
+        case .lacksTLS: "Try http:// (--url)"
+        case .closed: "If the gateway has a certificate, use https:// (--url)"
+        case .timedOut: "The request may have taken effect; check before you repeat it"
         case .connectionRefused, .nameUnknown, .noWayThere, .noConnection, .noTLS, .proxyRefuses, .errorNumber, .other:
-            "Is it running, and is this its address (--url)?"
+            "Check that the gateway is running, and that this is its address (--url)"
         }
     }
 }

@@ -7,7 +7,7 @@ enum GatewayKey {
         guard let contents = FileManager.default.contents(atPath: path) else {
             throw CommandFault(
                 .noPermission,
-                "no API key: \(path) can't be read. Put a key into CARILLON_KEY, or name its file with --key-file")
+                "no API key: \(path) can't be read. Set CARILLON_KEY, or give the key's file with --key-file")
         }
         return try read(String(decoding: contents.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), from: path)
     }
@@ -23,7 +23,7 @@ enum GatewayKey {
         guard key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw CommandFault(
                 .noPermission,
-                "\(place) holds something that is no API key: a key is one word of letters, digits, - and _")
+                "\(place) does not hold an API key: a key consists of letters, digits, - and _, without spaces")
         }
         return key
     }

@@ -21,11 +21,11 @@ package struct ImportOutcome {
     package func wayOn() -> String {
         progress.end()
         let lines = last.count("resume_after")
-        guard lines > 0 else { return "before a line was acknowledged. Send the file again" }
+        guard lines > 0 else { return "before any line was acknowledged. Send the file again" }
         let came = "after \(lines) acknowledged \(lines == 1 ? "line" : "lines")"
         let tail = "tail -n +\(lines.addingReportingOverflow(1).partialValue)"
-        guard file != "-" else { return "\(came). Send what follows them; \(tail) cuts them off" }
-        return "\(came). Go on behind them: \(tail) \(Self.quoted(file)) | carillon devices import - --app \(app)"
+        guard file != "-" else { return "\(came). Send the lines after them; \(tail) leaves them out" }
+        return "\(came). To continue after them: \(tail) \(Self.quoted(file)) | carillon devices import - --app \(app)"
     }
 
     /// Quotes a path as one word of a shell.
@@ -63,8 +63,8 @@ package struct ImportOutcome {
             let why = last.object.flatMap(ProblemText.sentence).map { ": \($0)" } ?? ""
             throw CommandFault(
                 .tryAgain,
-                "the import ended behind line \(last.count("resume_after"))\(why). Send the file again; what is there "
-                    + "already stays as it is")
+                "the import ended after line \(last.count("resume_after"))\(why). Send the file again: lines that are "
+                    + "already imported change nothing")
         }
         if !isJSON {
             let changes = ["created", "refreshed", "replaced", "moved", "unchanged", "stale"].compactMap { name in

@@ -13,7 +13,7 @@ package struct ItemList {
 
     /// Tells a person, below a table, that there is more.
     func remarkOnOthers() {
-        if let next { Console.remark("There is more: --limit shows more at once, --cursor \(next) goes on.") }
+        if let next { Console.remark("There are more: --limit shows more at once, --cursor \(next) continues.") }
     }
 
     package var json: JSONValue { ["items": .array(items), "next": next.map(JSONValue.string) ?? .null] }
@@ -42,6 +42,6 @@ extension GatewayClient {
             guard let next = list.next, list.items.count < limit, page < pagesAtMost else { return list }
             guard followed.insert(next).inserted else { break }
         }
-        throw CommandFault(.refused, "the gateway's list has no end: it leads to a place where it has been")
+        throw CommandFault(.refused, "the gateway's list has no end: a cursor came twice")
     }
 }

@@ -6,9 +6,9 @@ import Model
 /// `carillon keys`: API keys with scopes.
 package struct KeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Makes, lists and revokes API keys.",
+        commandName: "keys", abstract: "Creates, lists and revokes API keys.",
         discussion: HelpText.of(
-            "A key opens one app, or all of them, and there what its scopes say:\n\n\(ScopeText.table)",
+            "A key is valid for one app or for all apps. Its scopes say what it may do there:\n\n\(ScopeText.table)",
             examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
         subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
 
@@ -19,7 +19,7 @@ package struct KeysCommand: AsyncParsableCommand {
     /// The owner of the keys: one app, or all apps.
     struct Owner: ParsableArguments {
         @OptionGroup var app: AppOptions
-        @Flag(help: "Keys of all apps are meant, in place of those of one.") var allApps = false
+        @Flag(help: "Selects the keys for all apps instead of one app's.") var allApps = false
 
         var gateway: GatewayOptions { app.gateway }
 
@@ -31,15 +31,15 @@ package struct KeysCommand: AsyncParsableCommand {
         /// An app's own keys and the keys of all apps are two lists.
         func none() throws(CommandFault) -> String {
             guard let slug = try slug() else {
-                return "No keys of all apps but the operator's own; --app lists those of one app."
+                return "No keys for all apps, apart from the operator's; --app lists one app's keys."
             }
-            return "No keys of the app \(slug); --all-apps lists those of all apps."
+            return "The app \(slug) has no keys; --all-apps lists the keys for all apps."
         }
     }
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the keys, without themselves.",
+            abstract: "Lists the keys, without their secret text.",
             discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list --all-apps"]))
         @OptionGroup var owner: Owner
 
@@ -61,20 +61,20 @@ package struct KeysCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a key, and prints it: this once.",
-            discussion: HelpText.of("Scopes, and what they open:\n\n\(ScopeText.table)", examples: examples))
+            abstract: "Creates a key, and prints it. It is shown only once.",
+            discussion: HelpText.of("Scopes, and what they allow:\n\n\(ScopeText.table)", examples: examples))
         static let examples = [
             "carillon keys create backend --app garden --scopes devices,messages,feedback",
             "carillon keys create newsroom --app garden --scopes broadcast,messages",
             "carillon keys create dashboard --all-apps --scopes feedback",
         ]
         @OptionGroup var owner: Owner
-        @Argument(help: "What it is for, for people.") var name: String
+        @Argument(help: "A name that tells people what the key is for.") var name: String
         @Option(
-            help: ArgumentHelp("What it opens: \(KeysCommand.scopeNames).", valueName: "a,b"),
+            help: ArgumentHelp("The key's scopes: \(KeysCommand.scopeNames).", valueName: "a,b"),
             completion: OptionValues.scopes)
         var scopes: String
-        @Option(help: ArgumentHelp("When it ends, such as 2027-01-31T12:00:00Z.", valueName: "time"))
+        @Option(help: ArgumentHelp("When the key expires, such as 2027-01-31T12:00:00Z.", valueName: "time"))
         var expires: String?
 
         func run() async throws {
@@ -89,17 +89,17 @@ package struct KeysCommand: AsyncParsableCommand {
                 if owner.gateway.json { return writeJSON(key) }
                 Console.write(key.shown("key"))
                 let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
-                Console.remark("Keep it well: it is shown this once. It opens \(scopes) of \(place).")
+                Console.remark("Store it safely: it is shown only once. Its scopes are \(scopes), for \(place).")
             }
         }
     }
 
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revokes a key, everywhere within five seconds.",
+            abstract: "Revokes a key. It takes effect everywhere within five seconds.",
             discussion: HelpText.of(examples: ["carillon keys revoke 3 --app garden"]))
         @OptionGroup var owner: Owner
-        @Argument(help: "Its id, as keys list shows it.") var id: String
+        @Argument(help: "The key's id, as keys list shows it.") var id: String
 
         func run() async throws {
             try await orComplain(asJSON: owner.gateway.json) {
@@ -123,12 +123,12 @@ package enum KeyOwner {
         given app: String?, environment: [String: String], isAllApps: Bool
     ) throws(CommandFault) -> String? {
         guard !isAllApps else {
-            guard app == nil else { throw CommandFault(.usage, "say one of --app and --all-apps, not both") }
+            guard app == nil else { throw CommandFault(.usage, "give only one of --app and --all-apps") }
             return nil
         }
         guard let slug = app ?? environment["CARILLON_APP"], !slug.isEmpty else {
             throw CommandFault(
-                .usage, "whose keys? Name an app with --app, or in CARILLON_APP; --all-apps means keys of all apps")
+                .usage, "no app is given. Give it with --app or in CARILLON_APP, or give --all-apps")
         }
         return slug
     }

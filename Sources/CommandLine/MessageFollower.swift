@@ -40,9 +40,9 @@ struct MessageFollower {
             guard ContinuousClock.now - receivedAt < Self.timeout else {
                 throw CommandFault(
                     .unreachable,
-                    "the gateway at \(client.base) has been away for five minutes; the message goes on as it was")
+                    "the gateway at \(client.base) has been unreachable for five minutes; the message is not affected")
             }
-            if failures == 1 { note("The gateway is away: asking again until it is back.") }
+            if failures == 1 { note("The gateway is unreachable: retrying for five minutes.") }
             try await Task.sleep(for: Self.returnPauses[min(failures, Self.returnPauses.count - 1)])
             failures += 1
         }
@@ -94,7 +94,7 @@ struct MessageFollower {
         guard ["progress", "finished", "problem"].contains(event.name) else { return nil }
         let value: JSONValue
         do throws(JSONError) { value = try JSONReader.read(event.data, limits: .trusted) } catch {
-            throw CommandFault(.refused, "the gateway answered with an event that is no JSON")
+            throw CommandFault(.refused, "the gateway answered with an event that is not JSON")
         }
         guard event.name != "problem" else {
             throw CommandFault(status: Int(value.count("status")), body: event.data)

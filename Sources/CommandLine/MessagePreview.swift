@@ -178,7 +178,7 @@ private struct NotificationPreview {
     /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {
         let phone = provider == .apns ? "An iPhone" : "An Android phone"
-        guard let push else { return ["\(phone) gets nothing of it."] }
+        guard let push else { return ["\(phone) does not receive it."] }
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
         let value = try? JSONReader.read(push.body, limits: .trusted)
         let title: String

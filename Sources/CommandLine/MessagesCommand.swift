@@ -27,8 +27,8 @@ package struct MessagesCommand: AsyncParsableCommand {
             help: "accepted, scheduled, planning, sending, paused, finished or cancelled.",
             completion: OptionValues.messageStates)
         var state: String?
-        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 20
-        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
+        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 20
+        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
@@ -81,8 +81,8 @@ package struct MessagesCommand: AsyncParsableCommand {
             completion: OptionValues.outcomes)
         var state: String?
         @Option(help: "The reason, from the provider or the gateway.") var reason: String?
-        @Option(help: ArgumentHelp("Shows at most so many.", valueName: "count")) var limit = 100
-        @Option(help: ArgumentHelp("Goes on where a list ended.", valueName: "next")) var cursor: String?
+        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 100
+        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {

@@ -12,14 +12,14 @@ enum ScopeText {
 
     private static func meaning(of scope: APIScope) -> String {
         switch scope {
-        case .devices: "registering and reading devices, badges, erasing people"
-        case .tokens: "tokens whole, where another scope shows them masked"
-        case .messages: "sending to devices, users and tokens that are named; accounts"
-        case .broadcast: "sending to all, to tags and to stale devices; accounts"
-        case .feedback: "the feed of what became of tokens; undoing a retirement"
-        case .credentials: "handing in, activating and retiring credentials"
-        case .keys: "making and revoking keys that open no more than this one"
-        case .admin: "all of these but tokens, which it may grant; apps themselves"
+        case .devices: "registering and reading devices, badges, erasing users"
+        case .tokens: "seeing whole tokens, which other scopes show masked"
+        case .messages: "sending to named devices, users and tokens; results"
+        case .broadcast: "sending to all, tags, filters and stale devices; results"
+        case .feedback: "the feed of token changes; undoing a retirement"
+        case .credentials: "adding, activating and retiring credentials"
+        case .keys: "creating and revoking keys with no more scopes than its own"
+        case .admin: "all of these but tokens, which it may grant; managing apps"
         }
     }
 }

@@ -23,7 +23,7 @@ struct GatewayAddressTests {
         ])
     func refused(text: String) {
         let fault = #expect(throws: CommandFault.self) { try GatewayAddress.base(text) }
-        #expect(fault?.kind == .usage && fault?.description.contains("is no URL such as") == true)
+        #expect(fault?.kind == .usage && fault?.description.contains("is not a URL such as") == true)
     }
 
     @Test(

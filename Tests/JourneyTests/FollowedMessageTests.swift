@@ -20,7 +20,7 @@ extension Journeys {
                 first.program.kill(signal)
                 _ = try await first.program.end()
                 try await eventually("the command to say so") {
-                    watcher.logged.contains("The gateway is away: asking again until it is back.")
+                    watcher.logged.contains("The gateway is unreachable: retrying for five minutes.")
                 }
                 #expect(watcher.isAlive)
                 let second = try await world.gateway()
