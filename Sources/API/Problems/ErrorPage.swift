@@ -24,7 +24,7 @@ package enum ErrorPage {
     private static let introduction = """
         # Errors
 
-        Every refusal of the HTTP API is `application/problem+json` (RFC 9457):
+        Every error of the HTTP API is `application/problem+json` (RFC 9457):
 
         ```json
         {"type": "/errors#invalid_token", "title": "The device token is malformed", "status": 422, \
@@ -32,8 +32,8 @@ package enum ErrorPage {
         "pointer": "/token"}
         ```
 
-        `code` is stable: build on it, not on the sentences. `pointer` (RFC 6901) says where in the body. `type` is a \
-        reference that leads here: the gateway serves this page at `/errors`. A refused line of an import carries the same \
-        members. `Retry-After` stands where trying the same again is wise. No problem repeats a token, a key or a payload.
+        `code` is stable: rely on it, not on the texts. `pointer` (RFC 6901) names the member of the body. `type` links \
+        to this page, which the gateway serves at `/errors`. A refused line of an import has the same members. \
+        An answer has `Retry-After` if the same request may succeed later. No problem repeats a token, a key or a payload.
         """
 }

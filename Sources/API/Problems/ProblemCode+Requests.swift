@@ -1,7 +1,7 @@
 // Refusals of requests that could not be read.
 extension ProblemCode {
     static let requests = ProblemChapter(
-        "The request can't be understood",
+        "The request can't be read",
         [
             malformedRequest, headersTooLarge, requestTimeout, malformedJSON, jsonTooComplex, duplicateMember,
             invalidUTF8, nulCharacter, malformedPath, invalidQuery, invalidCursor, invalidIdempotencyKey,
@@ -9,114 +9,111 @@ extension ProblemCode {
         ])
 
     package static let malformedRequest = ProblemCode(
-        "malformed_request", 400, "This is no request of HTTP",
+        "malformed_request", 400, "The request is not HTTP/1.1",
         cause: """
-            what came over the connection can't be read as a request of HTTP/1.1: another protocol (TLS, \
-            HTTP/2), a path with blanks or bytes that are not encoded, header fields that can't stand there, \
-            no `Host` or two, lengths that contradict each other, chunks without a size or in HTTP/1.0; or \
-            the connection ended before the request did. The connection ends with the answer.
+            the bytes on the connection are not a valid HTTP/1.1 request. Examples: another protocol (TLS, HTTP/2), \
+            a path with spaces or unencoded bytes, invalid header fields, a missing or repeated `Host`, \
+            contradicting lengths, chunks without a size or in HTTP/1.0. Or the connection ended before the request \
+            did. The gateway closes the connection after the answer.
             """,
-        remedy: "let a library write requests; the detail says what could not be read.")
+        remedy: "use an HTTP library to write requests. The detail says what could not be read.")
 
     package static let headersTooLarge = ProblemCode(
         "headers_too_large", 431, "The head of the request is too large",
-        cause: "path and header fields have more than 32 KiB together, or there are more than 100 fields.",
+        cause: "the path and the header fields have more than 32 KiB together, or there are more than 100 fields.",
         remedy: """
-            leave out what is not meant for the gateway, cookies for instance; long lists belong into bodies.
+            leave out header fields that are not meant for the gateway, such as cookies. Put long lists into the \
+            body.
             """)
 
     package static let requestTimeout = ProblemCode(
-        "request_timeout", 408, "The request came too slowly",
+        "request_timeout", 408, "The request arrived too slowly",
         cause: """
-            the head of a request was not whole 30 seconds after its first byte; or its body was not within 60 \
-            seconds, or, in an import, nothing of it came for 60 seconds. Nothing of it was carried out; of an \
-            import only what follows `resume_after` is missing. The connection ends with the answer.
+            the head of the request was not complete 30 seconds after its first byte, or its body was not complete \
+            within 60 seconds. In an import, no byte arrived for 60 seconds. Nothing was changed; of an import only \
+            the lines after `resume_after` are missing. The gateway closes the connection after the answer.
             """,
-        remedy: "send it again; split large bodies, and look for a proxy in between that holds requests back.")
+        remedy: "send the request again. Split large bodies, and check whether a proxy holds requests back.")
 
     package static let malformedJSON = ProblemCode(
         "malformed_json", 400, "The body is not JSON",
         cause: """
-            the body is empty, ends early, or has a byte, number or escape that JSON does not allow; the detail \
+            the body is empty, ends early, or has a byte, number or escape that JSON does not allow. The detail \
             names the byte.
             """,
-        remedy: "send one JSON object as UTF-8 without a byte order mark; let a library write it.")
+        remedy: "send one JSON object as UTF-8 without a byte order mark, written by a JSON library.")
 
     package static let jsonTooComplex = ProblemCode(
-        "json_too_complex", 400, "The JSON is deeper or larger than is read",
+        "json_too_complex", 400, "The JSON is too deep or too large",
         cause: """
-            it nests deeper than 32 levels, has more than 100,000 values, or a number of more than 64 \
+            the JSON nests deeper than 32 levels, has more than 100,000 values, or has a number of more than 64 \
             characters.
             """,
-        remedy: "flatten or split what is sent.")
+        remedy: "flatten the body, or split it.")
 
     package static let duplicateMember = ProblemCode(
         "duplicate_member", 400, "A member is named twice",
-        cause: "an object has two members of one name; two programs could read it differently.",
+        cause: "an object has two members with the same name. Different programs would read it differently.",
         remedy: "name each member once.")
 
     package static let invalidUTF8 = ProblemCode(
-        "invalid_utf8", 400, "The text is not UTF-8",
-        cause: "a string, or something beside the strings, has bytes that are not UTF-8.",
+        "invalid_utf8", 400, "The body is not UTF-8",
+        cause: "the body has bytes that are not UTF-8.",
         remedy: "encode the request as UTF-8.")
 
     package static let nulCharacter = ProblemCode(
         "nul_character", 400, "The text has a NUL character",
-        cause: "a string has a NUL, which PostgreSQL can't store.",
-        remedy: "remove it.")
+        cause: "a string has a NUL character, which PostgreSQL can't store.",
+        remedy: "remove the NUL character.")
 
     package static let malformedPath = ProblemCode(
         "malformed_path", 400, "The path can't be read",
         cause: """
-            a path segment has a percent sign without two hexadecimal digits, a NUL, bytes that are not UTF-8, \
-            or is `.` or `..`, which clients and proxies resolve on the way.
+            a path segment has a percent sign without two hexadecimal digits, a NUL, or bytes that are not UTF-8. Or \
+            it is `.` or `..`, which clients and proxies resolve.
             """,
-        remedy: "encode each name as UTF-8 and percent-encode it once, the slash included (`%2F`).")
+        remedy: "encode each name as UTF-8, and percent-encode it once, including slashes (`%2F`).")
 
     package static let invalidQuery = ProblemCode(
         "invalid_query", 400, "The query can't be read",
-        cause: """
-            a query parameter is unknown to the route, stands there twice, or has a value that is not allowed.
-            """,
+        cause: "a query parameter is unknown to the route, is given twice, or has a value that is not allowed.",
         remedy: "use the parameters that `/openapi.yaml` lists.")
 
     package static let invalidCursor = ProblemCode(
-        "invalid_cursor", 400, "The cursor is not one of ours",
+        "invalid_cursor", 400, "The cursor is not valid",
         cause: "`cursor` or `after` was changed, or comes from another list.",
-        remedy: "pass `next` of the page before as it is, or start without a cursor.")
+        remedy: "pass `next` of the previous page unchanged, or start without a cursor.")
 
     package static let invalidIdempotencyKey = ProblemCode(
-        "invalid_idempotency_key", 400, "The Idempotency-Key can't be used",
+        "invalid_idempotency_key", 400, "The Idempotency-Key is not valid",
         cause: """
-            the header stands there twice, is empty, longer than 255 bytes, or has blanks or other characters \
-            than visible ASCII.
+            the header is given twice, is empty, is longer than 255 bytes, or has characters other than visible \
+            ASCII.
             """,
-        remedy: "send one fresh UUID for each new request, and the same one when that request is repeated.")
+        remedy: "send a new UUID with each new request, and the same UUID when you repeat that request.")
 
     package static let unsupportedEncoding = ProblemCode(
-        "unsupported_encoding", 415, "The body is encoded in a way that is not read",
-        cause: "the request has a `Content-Encoding`, gzip for instance.",
+        "unsupported_encoding", 415, "The body's encoding is not supported",
+        cause: "the request has a `Content-Encoding`, for example gzip.",
         remedy: """
-            send bodies as they are. Their `Content-Type` is not asked for: a body is read as JSON, whatever it \
-            is called.
+            send bodies without compression. The gateway reads every body as JSON, whatever its `Content-Type` is.
             """)
 
     package static let expectationFailed = ProblemCode(
-        "expectation_failed", 417, "What the request expects is not done here",
-        cause: "the header `Expect` says something else than `100-continue`.",
+        "expectation_failed", 417, "The expectation is not supported",
+        cause: "the header `Expect` has a value other than `100-continue`.",
         remedy: """
-            leave it out. With `Expect: 100-continue` a client is asked for its body (`100 Continue`) once \
-            its key and what it announces are good; else it hears the refusal at once, and the connection \
-            ends.
+            leave the header out. With `Expect: 100-continue` the gateway first checks the key and the announced \
+            length. It then asks for the body (`100 Continue`), or refuses the request and closes the connection.
             """)
 
     package static let bodyTooLarge = ProblemCode(
         "body_too_large", 413, "The body is too large",
-        cause: "the body is larger than one request may be (1 MiB unless set otherwise).",
-        remedy: "split it. Many registrations go to `devices/import`, which has no such bound.")
+        cause: "the body is larger than the limit for one request (1 MiB by default).",
+        remedy: "split the body. Send many registrations to `devices/import`, which has no such limit.")
 
     package static let lineTooLong = ProblemCode(
         "line_too_long", 413, "The line is too long",
         cause: "a line of an import is longer than 64 KiB.",
-        remedy: "one registration per line; check that lines end with a line feed.")
+        remedy: "send one registration per line, and check that each line ends with a line feed.")
 }
