@@ -114,7 +114,7 @@ struct ImportAnswerTests {
         _ = answer.progress(through: 7)
         let last = try JSONReader.read(answer.interrupt(problem)).object
         let detail = try #require(last?["detail"]?.string)
-        #expect(detail.hasSuffix("What stands up to `resume_after` is kept; go on behind it."))
+        #expect(detail.hasSuffix("The lines up to `resume_after` are imported; continue after that line."))
         #expect(!detail.lowercased().contains("nothing was changed"))
         #expect(!detail.contains("same request"))
         #expect(last?["code"] == .string(problem.code.rawValue))

@@ -26,7 +26,7 @@ extension MessageRequestTests {
     func wrongHours() {
         for (options, input) in [
             (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
-            (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, and no Z"),
+            (#""send_at": "2026-12-01T12:00:00Z", "device_local_time": true"#, "2026-12-01T12:00:00, without Z"),
         ] {
             let problem = #expect(throws: Problem.self) {
                 try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#)

@@ -276,7 +276,7 @@ struct ServedImportTests {
             #expect(last["code"] == "request_timeout")
             #expect(last["resume_after"] == 1)
             let detail = try #require(last["detail"]?.string)
-            #expect(detail.hasSuffix("What stands up to `resume_after` is kept; go on behind it."))
+            #expect(detail.hasSuffix("The lines up to `resume_after` are imported; continue after that line."))
             #expect(!detail.lowercased().contains("nothing was changed"))
             #expect(try await Self.count(world) == 1)
         }

@@ -322,8 +322,8 @@ struct ServedListenerTests {
                 #expect(reply?.header("retry-after") == "1")
                 #expect(
                     try reply?.member("detail")?.string
-                        == "The database did not answer in time, or another request held what was needed; nothing was "
-                        + "changed. Try again.")
+                        == "The database did not answer in time, or another request held a lock for too long. "
+                        + "Nothing was changed. Try again.")
             }
             try await eventually("the same request to pass") {
                 try await world.call("POST", "/v1/apps", app).status == 201

@@ -123,7 +123,7 @@ extension Journeys {
                 #expect(anybody.printed.contains(#""body":"Hi you""#))
                 let refused = try await world.command(
                     ["send", "--all", "--body", "Hi {{name}}", "--yes"], gateway)
-                #expect(refused.code != 0 && refused.input.contains("At character 6 of the text: name is no field"))
+                #expect(refused.code != 0 && refused.input.contains("At character 6 of the text: name is not a field"))
                 try await gateway.stopGently()
             }
         }

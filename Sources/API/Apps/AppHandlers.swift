@@ -83,5 +83,5 @@ extension AppHandlers {
 
 extension Problem {
     static let invalidCursor = Problem(
-        .invalidCursor, "This cursor was not handed out here. Use \"next\" of the page before, as it is, or none.")
+        .invalidCursor, "This cursor is not valid. Use \"next\" of the previous page unchanged, or no cursor.")
 }

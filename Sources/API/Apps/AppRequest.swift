@@ -16,7 +16,7 @@ package struct AppRequest: Equatable, Sendable {
         guard isSlug(slug) else {
             throw Problem(
                 .invalidValue,
-                "A slug has 1 to \(slugBytesMax) of a-z, 0-9, - and _, and begins with a letter or digit.",
+                "A slug has 1 to \(slugBytesMax) characters of a-z, 0-9, - and _, and begins with a letter or digit.",
                 at: .root / "slug")
         }
         let name = try reader.requiredString("name", bytesMax: nameBytesMax, "the app's name for people")

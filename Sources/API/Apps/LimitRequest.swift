@@ -20,13 +20,13 @@ extension EnvelopeReader {
     private static func quietHours(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> QuietHours {
         var reader = try EnvelopeReader(value, at: pointer)
         let from = try reader.minute("from", "when the quiet hours begin, such as 22:00")
-        let to = try reader.minute("to", "when they are over, such as 07:30")
+        let to = try reader.minute("to", "when the quiet hours end, such as 07:30")
         try reader.end()
         guard let hours = QuietHours(from: from, to: to) else {
             throw Problem(
                 .invalidValue,
-                "Quiet hours end at another minute than they begin: from \(QuietHours.text(of: from)) to "
-                    + "\(QuietHours.text(of: to)) is all day or never.", at: pointer / "to")
+                "Quiet hours must end at another minute than they begin: from \(QuietHours.text(of: from)) to "
+                    + "\(QuietHours.text(of: to)) is ambiguous (all day or never).", at: pointer / "to")
         }
         return hours
     }
@@ -36,7 +36,7 @@ extension EnvelopeReader {
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
         guard let minute = QuietHours.minute(of: text) else {
             throw Problem(
-                .invalidValue, "This must be an hour and a minute of the day from 00:00 to 23:59, such as 07:30.",
+                .invalidValue, "This must be a time of day from 00:00 to 23:59, such as 07:30.",
                 at: pointer / name)
         }
         return minute

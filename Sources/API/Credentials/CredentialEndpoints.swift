@@ -22,9 +22,9 @@ extension PlannedEndpoint {
     static let plannedCredentials: [PlannedEndpoint] = [
         PlannedEndpoint(
             .post, "/v1/apps/{app}/credentials/{credential}/verify",
-            "A credential is checked when it is handed in, and proven by what it sends: carillon doctor tells."),
+            "A credential is checked when it is added, and again by each push: run carillon doctor for its state."),
         PlannedEndpoint(
             .post, "/v1/apps/{app}/credentials/{credential}/rollback",
-            "Take the one before it back into use: POST .../credentials/{id}/activate."),
+            "Activate the previous credential: POST .../credentials/{id}/activate."),
     ]
 }

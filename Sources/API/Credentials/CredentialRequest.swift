@@ -43,10 +43,10 @@ package enum CredentialRequest {
         let activate = try reader.bool("activate") ?? false
         guard try reader.choice("kind", ["service_account"], { $0 == "service_account" ? $0 : nil }) != nil else {
             throw Problem(
-                .missingMember, "kind is missing: service_account, the only one of FCM.", at: reader.pointer / "kind")
+                .missingMember, "kind is missing: FCM's only kind is service_account.", at: reader.pointer / "kind")
         }
         let account = try reader.required(
-            "service_account", "the JSON object of the file that the Firebase console gives")
+            "service_account", "the JSON object from the file of the Firebase console")
         let pointer = reader.pointer / "service_account"
         guard account.object != nil else { throw .wrongType(account, "an object", at: pointer) }
         let bytes = account.bytes
@@ -90,9 +90,9 @@ package enum CredentialRequest {
         case true?:
             return .token(
                 keyID: try reader.requiredString(
-                    "key_id", bytesMax: identifierBytesMax, "the 10 characters of the key"),
+                    "key_id", bytesMax: identifierBytesMax, "the key's id of 10 characters"),
                 teamID: try reader.requiredString(
-                    "team_id", bytesMax: identifierBytesMax, "the 10 characters of the team"),
+                    "team_id", bytesMax: identifierBytesMax, "the team's id of 10 characters"),
                 p8: Array(
                     try reader.requiredString("p8", bytesMax: pemBytesMax, "the text of the file AuthKey_<key id>.p8")
                         .utf8))
@@ -111,7 +111,7 @@ package enum CredentialRequest {
         case (nil, let archive?):
             guard let bytes = Base64.decode(archive) else {
                 throw Problem(
-                    .invalidValue, "The file is expected as padded base64, without line breaks.",
+                    .invalidValue, "The file must be padded base64 without line breaks.",
                     at: reader.pointer / "pkcs12")
             }
             // A file may be locked with the empty password.
@@ -126,11 +126,11 @@ package enum CredentialRequest {
             return .certificatePKCS12(bytes, password: text)
         case (nil, nil):
             throw Problem(
-                .missingMember, "A certificate comes with its key as pem, or as pkcs12 and password.",
+                .missingMember, "A certificate needs its key: give both as pem, or as pkcs12 with password.",
                 at: reader.pointer / "pem")
         case (_?, _?):
             throw Problem(
-                .invalidValue, "A certificate comes as pem or as pkcs12, not both.", at: reader.pointer / "pkcs12")
+                .invalidValue, "Give a certificate as pem or as pkcs12, not both.", at: reader.pointer / "pkcs12")
         }
     }
 }

@@ -8,7 +8,7 @@ package enum BadgeRequest {
     }
 
     package static func readCount(_ body: [UInt8]) throws(Problem) -> Int32 {
-        try readNumber("count", 1...Int32.max, "how much to take off the badge", body)
+        try readNumber("count", 1...Int32.max, "how much to subtract from the badge", body)
     }
 
     private static func readNumber(
@@ -44,11 +44,11 @@ struct TokenBadgeRequest: Sendable {
         case (nil, let count?): return TokenBadgeRequest(readings: readings, change: .consume(count))
         case (nil, nil):
             throw Problem(
-                .missingMember, "badge is missing, the number to set, or consume, how much to take off.",
+                .missingMember, "badge (the number to set) or consume (how much to subtract) is missing.",
                 at: .root / "badge")
         case (_?, _?):
             throw Problem(
-                .invalidValue, "Either badge, the number to set, or consume, how much to take off: not both.",
+                .invalidValue, "Give either badge (the number to set) or consume (how much to subtract), not both.",
                 at: .root / "consume")
         }
     }

@@ -112,6 +112,6 @@ extension DeviceHandlers {
 extension Problem {
     fileprivate static let unknownToken = Problem(
         .unknownToken,
-        "No live registration of this app has the token. It was never registered, was replaced or retired, or its text "
-            + "is another one than the provider's.")
+        "No live registration of this app has the token. It was never registered, it was replaced or retired, or its "
+            + "spelling differs from the provider's.")
 }

@@ -128,7 +128,7 @@ extension DeviceHandlers {
         guard bytes <= RegistrationLimits.userBytesMax else {
             throw Problem(
                 .valueTooLong,
-                "The user's name has \(bytes) bytes; at most \(RegistrationLimits.userBytesMax) are kept.")
+                "The user's name has \(bytes) bytes; the limit is \(RegistrationLimits.userBytesMax).")
         }
         let app = try await apps.app(of: call)
         let report: ErasureReport

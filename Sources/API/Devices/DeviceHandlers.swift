@@ -62,7 +62,7 @@ struct DeviceHandlers: Sendable {
         guard bytes <= RegistrationLimits.installationBytesMax else {
             throw Problem(
                 .valueTooLong,
-                "The installation's name has \(bytes) bytes; at most \(RegistrationLimits.installationBytesMax) are kept."
+                "The installation's name has \(bytes) bytes; the limit is \(RegistrationLimits.installationBytesMax)."
             )
         }
         return name
@@ -71,12 +71,12 @@ struct DeviceHandlers: Sendable {
 
 extension Problem {
     static let unknownDevice = Problem(
-        .unknownDevice, "No installation of this name is registered with this app. PUT registers one.")
+        .unknownDevice, "No installation with this name is registered in this app. PUT registers one.")
 
     static let idempotencyMismatch = Problem(
         .idempotencyMismatch,
-        "This Idempotency-Key came with another request before. A repetition must be the same, byte for byte; another "
-            + "request takes a fresh key.")
+        "This Idempotency-Key was used for another request. A repetition must be the same, byte for byte; use a new "
+            + "key for a new request.")
 }
 
 extension Answer {

@@ -132,7 +132,7 @@ struct DeviceImport: Sendable {
 
     private func read(_ line: LineSplitter.Line) -> ImportLines.Reading {
         guard let bytes = line.bytes else {
-            let problem = Problem(.lineTooLong, "A line has at most \(limits.lineBytesMax) bytes.")
+            let problem = Problem(.lineTooLong, "A line may have at most \(limits.lineBytesMax) bytes.")
             return ImportLines.Reading(number: line.number, bytes: 0, registration: .failure(problem))
         }
         let registration: Result<DeviceRegistration, Problem>

@@ -8,7 +8,7 @@ package enum DevicePatchRequest {
         for name in ["provider", "token", "kind", "environment", "topic", "badge"] where reader.takeAny(name) != nil {
             throw Problem(
                 .unknownMember,
-                "\(name) is not changed by a PATCH: tokens change by registering (PUT), badges by .../badge.",
+                "A PATCH can't change \(name): register the token with PUT, and set badges with .../badge.",
                 at: reader.pointer / name)
         }
         var patch = DevicePatch()

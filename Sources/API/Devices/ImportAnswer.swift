@@ -71,16 +71,16 @@ extension Problem {
     fileprivate var importEnd: Problem {
         let cause: String
         switch code {
-        case .requestTimeout: cause = "Nothing more of the import came for too long."
-        case .databaseUnavailable: cause = "The database can't be asked just now."
+        case .requestTimeout: cause = "No more of the import arrived in time."
+        case .databaseUnavailable: cause = "The database can't be reached."
         case .databaseBusy:
-            cause = "The database did not answer in time, or another request held what was needed."
+            cause = "The database did not answer in time, or another request held a lock for too long."
         case .outcomeUnknown:
-            cause = "The connection to the database broke before it confirmed; a line that is sent twice does no harm."
+            cause = "The connection to the database broke before it confirmed; sending a line twice is harmless."
         case .malformedRequest: cause = detail
         default: return self
         }
-        return Problem(code, cause + " What stands up to `resume_after` is kept; go on behind it.")
+        return Problem(code, cause + " The lines up to `resume_after` are imported; continue after that line.")
     }
 }
 

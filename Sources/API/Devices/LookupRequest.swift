@@ -17,7 +17,7 @@ enum LookupRequest {
             let isMissing = one == nil
             throw Problem(
                 isMissing ? .missingMember : .invalidValue,
-                "Either token, one device token as its provider writes it, or tokens, an array of them.",
+                "Give either token (one device token, as its provider writes it) or tokens (an array of them).",
                 at: .root / (isMissing ? "token" : "tokens"))
         }
         var readings: [TokenReading] = []

@@ -43,10 +43,10 @@ package enum RegistrationRequest {
         var reader = try EnvelopeReader(body: line)
         let installation = try reader.requiredString(
             "installation", bytesMax: RegistrationLimits.installationBytesMax,
-            "the app's own name for one copy of it on one device")
+            "the app's own id for one copy of itself on one device")
         guard installation != ".", installation != ".." else {
             throw Problem(
-                .invalidValue, "No URL can name an installation \"\(installation)\"; choose another name.",
+                .invalidValue, "A URL can't contain the name \"\(installation)\"; choose another name.",
                 at: .root / "installation")
         }
         return try read(&reader, installation: installation, now: now)
@@ -91,7 +91,7 @@ package enum RegistrationRequest {
         guard provider == .apns || kind == .alert else {
             throw Problem(
                 .kindNotAllowed,
-                "An installation has one token of \(provider.name), for every kind of push: its kind is alert.",
+                "An installation has one \(provider.name) token for every kind of push. Its kind is alert.",
                 at: reader.pointer / "kind")
         }
         return kind
@@ -105,7 +105,7 @@ package enum RegistrationRequest {
             ?? .production
         guard provider == .apns || environment == .production else {
             throw Problem(
-                .invalidValue, "Only apns has a sandbox; \(provider.name) has production alone.",
+                .invalidValue, "Only apns has a sandbox; \(provider.name) has only production.",
                 at: reader.pointer / "environment")
         }
         return environment
@@ -125,7 +125,7 @@ package enum RegistrationRequest {
         guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
         guard provider == .apns else {
             throw Problem(
-                .invalidValue, "A token of \(provider.name) has no topic. Leave it out.", at: reader.pointer / "topic")
+                .invalidValue, "A \(provider.name) token has no topic. Leave it out.", at: reader.pointer / "topic")
         }
         guard isVisibleASCII(topic) else {
             throw Problem(
@@ -135,8 +135,8 @@ package enum RegistrationRequest {
         guard let bundleID = APNsPushTypes.bundleID(ofTopic: topic, kind: kind) else {
             throw Problem(
                 .invalidValue,
-                "This is the topic of another kind's tokens. Name the app by the bundle id "
-                    + "\(APNsPushTypes.bundleID(ofTopic: topic)), or the kind of the token if it is not \(kind.name).",
+                "This topic is for tokens of another kind. Use the bundle id "
+                    + "\(APNsPushTypes.bundleID(ofTopic: topic)), or give the token's kind if it is not \(kind.name).",
                 at: reader.pointer / "topic")
         }
         return bundleID
@@ -170,14 +170,14 @@ package enum RegistrationRequest {
         guard members <= RegistrationLimits.attributesMembersMax else {
             throw Problem(
                 .valueTooLong,
-                "The attributes have \(members) members at all depths; at most "
-                    + "\(RegistrationLimits.attributesMembersMax) are taken.", at: pointer)
+                "The attributes have \(members) members at all depths; the limit is "
+                    + "\(RegistrationLimits.attributesMembersMax).", at: pointer)
         }
         try checkStorable(value, depth: 1, at: pointer)
         let bytes = value.bytes
         guard bytes.count <= bytesMax else {
             throw Problem(
-                .valueTooLong, "The attributes have \(bytes.count) bytes; at most \(bytesMax) are taken.", at: pointer)
+                .valueTooLong, "The attributes have \(bytes.count) bytes; the limit is \(bytesMax).", at: pointer)
         }
         return .set(bytes)
     }
@@ -188,7 +188,7 @@ package enum RegistrationRequest {
         case .null, .bool, .string, .number(.whole): break
         case .number(.literal(let text)):
             guard hasModestExponent(text) else {
-                throw Problem(.invalidValue, "This number is too large or too small to be kept.", at: pointer)
+                throw Problem(.invalidValue, "This number is too large or too small to be stored.", at: pointer)
             }
         case .array(let elements):
             try checkDepth(depth, at: pointer)
@@ -223,11 +223,11 @@ package enum RegistrationRequest {
         guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
         guard let instant = RFC3339.parse(text) else {
             throw Problem(
-                .invalidValue, "This must be a time as in RFC 3339, such as 2026-12-01T12:00:00Z.", at: pointer)
+                .invalidValue, "This must be an RFC 3339 time, such as 2026-12-01T12:00:00Z.", at: pointer)
         }
         guard instant - now <= RegistrationLimits.asOfAheadMax else {
             throw Problem(
-                .invalidValue, "This time lies in the future; later registrations would be taken for stale.",
+                .invalidValue, "This time is in the future; later registrations would be treated as stale.",
                 at: pointer)
         }
         return instant
@@ -259,7 +259,7 @@ extension EnvelopeReader {
 extension Problem {
     static func controlCharacters(at pointer: JSONPointer) -> Problem {
         Problem(
-            .invalidValue, "This text has characters that can't stand in it (controls, or blanks in a name).",
+            .invalidValue, "This text has characters that are not allowed (control characters, or spaces in a name).",
             at: pointer)
     }
 }

@@ -49,7 +49,7 @@ enum TokenText {
         guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
             throw Problem(
                 .invalidToken,
-                "The token has \(text.utf8.count) digits; at most \(2 * APNsLimits.tokenBytesMax) are taken.",
+                "The token has \(text.utf8.count) digits; the limit is \(2 * APNsLimits.tokenBytesMax).",
                 at: pointer())
         }
         guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {

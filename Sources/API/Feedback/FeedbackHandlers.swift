@@ -36,29 +36,29 @@ struct FeedbackHandlers: Sendable {
         case .unknownFeedback: throw .unknownFeedback
         case .unknownDevice:
             throw Problem(
-                .unknownDevice, "The device of this entry was removed since. Only registering it brings it back.")
+                .unknownDevice, "The device of this entry has been removed. To restore it, register it again.")
         case .notARetirement:
             throw Problem(
                 .notARetirement,
-                "This entry retired no token, so that there is nothing to bring back. Only entries whose verdict is "
-                    + "retired are undone.")
+                "This entry did not retire a token, so there is nothing to undo. Only entries with the verdict "
+                    + "retired can be undone.")
         case .replaced:
             throw Problem(
-                .tokenReplaced, "The device registered another token since; the retired one is not its own any more.")
+                .tokenReplaced, "The device registered another token since. The retired one is no longer its own.")
         case .moved:
             throw Problem(
                 .tokenMoved,
-                "Another installation of the app has this token now. One token belongs to one installation: POST "
-                    + ".../devices/lookup tells to which.")
+                "Another installation of the app has this token now. POST .../devices/lookup shows which "
+                    + "installation.")
         }
     }
 }
 
 extension Problem {
     fileprivate static let unknownFeedback = Problem(
-        .unknownFeedback, "The app's feed has no entry of this id. GET .../feedback lists them.")
+        .unknownFeedback, "The app's feed has no entry with this id. GET .../feedback lists the entries.")
     fileprivate static let feedbackSwept = Problem(
         .feedbackSwept,
-        "Entries that followed this cursor have outlived their retention. Start without after for all that is kept, and "
-            + "compare your devices with GET .../devices?state=retired.")
+        "Entries after this cursor were deleted at the end of their retention. Start without after to read all stored "
+            + "entries, and compare your devices with GET .../devices?state=retired.")
 }

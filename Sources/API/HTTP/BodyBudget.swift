@@ -80,10 +80,9 @@ extension Problem {
             self.init(
                 .shareUsedUp,
                 (account.app == nil
-                    ? "The requests that are about no app, or name one that there is not, hold together"
-                    : "This app holds")
-                    + " as much as one app may: requests whose bodies are still being read, and imports that run. Let some "
-                    + "of them end, then try again; send fewer at once, and each of them whole.",
+                    ? "The requests without an app, or for an unknown app, together have" : "This app has")
+                    + " reached one app's limit of memory for bodies that are being read and for running imports. Wait "
+                    + "until some have ended, then try again. Send fewer at once, and send bodies without pauses.",
                 retryAfterSeconds: RetryHint.overloaded)
         }
     }
@@ -130,7 +129,7 @@ enum BodyReader {
     static func checkEncoding(_ request: Request) throws(Problem) {
         guard request.headers[values: .contentEncoding].allSatisfy({ $0.lowercased() == "identity" }) else {
             throw Problem(
-                .unsupportedEncoding, "A body is read as it is: send it without Content-Encoding, not compressed.")
+                .unsupportedEncoding, "Compressed bodies are not supported: send the body without Content-Encoding.")
         }
     }
 
@@ -144,7 +143,7 @@ enum BodyReader {
     private static func tooLarge(bytesMax: Int) -> Problem {
         Problem(
             .bodyTooLarge,
-            "A body has at most \(bytesMax) bytes here. Split the request; many registrations go to devices/import.")
+            "A body may have at most \(bytesMax) bytes. Split the request; many registrations go to devices/import.")
     }
 
     /// Throws a `Problem`, or the connection's error.

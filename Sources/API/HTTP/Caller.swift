@@ -45,7 +45,7 @@ package struct Caller: Equatable, Sendable {
     func check(_ match: EndpointMatch) throws(Problem) {
         if let app {
             guard match.endpoint.isOfApp else {
-                throw Problem(.forbidden, "This key belongs to one app, and this route to all of them.")
+                throw Problem(.forbidden, "This key belongs to one app, but this route concerns all apps.")
             }
             guard match.names.first?.hasSameBytes(as: app) == true else {
                 throw Problem(.forbidden, "This key belongs to another app.")
@@ -62,7 +62,7 @@ extension Problem {
     static func missingScope(_ scopes: [APIScope]) -> Problem {
         let text = scopes.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
         return Problem(
-            .forbidden, "This key has not the scope \(text). Use one that has it, or make one: POST .../keys.",
+            .forbidden, "This key lacks the scope \(text). Use a key that has it, or create one: POST .../keys.",
             missing: scopes)
     }
 }

@@ -85,7 +85,7 @@ package struct PlannedEndpoint: Sendable {
         self.advice = advice
     }
 
-    var problem: Problem { Problem(.routeNotSupported, "This version does not serve this. " + advice) }
+    var problem: Problem { Problem(.routeNotSupported, "This version does not support this route. " + advice) }
 
     package static let all = plannedOperation + plannedCredentials + plannedWebhooks
 }

@@ -93,7 +93,7 @@ extension EndpointTable {
         if let planned = leaves.flatMap(\.planned).first(where: { $0.method == method }) { return planned.problem }
         var offered = leaves.flatMap { $0.served.map(\.method.rawValue) }
         guard !offered.isEmpty else {
-            return Problem(.notFound, "Nothing is served at this path. /openapi.yaml lists what is.")
+            return Problem(.notFound, "No route has this path. /openapi.yaml lists the routes.")
         }
         if offered.contains(HTTPRequest.Method.get.rawValue) { offered.append(HTTPRequest.Method.head.rawValue) }
         let allow = offered.sorted().joined(separator: ", ")

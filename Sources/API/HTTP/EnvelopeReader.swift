@@ -55,10 +55,10 @@ struct EnvelopeReader {
         let name = members[place].name
         guard name.utf8.count <= Self.echoedNameBytesMax else {
             throw Problem(
-                .unknownMember, "A member with a name of \(name.utf8.count) bytes is unknown here.", at: pointer)
+                .unknownMember, "A member with a name of \(name.utf8.count) bytes is not known.", at: pointer)
         }
         throw Problem(
-            .unknownMember, "\"\(name)\" is not known here. Correct or remove it; nothing is ignored silently.",
+            .unknownMember, "\"\(name)\" is not a known member. Correct or remove it; nothing is ignored silently.",
             at: pointer / name)
     }
 }
@@ -118,10 +118,10 @@ extension EnvelopeReader {
 extension JSONValue {
     func text(bytesMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
         guard let text = string else { throw .wrongType(self, "a string", at: pointer()) }
-        guard !text.isEmpty else { throw Problem(.invalidValue, "An empty string says nothing here.", at: pointer()) }
+        guard !text.isEmpty else { throw Problem(.invalidValue, "This string must not be empty.", at: pointer()) }
         guard text.utf8.count <= bytesMax else {
             throw Problem(
-                .valueTooLong, "This has \(text.utf8.count) bytes; at most \(bytesMax) are kept.", at: pointer())
+                .valueTooLong, "This has \(text.utf8.count) bytes; the limit is \(bytesMax).", at: pointer())
         }
         return text
     }
@@ -140,7 +140,7 @@ extension JSONValue {
         guard let elements = array else { throw .wrongType(self, "an array", at: pointer()) }
         guard elements.count <= countMax else {
             throw Problem(
-                .valueTooLong, "This has \(elements.count) elements; at most \(countMax) are taken.", at: pointer())
+                .valueTooLong, "This has \(elements.count) elements; the limit is \(countMax).", at: pointer())
         }
         return elements
     }

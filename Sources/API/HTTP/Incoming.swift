@@ -41,7 +41,7 @@ final class Incoming {
     func checkExpectations() throws(Problem) {
         guard expectations.allSatisfy({ $0 == Self.bodyAfterAsking }) else {
             throw Problem(
-                .expectationFailed, "The header Expect can only say 100-continue here. Leave it out, or send that.")
+                .expectationFailed, "The header Expect may only be 100-continue. Leave it out, or send that.")
         }
     }
 

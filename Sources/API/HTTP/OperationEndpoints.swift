@@ -30,7 +30,7 @@ extension PlannedEndpoint {
         PlannedEndpoint(.delete, "/v1/apps/{app}/webhooks/{webhook}", feedInstead),
     ]
 
-    private static let feedInstead = "Read the feed instead: GET .../feedback, with the cursor of the page before."
+    private static let feedInstead = "Read the feed instead: GET .../feedback, with the cursor of the previous page."
 }
 
 extension Resources {

@@ -142,11 +142,11 @@ extension ReadAdmission {
         case .shareUsedUp:
             throw Problem(
                 .shareUsedUp,
-                "This app has as many lists and looks at messages under way as one app may. Ask for one after the other.",
+                "This app has too many concurrent reads of lists and messages. Send one after the other.",
                 retryAfterSeconds: RetryHint.overloaded)
         case .full:
             throw Problem(
-                .overloaded, "As many lists and looks at messages are under way as may be at once. Try again.",
+                .overloaded, "There are too many concurrent reads of lists and messages. Try again.",
                 retryAfterSeconds: RetryHint.overloaded)
         }
         defer { end(app) }

@@ -187,16 +187,16 @@ extension RequestStallHandler {
     private static func fault(of head: HTTPRequestHead) -> Problem? {
         let hosts = head.headers["host"].count
         guard hosts == 1 || (hosts == 0 && head.version != .http1_1) else {
-            return Problem(.malformedRequest, "A request of HTTP/1.1 has the header Host, once.")
+            return Problem(.malformedRequest, "An HTTP/1.1 request must have the header Host exactly once.")
         }
         let encodings = head.headers[canonicalForm: "transfer-encoding"]
         guard encodings.allSatisfy({ $0.lowercased() == "chunked" }) else {
-            return Problem(.malformedRequest, "Transfer-Encoding can only be chunked here.")
+            return Problem(.malformedRequest, "Transfer-Encoding may only be chunked.")
         }
         guard encodings.isEmpty || head.version == .http1_1 else {
             return Problem(
                 .malformedRequest,
-                "HTTP/1.0 has no Transfer-Encoding: a program in between may have read another end of this request. "
+                "HTTP/1.0 has no Transfer-Encoding: a proxy may have read a different end of this request. "
                     + "Send it as HTTP/1.1, or with Content-Length.")
         }
         return nil

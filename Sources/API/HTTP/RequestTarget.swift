@@ -11,7 +11,7 @@ package struct RequestTarget: Equatable {
     package init(_ target: String) throws(Problem) {
         let bytes = Array(target.utf8)
         guard bytes.first == UInt8(ascii: "/"), !bytes.contains(UInt8(ascii: "#")) else {
-            throw Problem(.malformedPath, "A path begins with a slash and has no fragment.")
+            throw Problem(.malformedPath, "A path must begin with a slash and have no fragment.")
         }
         let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
         path = end == bytes.count ? target : String(decoding: bytes[..<end], as: UTF8.self)
@@ -42,7 +42,7 @@ package struct RequestTarget: Equatable {
         }
         // Clients and proxies resolve these, however they are encoded: the path that arrives may not be the one meant.
         guard segment != ".", segment != ".." else {
-            throw Problem(.malformedPath, "A path has no segments \".\" and \"..\".")
+            throw Problem(.malformedPath, "A path must not have the segments \".\" and \"..\".")
         }
         return segment
     }
@@ -132,7 +132,7 @@ package enum IdempotencyKey {
         else {
             throw Problem(
                 .invalidIdempotencyKey,
-                "An Idempotency-Key is one value of 1 to \(bytesMax) visible ASCII characters; a fresh UUID does well.")
+                "An Idempotency-Key is one value of 1 to \(bytesMax) visible ASCII characters, for example a new UUID.")
         }
         return key
     }

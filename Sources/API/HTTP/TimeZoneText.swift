@@ -25,7 +25,7 @@ extension Problem {
     static func unknownTimeZone(at pointer: JSONPointer) -> Problem {
         Problem(
             .invalidValue,
-            "The gateway's database knows no time zone of this name. It is one of the IANA's list, such as "
-                + "Europe/Paris, or an offset such as GMT+05:30.", at: pointer)
+            "The gateway's database does not know this time zone. Use an IANA name such as Europe/Paris, or an "
+                + "offset such as GMT+05:30.", at: pointer)
     }
 }

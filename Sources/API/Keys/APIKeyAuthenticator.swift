@@ -46,7 +46,7 @@ package final class APIKeyAuthenticator: Sendable {
         guard APIKeyText.isWellFormed(key) else {
             let sentence =
                 key.hasPrefix(APIKeyText.prefix)
-                ? "This API key is not whole: something of it is missing or changed. Copy it again."
+                ? "This API key is incomplete or was changed. Copy it again."
                 : "This API key is not valid here."
             throw Problem(.unauthorized, sentence)
         }
@@ -116,7 +116,7 @@ package final class APIKeyAuthenticator: Sendable {
             throw Problem(.unauthorized, "The scheme of Authorization must be Bearer: Authorization: Bearer <key>.")
         }
         guard bytes.count <= scheme.count + keyBytesMax else {
-            throw Problem(.unauthorized, "This API key is not valid here: no key is as long as this.")
+            throw Problem(.unauthorized, "This API key is not valid here: it is too long.")
         }
         return String(decoding: bytes[scheme.count...], as: UTF8.self)
     }

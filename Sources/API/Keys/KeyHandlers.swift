@@ -35,8 +35,8 @@ struct KeyHandlers: Sendable {
         for (place, scope) in request.scopes.enumerated() where !call.caller.has(scope) {
             throw Problem(
                 .forbidden,
-                "A key can't open more than the one that makes it, and this one has not the scope "
-                    + "\"\(scope.rawValue)\". Use one that has it, or leave the scope out.",
+                "A key can't have more scopes than the key that creates it, and this key lacks the scope "
+                    + "\"\(scope.rawValue)\". Use a key that has it, or leave the scope out.",
                 at: .root / "scopes" / place, missing: [scope])
         }
         let app = try await owner(of: call)
@@ -55,7 +55,7 @@ struct KeyHandlers: Sendable {
                 throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
             }
             throw Problem(
-                .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that nobody uses any more.")
+                .tooManyKeys, "There are \(KeyStore.keysMax) keys already. Revoke those that are no longer used.")
         }
         // The key may have been tried, and cached as unknown, before it existed.
         authenticator.forget()
@@ -71,7 +71,7 @@ struct KeyHandlers: Sendable {
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await owner(of: call)
         let text = call.match.names.last ?? ""
-        let unknown = Problem(.unknownKey, "There is no key of this id. GET .../keys lists them.")
+        let unknown = Problem(.unknownKey, "No key has this id. GET .../keys lists the keys.")
         guard let id = Int64(text), id > 0 else { throw unknown }
         let found: APIKeyRecord?
         do { found = try await store.list(app: app, after: id - 1, limit: 1).first } catch {
@@ -82,8 +82,8 @@ struct KeyHandlers: Sendable {
         if let more = found.scopes.first(where: { !call.caller.has($0) }) {
             throw Problem(
                 .forbidden,
-                "A key revokes only what it could have made: this one has not the scope \"\(more.rawValue)\", which the "
-                    + "other one has. Use a key that has it.", missing: [more])
+                "A key can only revoke keys that it could have created. This key lacks the other key's scope "
+                    + "\"\(more.rawValue)\". Use a key that has it.", missing: [more])
         }
         let isDeleted: Bool
         do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }

@@ -14,9 +14,9 @@ struct KeyRequest: Equatable, Sendable {
 
     static func read(_ body: [UInt8], now: WallInstant) throws(Problem) -> KeyRequest {
         var reader = try EnvelopeReader(body: body)
-        let name = try reader.requiredString("name", bytesMax: nameBytesMax, "what the key is for, for people")
+        let name = try reader.requiredString("name", bytesMax: nameBytesMax, "a name that says what the key is for")
         guard RegistrationRequest.isText(name) else { throw .controlCharacters(at: .root / "name") }
-        let asked = try reader.required("scopes", "what the key opens, an array of words")
+        let asked = try reader.required("scopes", "an array of scope names")
         let scopes = try Self.scopes(asked)
         let expiresAt = try reader.string("expires_at", bytesMax: 64).map { (text) throws(Problem) in
             guard let instant = RFC3339.parse(text) else {
@@ -25,7 +25,7 @@ struct KeyRequest: Equatable, Sendable {
             }
             guard instant > now else {
                 throw Problem(
-                    .invalidValue, "This is over already: the key would open nothing.", at: .root / "expires_at")
+                    .invalidValue, "This time has passed: the key would never be valid.", at: .root / "expires_at")
             }
             return instant
         }
@@ -36,13 +36,13 @@ struct KeyRequest: Equatable, Sendable {
     private static func scopes(_ value: JSONValue) throws(Problem) -> [APIScope] {
         let pointer = JSONPointer.root / "scopes"
         let names = try value.elements(countMax: APIScope.allCases.count, at: pointer)
-        guard !names.isEmpty else { throw Problem(.invalidValue, "A key without scopes opens nothing.", at: pointer) }
+        guard !names.isEmpty else { throw Problem(.invalidValue, "A key must have at least one scope.", at: pointer) }
         var scopes: [APIScope] = []
         for (place, name) in names.enumerated() {
             guard let text = name.string else { throw .wrongType(name, "a string", at: pointer / place) }
             guard text != "webhooks" else {
                 throw Problem(
-                    .notSupported, "This version has no webhooks, and no scope for them. Leave it out.",
+                    .notSupported, "This version does not support webhooks, and has no scope for them. Leave it out.",
                     at: pointer / place)
             }
             guard let scope = APIScope(rawValue: text) else {
@@ -52,7 +52,7 @@ struct KeyRequest: Equatable, Sendable {
                     at: pointer / place)
             }
             guard !scopes.contains(scope) else {
-                throw Problem(.invalidValue, "This scope stands here twice.", at: pointer / place)
+                throw Problem(.invalidValue, "This scope is listed twice.", at: pointer / place)
             }
             scopes.append(scope)
         }

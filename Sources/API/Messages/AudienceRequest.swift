@@ -18,7 +18,7 @@ enum AudienceRequest {
     private static let selections = ["all", "installations", "users", "tags", "filter", "stale", "tokens"]
 
     static func read(_ message: inout EnvelopeReader) throws(Problem) -> Audience {
-        let meaning = "who is to get the message: {\"all\": true}, or exactly one of \(namedSelections)"
+        let meaning = "the receivers of the message: {\"all\": true}, or exactly one of \(namedSelections)"
         var reader = try EnvelopeReader(try message.required("audience", meaning), at: message.pointer / "audience")
         let named = try readSelections(&reader)
         let providers = try readProviders(&reader)
@@ -72,7 +72,7 @@ enum AudienceRequest {
         try tags.end()
         guard !expression.onlyExcludes || !expression.none.isEmpty else {
             throw Problem(
-                .invalidValue, "Tags name at least one of any, all and none. Everybody is {\"all\": true}.",
+                .invalidValue, "tags must have at least one of any, all and none. For all devices use {\"all\": true}.",
                 at: tags.pointer)
         }
         return expression
@@ -106,7 +106,7 @@ enum AudienceRequest {
         guard let elements = try reader.array("providers", countMax: Provider.allCases.count) else { return nil }
         let pointer = reader.pointer / "providers"
         guard !elements.isEmpty else {
-            throw Problem(.invalidValue, "No provider would leave nobody. Leave it out for all of them.", at: pointer)
+            throw Problem(.invalidValue, "An empty list reaches no device. Leave it out for all.", at: pointer)
         }
         var providers: [Provider] = []
         for (place, element) in elements.enumerated() {
@@ -140,7 +140,7 @@ extension AudienceRequest {
     private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {
         var reader = try EnvelopeReader(value, at: pointer)
         let provider = try provider(
-            try reader.required("provider", "apns or fcm: who gave out the token"), at: pointer / "provider")
+            try reader.required("provider", "apns or fcm: who issued the token"), at: pointer / "provider")
         let environment = try reader.choice(
             "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
         let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax)
@@ -154,7 +154,7 @@ extension AudienceRequest {
         case .fcm:
             guard topic == nil, environment != .sandbox else {
                 throw Problem(
-                    .invalidValue, "FCM's tokens have neither a topic nor a sandbox. Leave both out.",
+                    .invalidValue, "FCM tokens have neither a topic nor a sandbox. Leave both out.",
                     at: pointer / (topic == nil ? "environment" : "topic"))
             }
             return InlineTarget(

@@ -40,13 +40,13 @@ extension Problem {
         switch refusal {
         case .full:
             self.init(
-                .overloaded, "As many messages are followed here as may be at once. Ask GET .../messages/{id} instead.",
+                .overloaded, "Too many messages are followed on this process. Poll GET .../messages/{id} instead.",
                 retryAfterSeconds: RetryHint.streams)
         case .shareUsedUp:
             self.init(
                 .shareUsedUp,
-                "This app follows messages \(limits.streamsPerAppMax) times at once, which is as often as one app may. "
-                    + "Let some end, or ask GET .../messages/{id} instead.", retryAfterSeconds: RetryHint.streams)
+                "This app already follows messages \(limits.streamsPerAppMax) times, which is the limit of one app. "
+                    + "Close some, or poll GET .../messages/{id} instead.", retryAfterSeconds: RetryHint.streams)
         }
     }
 }

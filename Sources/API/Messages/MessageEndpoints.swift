@@ -7,8 +7,8 @@ extension Endpoint {
             "sendMessage", .post, "/v1/apps/{app}/messages",
             .scopes(
                 senders,
-                refusal: "This key sends no messages. It takes the scope \"messages\" (to installations, users and "
-                    + "tokens that are named) or \"broadcast\" (to all, tags, a filter). Use one that has it, or make "
+                refusal: "This key can't send messages. Sending needs the scope \"messages\" (to named installations, "
+                    + "users and tokens) or \"broadcast\" (to all, tags, a filter). Use a key that has it, or create "
                     + "one: POST .../keys."),
             body: .json, announcing: .messageAnswered
         ) { .answer(try await $0.messages.send($1)) },

@@ -25,8 +25,8 @@ extension MessageHandlers {
         if case .over(let state) = reply {
             throw Problem(
                 .messageOver,
-                "The message is \(state.name): it can't be \(control.participle) any more. "
-                    + (state == .cancelled ? "Send it again as a new one." : "Every push of it has ended."))
+                "The message is \(state.name): it can no longer be \(control.participle). "
+                    + (state == .cancelled ? "Send it again as a new message." : "All its pushes have ended."))
         }
         guard let account else { throw .unknownMessage }
         return Answer(.ok, MessageAnswer.body(account))

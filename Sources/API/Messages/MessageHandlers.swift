@@ -39,15 +39,15 @@ struct MessageHandlers: Sendable {
         case .backlogFull(.transactional):
             throw Problem(
                 .backlogFull,
-                "This app has as many unfinished messages to few receivers as it may have; those that wait for their "
-                    + "hour, for the end of quiet hours or for a credential count. Wait until some have finished, cancel "
-                    + "some, or join receivers of the same message in one audience.",
+                "This app has reached its limit of unfinished messages to few receivers. Messages that wait for their "
+                    + "send time, for the end of quiet hours or for a credential count. Wait until some have finished, "
+                    + "cancel some, or combine receivers of the same message into one audience.",
                 retryAfterSeconds: RetryHint.backlogFull)
         case .backlogFull(.bulk):
             throw Problem(
                 .backlogFull,
-                "This app has as many unfinished broadcasts as it may have; scheduled and paused ones count. Wait "
-                    + "until some have finished, or cancel some. Messages that name at most 100 receivers are still taken.",
+                "This app has reached its limit of unfinished broadcasts; scheduled and paused ones count. Wait until "
+                    + "some have finished, or cancel some. Messages that name at most 100 receivers are still taken.",
                 retryAfterSeconds: RetryHint.backlogFull)
         }
     }
@@ -123,5 +123,5 @@ extension Problem {
     }
 
     static let unknownMessage = Problem(
-        .unknownMessage, "This app has no message of this id. The answer to POST .../messages names it.")
+        .unknownMessage, "This app has no message with this id. The answer to POST .../messages contains the id.")
 }

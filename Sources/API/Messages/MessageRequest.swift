@@ -89,7 +89,7 @@ package struct MessageRequest: Equatable, Sendable {
         guard object.count <= MessageLimits.localizationsMax else {
             throw Problem(
                 .valueTooLong,
-                "This has \(object.count) locales; at most \(MessageLimits.localizationsMax) are taken.", at: pointer)
+                "This has \(object.count) locales; the limit is \(MessageLimits.localizationsMax).", at: pointer)
         }
         var localizations: [Localization] = []
         for member in object.members {
@@ -130,11 +130,11 @@ package struct MessageRequest: Equatable, Sendable {
         for member in object.members {
             guard !member.name.isEmpty else {
                 throw Problem(
-                    .invalidValue, "A key of data is empty; FCM takes none without a name.", at: pointer / member.name)
+                    .invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
             guard !isReserved(member.name) else {
                 throw Problem(
-                    .reservedKey, "This name belongs to APNs or to the gateway; choose another one.",
+                    .reservedKey, "This name is reserved for APNs or the gateway; choose another one.",
                     at: pointer / member.name)
             }
             members.append(DataMember(name: member.name, json: JSONText(member.value)))
@@ -171,7 +171,7 @@ package struct MessageRequest: Equatable, Sendable {
         let pointer = reader.pointer / "apns"
         guard !values.isEmpty, values.count <= MessageLimits.recordsMax else {
             throw Problem(
-                .invalidValue, "A list of records has 1 to \(MessageLimits.recordsMax) of them.", at: pointer)
+                .invalidValue, "A list of records must have 1 to \(MessageLimits.recordsMax) records.", at: pointer)
         }
         var records: [JSONText] = []
         for (place, value) in values.enumerated() {

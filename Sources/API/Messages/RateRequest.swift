@@ -13,7 +13,7 @@ package enum RateRequest {
         guard let value = input else {
             throw Problem(
                 .missingMember,
-                "rate_per_second is missing: the pushes a second, or null for as many as the providers take.",
+                "rate_per_second is missing: give the pushes per second, or null for as many as the providers take.",
                 at: .root / "rate_per_second")
         }
         return value.isNull ? nil : try value.whole(perSecond, at: reader.pointer / "rate_per_second")

@@ -14,7 +14,7 @@ extension EnvelopeReader {
         guard isLocal else {
             guard isLateSent == nil else {
                 throw Problem(
-                    .invalidValue, "This is about device_local_time: set that to true, or leave this out.",
+                    .invalidValue, "This requires device_local_time: set that to true, or leave this out.",
                     at: pointer / "local_time_passed")
             }
             return try text.map { (text) throws(Problem) in .instant(try instant(text)) }
@@ -22,7 +22,7 @@ extension EnvelopeReader {
         guard let text else {
             throw Problem(
                 .missingMember,
-                "send_at is missing: with device_local_time it is what each device's clock shows when the push leaves, "
+                "send_at is missing: with device_local_time it is the local time at which each device's push is sent, "
                     + "such as \(Self.localExample).", at: pointer / "send_at")
         }
         return .local(LocalSending(hour: try localHour(text), sendsPassed: isLateSent ?? false))
@@ -41,9 +41,9 @@ extension EnvelopeReader {
         throw Problem(
             .invalidValue,
             RFC3339.parseLocal(text) == nil
-                ? "This must be a time as in RFC 3339, such as \(Self.localExample)Z."
-                : "This hour has no time zone. Write one behind it, such as \(Self.localExample)Z or "
-                    + "\(Self.localExample)+01:00; or set device_local_time, for each device's own clock.",
+                ? "This must be an RFC 3339 time, such as \(Self.localExample)Z."
+                : "This time has no time zone. Add one, such as \(Self.localExample)Z or "
+                    + "\(Self.localExample)+01:00; or set device_local_time, for each device's local time.",
             at: pointer / "send_at")
     }
 
@@ -52,15 +52,15 @@ extension EnvelopeReader {
         throw Problem(
             .invalidValue,
             RFC3339.parse(text) == nil
-                ? "This must be what a clock shows, such as \(Self.localExample)."
-                : "With device_local_time the hour stands without a time zone, since it is each device's own: "
-                    + "\(Self.localExample), and no Z or +01:00 behind it.", at: pointer / "send_at")
+                ? "This must be a local time, such as \(Self.localExample)."
+                : "With device_local_time the time must have no time zone, because each device's own applies: "
+                    + "\(Self.localExample), without Z or +01:00.", at: pointer / "send_at")
     }
 }
 
 extension Problem {
     static let localHourOfRecords = Problem(
         .notSupported,
-        "A list of records is sent one after the other to everybody, and with device_local_time a device's clock says when. "
-            + "Send a message for each record.", at: .root / "options" / "device_local_time")
+        "A list of records is sent one record after the other, which device_local_time does not allow. Send one "
+            + "message for each record.", at: .root / "options" / "device_local_time")
 }

@@ -35,10 +35,10 @@ extension Problem {
         let detail =
             switch fault {
             case .tooFarAhead:
-                "This lies more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Send it nearer to its hour."
-            case .longPast: "This hour has passed. Leave send_at out to send it now."
+                "This is more than \(SendTime.aheadMax.components.seconds / 86_400) days ahead. Choose an earlier time."
+            case .longPast: "This time has passed. Leave send_at out to send the message now."
             case .pastEverywhere:
-                "This hour has passed in every time zone. Leave send_at and device_local_time out to send it now."
+                "This time has passed in every time zone. Leave send_at and device_local_time out to send it now."
             }
         self.init(.invalidValue, detail, at: .root / "options" / "send_at")
     }
@@ -148,18 +148,18 @@ extension Problem {
         switch fault {
         case .unavailable:
             self.init(
-                .databaseUnavailable, "The database can't be reached just now; nothing was changed. Try again.",
+                .databaseUnavailable, "The database can't be reached. Nothing was changed. Try again.",
                 retryAfterSeconds: RetryHint.databaseUnavailable, cause: "unavailable")
         case .contended:
             self.init(
                 .databaseBusy,
-                "The database did not answer in time, or another request held what was needed; nothing was changed."
+                "The database did not answer in time, or another request held a lock for too long. Nothing was changed."
                     + " Try again.",
                 retryAfterSeconds: RetryHint.databaseBusy, cause: "contended")
         case .cancelled:
             self.init(
                 .databaseUnavailable,
-                "The request was ended before it was carried out; nothing was changed. Try again.",
+                "The request was cancelled before it took effect. Nothing was changed. Try again.",
                 retryAfterSeconds: RetryHint.databaseBusy)
         case .commitUnknown: self = .outcomeUnknown(repetition)
         case .conflict(.slugTaken):
@@ -167,27 +167,27 @@ extension Problem {
         case .conflict(.keyNameTaken):
             self.init(
                 .keyNameTaken,
-                "A key of this name is there already: choose another name. If the answer to its making was lost, revoke it "
-                    + "and make it again.", at: .root / "name")
+                "A key with this name already exists. Choose another name. If the answer with that key was lost, "
+                    + "revoke the key and create it again.", at: .root / "name")
         case .conflict(.other(let constraint)):
             self.init(
-                .conflict, "What is stored already forbids this. Read it, and change the request.",
+                .conflict, "Stored data conflicts with the request. Read the stored data, and change the request.",
                 cause: "constraint \(constraint)")
         case .invalid(StoreFault.routesPerApp):
             self.init(
                 .tooManyTopics,
-                "The app has \(StoreFault.routesPerAppMax) topics already. A topic is the bundle id of an app, perhaps "
-                    + "with a suffix for its kind of push: register under those that exist.",
+                "The app already has \(StoreFault.routesPerAppMax) topics. A topic is the bundle id of an app, perhaps "
+                    + "with a suffix for its kind of push. Use the existing topics.",
                 at: .root / "topic")
         case .invalid(let constraint):
             self.init(
                 .invalidValue,
-                "The database can't store one of the values. Check texts and numbers for what is unusual.",
+                "The database can't store one of the values. Check for unusual texts and numbers.",
                 cause: "constraint \(constraint)")
         case .unknownApp: self = .unknownApp
         case .damaged(let place):
             self.init(
-                .internalError, "Something stored could not be understood. The operator finds the place in the log.",
+                .internalError, "Stored data could not be read. The operator finds the place in the log.",
                 cause: "damaged: \(place)")
         }
     }
@@ -197,7 +197,7 @@ extension Problem {
         case .reads, .isIdempotent:
             Problem(
                 .outcomeUnknown,
-                "The connection to the database broke before it confirmed. Send the same request again: twice does no harm.",
+                "The connection to the database broke before it confirmed. Send the request again: that is harmless.",
                 retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
         case .isKeyed:
             Problem(
@@ -209,15 +209,15 @@ extension Problem {
             // No Retry-After: a client that retries automatically would cause the effect twice.
             Problem(
                 .outcomeUnknown,
-                "The connection to the database broke before it confirmed: this may have taken effect, or not. Look "
-                    + "before you repeat it, since a repetition may take effect a second time. With an Idempotency-Key "
-                    + "it could be repeated safely.",
+                "The connection to the database broke before it confirmed. The request may have taken effect, or not. "
+                    + "Check before you repeat it: a repetition may take effect a second time. With an Idempotency-Key "
+                    + "you could repeat it safely.",
                 cause: "commit unknown")
         }
     }
 
     static let unknownApp = Problem(
-        .unknownApp, "No app has this slug. Apps are listed by GET /v1/apps and made by POST /v1/apps.")
+        .unknownApp, "No app has this slug. GET /v1/apps lists the apps, POST /v1/apps creates one.")
 }
 
 /// The seconds after which a retry is wise.

@@ -8,13 +8,13 @@ extension Problem {
         let detail =
             switch fault.reason {
             case .notHere:
-                "Nothing is filled in here: {{ stands in texts of the message, not in names, headers or collapse_id."
+                "Placeholders are not allowed here. Use {{ in the message's texts, not in names, headers or collapse_id."
             case .tooManyFields:
-                "The message asks more than \(TemplateLimits.fieldsMax) different fields of each device. Use fewer."
+                "The message uses more than \(TemplateLimits.fieldsMax) different fields. Use fewer."
             case .tooManyDifferentPlaceholders:
-                "The message has more than \(TemplateLimits.placeholdersMax) holes that differ in field or default. Use fewer."
+                "The message has more than \(TemplateLimits.placeholdersMax) different placeholders. Use fewer."
             case .tooManyPlaceholdersInAll:
-                "The message has more than \(TemplateLimits.placeholdersPerMessageMax) holes in all its texts. Use fewer."
+                "The message has more than \(TemplateLimits.placeholdersPerMessageMax) placeholders. Use fewer."
             case .notClosed, .textNotClosed, .unknownEscape, .controlCharacter, .unknownField, .expected, .tooManyNames,
                 .tooManyPlaceholders, .reservedCharacter:
                 "At character \(fault.position) of the text: \(fault.reason.text)."
@@ -30,19 +30,19 @@ extension Problem {
 extension TemplateFault.Reason {
     fileprivate var text: String {
         switch self {
-        case .notClosed: "the {{ that begins here is never closed; two braces that are meant as such are {{'{{'}}"
+        case .notClosed: "the {{ that begins here is never closed; to show two braces, write {{'{{'}}"
         case .textNotClosed: "the quotation mark that begins here is never closed"
-        case .unknownEscape: "a backslash stands before a quotation mark or another backslash alone"
-        case .controlCharacter: "control characters can't stand between quotation marks"
+        case .unknownEscape: "a backslash may only precede a quotation mark or another backslash"
+        case .controlCharacter: "control characters are not allowed between quotation marks"
         case .unknownField(let name): Self.text(ofUnknown: name)
         case .expected(let expected): "expected \(expected.rawValue)"
-        case .tooManyNames: "attributes lie at most \(FilterLimits.attributeNamesMax) names deep"
+        case .tooManyNames: "attributes nest at most \(FilterLimits.attributeNamesMax) names deep"
         case .tooManyPlaceholders:
-            "this is one hole more than the \(TemplateLimits.placeholdersPerTextMax) that a text may have"
+            "the text has more than \(TemplateLimits.placeholdersPerTextMax) placeholders"
         case .reservedCharacter:
-            "this is a noncharacter of Unicode's (U+FDD0 to U+FDEF, U+FFFE), which messages with {{ can't have"
+            "this is a Unicode noncharacter (U+FDD0 to U+FDEF, U+FFFE), which messages with {{ can't have"
         case .notHere, .tooManyFields, .tooManyDifferentPlaceholders, .tooManyPlaceholdersInAll:
-            "this can't be filled in"
+            "a placeholder is not allowed here"
         }
     }
 
@@ -51,7 +51,7 @@ extension TemplateFault.Reason {
 
     private static func text(ofUnknown name: String) -> String {
         let fields = "Fields are " + DeviceField.names.joined(separator: ", ")
-        guard name.utf8.count <= echoedBytesMax else { return "this is no field. " + fields }
-        return "\(name) is no field. \(fields); what the app says itself of a device is attributes.\(name)"
+        guard name.utf8.count <= echoedBytesMax else { return "this is not a field. " + fields }
+        return "\(name) is not a field. \(fields); the app's own attributes are attributes.\(name)"
     }
 }

@@ -7,12 +7,13 @@ extension Problem {
         case RequestStallHandler.stalled:
             self.init(
                 .requestTimeout,
-                "The request did not come to its end in time: its head has \(limits.headTimeout.components.seconds) s, "
-                    + "its body \(limits.bodyTimeout.components.seconds) s. Nothing was changed; send it again.")
+                "The request was not complete in time: the limit is \(limits.headTimeout.components.seconds) s for the "
+                    + "head and \(limits.bodyTimeout.components.seconds) s for the body. Nothing was changed. "
+                    + "Send it again.")
         case .headerOverflow:
             self.init(
                 .headersTooLarge,
-                "The path and the header fields have at most \(limits.headerBytesMax) bytes together, in at most "
+                "The path and the header fields may have \(limits.headerBytesMax) bytes in total, in at most "
                     + "\(limits.headerFieldsMax) fields.")
         default: self.init(.malformedRequest, Self.sentence(error))
         }
@@ -21,20 +22,20 @@ extension Problem {
     private static func sentence(_ error: HTTPParserError) -> String {
         switch error {
         case .invalidMethod, .invalidConstant, .invalidVersion, .paused:
-            "A request begins with a method in capitals, a path without blanks, and HTTP/1.1. HTTP/2 is not spoken here, "
-                + "nor TLS on a plain port."
+            "A request must begin with a method in capitals, a path without spaces, and HTTP/1.1. HTTP/2 is not "
+                + "supported, and neither is TLS on a plain port."
         case .invalidURL:
-            "The path has characters that can't stand there. Encode names as UTF-8, percent-encoded once."
+            "The path has characters that are not allowed. Encode names as UTF-8, percent-encoded once."
         case .invalidHeaderToken, .lfExpected:
-            "A header field can't be read: its name or value has characters that can't stand there, or its line does "
+            "A header field can't be read: its name or value has characters that are not allowed, or its line does "
                 + "not end with CR LF."
         case .invalidContentLength, .unexpectedContentLength:
-            "Content-Length stands there once, as a whole number, or Transfer-Encoding stands there instead."
+            "A request must have Content-Length once, as a whole number, or Transfer-Encoding instead."
         case .invalidChunkSize:
-            "A chunk of the body has no size: hexadecimal digits are expected, as many bytes, and CR LF."
+            "A chunk of the body has no valid size: hexadecimal digits are expected, that many bytes, and CR LF."
         case .invalidEOFState, .closedConnection: "The connection ended before the request did."
         default:
-            "This is no request of HTTP/1.1. Transfer-Encoding can only be chunked, once and last; lines end with CR LF."
+            "This is not a valid HTTP/1.1 request. Transfer-Encoding may only be chunked, once; lines end with CR LF."
         }
     }
 }
