@@ -56,7 +56,7 @@ extension GatewayClient {
             let heartbeats = parser.heartbeats
             let events: [ServerSentEvent]
             do { events = try parser.take(chunk.readableBytesView) } catch {
-                throw CommandFault(.refused, "the gateway answered with an event that is too large for one")
+                throw CommandFault(.refused, "the gateway answered with an event that is too large")
             }
             if parser.heartbeats > heartbeats { heartbeat() }
             for next in events where try !event(next) { return .finished }

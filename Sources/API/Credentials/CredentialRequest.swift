@@ -75,7 +75,7 @@ package enum CredentialRequest {
             let topic = try element.text(bytesMax: APNsLimits.topicBytesMax, at: pointer)
             guard RegistrationRequest.isVisibleASCII(topic) else {
                 throw Problem(
-                    .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer)
+                    .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.", at: pointer)
             }
             topics.add(topic)
         }

@@ -129,7 +129,7 @@ package enum RegistrationRequest {
         }
         guard isVisibleASCII(topic) else {
             throw Problem(
-                .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.",
+                .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.",
                 at: reader.pointer / "topic")
         }
         guard let bundleID = APNsPushTypes.bundleID(ofTopic: topic, kind: kind) else {

@@ -55,7 +55,7 @@ enum TokenText {
         guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
             throw Problem(
                 .invalidToken,
-                "An APNs token is an even number of hexadecimal digits, without blanks or brackets: the bytes of the "
+                "An APNs token is an even number of hexadecimal digits, without spaces or brackets: the bytes of the "
                     + "device token that iOS gave the app.", at: pointer())
         }
         return DeviceToken(bytes: bytes)

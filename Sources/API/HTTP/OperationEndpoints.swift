@@ -18,10 +18,10 @@ extension PlannedEndpoint {
     static let plannedOperation: [PlannedEndpoint] = [
         PlannedEndpoint(
             .get, "/metrics",
-            "/readyz tells whether requests are carried out, GET .../messages/{id} what became of a message."),
+            "/readyz shows whether the process serves requests, GET .../messages/{id} shows a message's progress."),
         PlannedEndpoint(
             .get, "/v1/audit",
-            "GET .../keys and GET .../credentials tell when each was made, and keys when they were last used."),
+            "GET .../keys and GET .../credentials show when each was created, and when a key was last used."),
     ]
 
     static let plannedWebhooks: [PlannedEndpoint] = [

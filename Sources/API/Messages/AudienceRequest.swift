@@ -171,7 +171,7 @@ extension AudienceRequest {
         guard let topic else { return "" }
         guard RegistrationRequest.isVisibleASCII(topic) else {
             throw Problem(
-                .invalidValue, "A topic is a bundle id such as com.example.app, without blanks.", at: pointer / "topic")
+                .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.", at: pointer / "topic")
         }
         return APNsPushTypes.bundleID(ofTopic: topic)
     }

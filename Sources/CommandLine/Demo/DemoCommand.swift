@@ -4,24 +4,24 @@ import Foundation
 /// `carillon demo`: a gateway at work on this machine, and its account.
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the whole thing at work on this machine.",
+        commandName: "demo", abstract: "Runs a complete demonstration on this machine.",
         discussion: HelpText.of(
             """
             Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
             production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
-            and shows the account, and what two phones received. It stays up for trying things out, until Ctrl-C.
+            and shows the counts, and what two phones received. It keeps running until Ctrl-C, so that you can try things.
 
-            What it makes lies in --folder, and is used again by the next run.
+            Its data is in --folder, and the next run uses it again.
             """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"]))
 
     @Option(
-        help: ArgumentHelp("Where everything lies that it makes.", valueName: "path"), completion: .directory)
+        help: ArgumentHelp("The folder for the demonstration's data.", valueName: "path"), completion: .directory)
     var folder = "data/demo"
-    @Option(help: ArgumentHelp("How many installations.", valueName: "count")) var installations = 1_000
-    @Option(help: ArgumentHelp("The gateway's port; another one where it is taken.", valueName: "port"))
+    @Option(help: ArgumentHelp("The number of installations.", valueName: "count")) var installations = 1_000
+    @Option(help: ArgumentHelp("The gateway's port; if it is taken, another one is used.", valueName: "port"))
     var port: UInt16 = 8_080
-    @Flag(help: "Ends after the account.") var once = false
-    @Flag(help: "Prints the message's account as JSON, for scripts; the story goes to standard error.") var json = false
+    @Flag(help: "Ends after the counts are shown.") var once = false
+    @Flag(help: "Prints the message's counts as JSON, for scripts; the rest goes to standard error.") var json = false
 
     package init() {}
 
@@ -52,7 +52,7 @@ package struct DemoCommand: AsyncParsableCommand {
             narrator: narrator, gateway: gateway, standIns: standIns, installations: installations)
         headline("An app with its credentials and installations")
         try await scenario.fill(folder)
-        headline("A broadcast in everybody's language, which raises the badge")
+        headline("A broadcast in each device's language, which increments the badge")
         let account = try await scenario.broadcast()
         for line in AccountText(account, app: DemoScenario.app).lines { narrator.write(line) }
         try scenario.checkAccount(account)
@@ -62,7 +62,7 @@ package struct DemoCommand: AsyncParsableCommand {
         try await scenario.showFeedback()
         if json { writeJSON(account) }
         guard !once else { return }
-        headline("It stays up until Ctrl-C. Try, in another terminal:")
+        headline("The demonstration runs until Ctrl-C. Try in another terminal:")
         for line in scenario.suggestions(program: children.executable) { narrator.write("  " + line) }
         try await children.stayUp()
     }

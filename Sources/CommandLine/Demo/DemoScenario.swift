@@ -29,8 +29,8 @@ struct DemoScenario: Sendable {
         }
         guard try await !isRegistered(DemoDevice(installations)) else {
             narrator.write(
-                "phone-1 to phone-\(installations) are there since an earlier run, and maybe more; those that were found "
-                    + "dead are retired")
+                "phone-1 to phone-\(installations) are registered since an earlier run, and maybe more; dead tokens "
+                    + "are retired")
             return
         }
         let file = folder.file("devices.ndjson")
@@ -44,7 +44,7 @@ struct DemoScenario: Sendable {
             throw CommandFault(.failed, "the import ended: \(String(decoding: last.bytes, as: UTF8.self))")
         }
         let known = Int64(installations) - last.count("created")
-        if known > 0 { narrator.write("\(known) are there since an earlier run") }
+        if known > 0 { narrator.write("\(known) are registered since an earlier run") }
         narrator.write(
             "\(last.count("created")) registered by one import: half of them with APNs, a fifth in its sandbox, the others "
                 + "with FCM")
@@ -87,7 +87,7 @@ struct DemoScenario: Sendable {
         let seconds = (took / .milliseconds(100)).rounded() / 10
         narrator.write(
             "from the request to the last push in \(seconds) s; \(pushes) requests reached the providers, "
-                + "\(max(0, repeated)) of them tried again after a pause that they asked for")
+                + "\(max(0, repeated)) of them retries after a pause that a provider requested")
         return account
     }
 

@@ -72,7 +72,7 @@ package final class ChildPrograms: Sendable {
         }
         if isTooLate {
             child.process.terminate()
-            throw CommandFault(.failed, "\(name) was started while its end was asked for")
+            throw CommandFault(.failed, "\(name) was stopped while it was starting")
         }
         try? Data(ids.joined(separator: "\n").utf8).write(to: URL(filePath: folder.file(Self.idsFile)))
         return child
@@ -107,7 +107,7 @@ package final class ChildPrograms: Sendable {
             guard child.process.isRunning else { return probe() }
             try await Task.sleep(for: Self.pause)
         }
-        throw CommandFault(.failed, "\(child.name) did not get ready in two minutes; its log is \(child.log)")
+        throw CommandFault(.failed, "\(child.name) was not ready within two minutes; its log is \(child.log)")
     }
 
     /// Runs the body, and ends the programs that it started, also if it throws.

@@ -10,7 +10,7 @@ package struct OwnFolder: Sendable {
 
     package func locked(_ body: (OwnFolder) async throws -> Void) async throws {
         do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-            throw CommandFault(.usage, "\(path) can't be made")
+            throw CommandFault(.usage, "the folder \(path) can't be created")
         }
         if !FileManager.default.fileExists(atPath: file("lock")) {
             _ = FileManager.default.createFile(atPath: file("lock"), contents: nil)
@@ -20,7 +20,7 @@ package struct OwnFolder: Sendable {
         }
         defer { try? lock.close() }
         guard flock(lock.fileDescriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw CommandFault(.failed, "another one is running in \(path); end it, or name another --folder")
+            throw CommandFault(.failed, "another process is using \(path); end it, or give another --folder")
         }
         await ChildPrograms.endLeftovers(in: self)
         try await body(self)

@@ -108,7 +108,7 @@ package struct OwnStandIns: Sendable {
             outcome = .failure(fault)
         } catch {
             let why = NetworkTrouble(error).sentence
-            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be asked: \(why)"))
+            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be reached: \(why)"))
         }
         try? await client.shutdown()
         return try outcome.get()
