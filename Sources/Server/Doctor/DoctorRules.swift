@@ -175,7 +175,7 @@ package enum DoctorRules {
             isRefused: wait.refusal != nil)
         return .bad(
             "app \(wait.app)",
-            wait.refusal.map { "pushes wait: \(place) refuses the credential (\($0))" }
+            wait.refusal.map { "pushes wait: \(place) rejects the credential (\($0))" }
                 ?? "pushes wait: no active credential covers \(place)", remedy)
     }
 }
