@@ -195,7 +195,7 @@ extension ProblemCode {
         "share_used_up", 429, "The app has too many concurrent requests",
         cause: """
             the app has reached one of its limits, which protect other apps. Memory: bodies that are still being \
-            read, and running imports (1 MiB each), may use as much memory as is left free for all other apps, which \
+            read, and running imports (1 MiB each), may use as much memory as is left free for all other apps. That \
             is half while no other app sends. Requests without an app, or for an unknown app, share one such limit. \
             Streams: an app may follow messages (`.../events`) 128 times at once. Reads: 64 requests for lists, \
             message progress and push histories may wait, each for ten seconds; at once run as many as are left free \
