@@ -28,7 +28,7 @@ extension BadInput {
         BadInput("no path", raw: "GET  HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput("a path without a slash", raw: "GET healthz HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput(
-            "a blank in the path", raw: "GET /v1/a b HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest, message: "blanks"),
+            "a blank in the path", raw: "GET /v1/a b HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest, message: "spaces"),
         BadInput("a tab in the path", raw: "GET /v1/a\tb HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput("a NUL in the path", raw: "GET /v1/a\u{0}b HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput(

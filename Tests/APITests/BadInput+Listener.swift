@@ -71,7 +71,8 @@ extension BadInput {
                 "a key of many kilobytes", "GET", "/v1/apps", key: String(repeating: "k", count: 20_000), .unauthorized,
                 message: "long"),
             BadInput(
-                "a key that was mistyped", "GET", "/v1/apps", key: "carillon_abcdefgh", .unauthorized, message: "whole"),
+                "a key that was mistyped", "GET", "/v1/apps", key: "carillon_abcdefgh", .unauthorized,
+                message: "incomplete"),
             BadInput(
                 "two keys", "GET", "/v1/apps", headers: ["Authorization: Bearer x"], .unauthorized, message: "once"),
             BadInput(
