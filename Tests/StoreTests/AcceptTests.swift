@@ -5,9 +5,9 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("An accepted message")
+@Suite("A message in the store")
 struct AcceptTests {
-    @Test("stands with its content, its times and an audience that is not known yet")
+    @Test("keeps its content and its times, and has no audience until it is planned")
     func stored() async throws {
         try await withStores { world in
             let message = world.newMessage(urgency: .transactional, lifetime: .seconds(60))
@@ -26,7 +26,7 @@ struct AcceptTests {
         }
     }
 
-    @Test("of an app that is gone is refused, with nothing written")
+    @Test("fails with unknownApp and leaves no content behind if its app does not exist")
     func unknownApp() async throws {
         try await withStores { world in
             var message = world.newMessage()
@@ -39,7 +39,7 @@ struct AcceptTests {
         }
     }
 
-    @Test("is shown to its own app alone, newest first")
+    @Test("appears only in its own app's list, which shows the newest message first")
     func listed() async throws {
         try await withStores { world in
             for number in 1...5 as ClosedRange<UInt64> {
@@ -55,7 +55,7 @@ struct AcceptTests {
         }
     }
 
-    @Test("is listed by its state, those that are over and those that are not")
+    @Test("appears in the list for its state and in no other")
     func listedByState() async throws {
         try await withStores { world in
             for number in 1...6 as ClosedRange<UInt64> {
@@ -96,7 +96,7 @@ struct AcceptTests {
         return (ids, count)
     }
 
-    @Test("is listed with the finished ones, however many that wait for their hour come before it", arguments: 1...8)
+    @Test("appears in the list of finished messages although a page scans only a few rows", arguments: 1...8)
     func behindOthers(scanMax: Int) async throws {
         try await withStores { world in
             let finished: [UInt64] = [5, 2, 1]
@@ -116,7 +116,7 @@ struct AcceptTests {
         }
     }
 
-    @Test("ends a page whose messages have many open parcels, and the next one goes on")
+    @Test("shortens its list page if there are many open parcels, and the next page continues")
     func manyParcels() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -133,7 +133,7 @@ struct AcceptTests {
         }
     }
 
-    @Test("tells what it was asked to be, in lists too: no name, no token", arguments: 0..<forms.count)
+    @Test("shows its push type and a summary of its audience without names and tokens", arguments: 0..<forms.count)
     func form(place: Int) async throws {
         try await withStores { world in
             var message = world.newMessage(audience: Self.forms[place].0)
@@ -162,7 +162,7 @@ struct AcceptTests {
         ),
     ]
 
-    @Test("counts against its app's backlog until it is over")
+    @Test("counts towards its app's backlog until it is finished")
     func backlog() async throws {
         try await withStores { world in
             for number in 1...5 as ClosedRange<UInt64> {
@@ -182,7 +182,7 @@ struct AcceptTests {
     }
 }
 
-@Suite("A message that is sent twice under one key")
+@Suite("A message sent twice with one idempotency key")
 struct IdempotencyTests {
     private func claim(_ body: UInt8 = 1, answer: String = "first") -> IdempotentAnswer {
         IdempotentAnswer(
@@ -191,7 +191,7 @@ struct IdempotencyTests {
             answer: Array(answer.utf8))
     }
 
-    @Test("is written once, and gets the first answer")
+    @Test("reaches the database once, and the second request gets the first answer")
     func replayed() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -204,7 +204,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("with another body is a mismatch")
+    @Test("returns a mismatch if the second request has another body")
     func mismatch() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -213,7 +213,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("at the same moment is written once, and both get the first answer")
+    @Test("reaches the database once if the requests come at the same time, with one answer for all")
     func simultaneous() async throws {
         try await withStores { world in
             let replies = try await withThrowingTaskGroup(of: AcceptReply.self) { group in
@@ -230,7 +230,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("is another app's own affair")
+    @Test("becomes two messages if the two requests belong to different apps")
     func perApp() async throws {
         try await withStores { world in
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
@@ -241,7 +241,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("is forgotten after two days, and not before")
+    @Test("keeps its idempotency key for two days, after which a sweep deletes it")
     func swept() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
@@ -256,7 +256,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("is held against those providers for which its app has registrations' routes, or an active credential")
+    @Test("must suit every provider with a registration route or an active credential in its app")
     func status() async throws {
         try await withStores { world in
             func providers() async throws -> [Provider] {

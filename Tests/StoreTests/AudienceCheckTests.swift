@@ -72,10 +72,10 @@ extension StoreWorld {
     }
 }
 
-@Suite("A push whose device changed hands while it was held back")
+@Suite("A push whose device changed while the push was waiting")
 struct AudienceCheckTests {
     @Test(
-        "ends as unregistered where its audience no longer includes the device",
+        "ends as unregistered if its audience no longer includes the device",
         arguments: [
             (Change.anotherUser, Audience.Selection.users(["ada"]), "user_changed"),
             (.nobodySignedIn, .users(["ada"]), "user_changed"),
@@ -98,7 +98,7 @@ struct AudienceCheckTests {
     }
 
     @Test(
-        "goes on where its audience has no conditions, or the device still meets them",
+        "reaches the device if the audience has no conditions or the device still meets them",
         arguments: [
             (Change.anotherUser, Audience.Selection.all, [1, 2, 3]),
             (.anotherUser, .installations(["i1", "i2"]), [1, 2]),
@@ -117,7 +117,7 @@ struct AudienceCheckTests {
     }
 
     @Test(
-        "is found by the next lease, whatever held it back and however its audience was chosen",
+        "ends at the next lease, after every way of waiting and for every form of audience",
         arguments: Hold.allCases,
         [
             (Change.anotherUser, Audience.Selection.users(["ada"]), "user_changed"),
@@ -179,7 +179,7 @@ struct AudienceCheckTests {
         }
     }
 
-    @Test("is found among several parcels of one lease, and takes nothing of the next owner's daily cap")
+    @Test("ends in a lease of several parcels without using the next owner's daily cap")
     func together() async throws {
         try await withStores { world in
             try await world.registerOwners()
@@ -205,7 +205,7 @@ struct AudienceCheckTests {
         }
     }
 
-    @Test("ends, and is handed to no other route, where the device moved as well")
+    @Test("ends without being handed to another route if the device moved as well")
     func moved() async throws {
         try await withStores { world in
             try await world.registerOwners()
@@ -218,7 +218,7 @@ struct AudienceCheckTests {
         }
     }
 
-    @Test("counts in the badge of its device where that came back to its first owner before the next lease")
+    @Test("raises the device's badge if the device returned to its user before the next lease")
     func cameBack() async throws {
         try await withStores { world in
             try await world.registerOwners()

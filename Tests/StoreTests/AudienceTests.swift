@@ -61,7 +61,7 @@ private func withCrowd(_ body: (inout Crowd) async throws -> Void) async throws 
 
 @Suite("A message for users")
 struct UserAudienceTests {
-    @Test("reaches every live registration of theirs, of its kind, each once")
+    @Test("reaches every live registration of these users and of its kind once")
     func everyRegistration() async throws {
         try await withCrowd { crowd in
             for user in ["ann", "bob", "ann", "cid", nil] { try await crowd.add(user: user) }
@@ -74,7 +74,7 @@ struct UserAudienceTests {
         }
     }
 
-    @Test("rejects those who never had one, and counts those whose are all retired as unregistered")
+    @Test("rejects users without a registration and counts fully retired users as unregistered")
     func nobodys() async throws {
         try await withCrowd { crowd in
             for user in ["ann", "bob", "bob"] { try await crowd.add(user: user) }
@@ -92,7 +92,7 @@ struct UserAudienceTests {
         }
     }
 
-    @Test("in slices goes by ids over all of them, so that a device that changes hands meanwhile is reached once")
+    @Test("reaches a device once even if it changes its user between two planning slices")
     func changesHands() async throws {
         try await withCrowd { crowd in
             for user in ["ann", "bob", "ann", "bob", "ann"] { try await crowd.add(user: user) }
@@ -107,7 +107,7 @@ struct UserAudienceTests {
     }
 
     @Test(
-        "reaches each of theirs once where some have many more than others, in slices of any size",
+        "reaches each device once in slices of any size, even if some users have many devices",
         arguments: [5, 8, 30])
     func unequal(idsMax: Int) async throws {
         try await withCrowd { crowd in
@@ -118,7 +118,7 @@ struct UserAudienceTests {
         }
     }
 
-    @Test("leaves out what registered after it was accepted")
+    @Test("leaves out devices that registered after it was accepted")
     func horizon() async throws {
         try await withCrowd { crowd in
             try await crowd.add(user: "ann")
@@ -154,7 +154,9 @@ struct TagAudienceTests {
         (TagExpression(any: ["unheard"], all: ["beta"]), []),
     ]
 
-    @Test("reaches who fits, each once, whatever the size of a slice", arguments: 0..<expressions.count, [1, 2, 100])
+    @Test(
+        "reaches each matching device once, whatever the size of a planning slice", arguments: 0..<expressions.count,
+        [1, 2, 100])
     func fits(place: Int, idsMax: Int) async throws {
         try await withCrowd { crowd in
             for tags in Self.crowd { try await crowd.add(tags: tags) }
@@ -168,7 +170,7 @@ struct TagAudienceTests {
         }
     }
 
-    @Test("of several tags goes by the rarest from its first slice on, which is a small one")
+    @Test("plans along the rarest of several tags, beginning with a small slice")
     func rarest() async throws {
         try await withStores { world in
             let batch = (1...4_100).map { number in
@@ -184,7 +186,7 @@ struct TagAudienceTests {
         }
     }
 
-    @Test("is another app's own affair")
+    @Test("reaches no device of another app with the same tag")
     func perApp() async throws {
         try await withCrowd { crowd in
             try await crowd.add(tags: ["news"])
@@ -197,7 +199,7 @@ struct TagAudienceTests {
         }
     }
 
-    @Test("reaches nobody who got the tag behind it, or registered later")
+    @Test("reaches no device that got the tag after planning passed it, nor one registered later")
     func late() async throws {
         try await withCrowd { crowd in
             for tags in [[], ["news"], [], ["news"]] { try await crowd.add(tags: tags) }
@@ -214,10 +216,10 @@ struct TagAudienceTests {
     }
 }
 
-@Suite("An audience that is narrowed to some providers")
+@Suite("An audience limited to some providers")
 struct NarrowedAudienceTests {
     @Test(
-        "has nobody else in it, and counts nobody else",
+        "includes and counts only the devices of these providers",
         arguments: [
             Audience.Selection.all, .installations(["i0", "i1", "i2", "i3", "i4"]), .users(["ann", "bob"]),
             .tags(TagExpression(any: ["news"])), .tags(TagExpression(none: ["sport"])),
@@ -241,7 +243,7 @@ struct NarrowedAudienceTests {
 
 @Suite("A message for stale devices")
 struct StaleAudienceTests {
-    @Test("reaches live ones that were last renewed before their provider's time", arguments: [1, 2, 100])
+    @Test("reaches live devices whose last renewal is before their provider's cutoff", arguments: [1, 2, 100])
     func silent(idsMax: Int) async throws {
         try await withCrowd { crowd in
             for provider in [Provider.apns, .apns, .fcm, .fcm, .fcm] { try await crowd.add(provider: provider) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A badge")
 struct BadgeTests {
-    @Test("is read, set, and consumed down to zero and no further")
+    @Test("can be read and set, and consuming it stops at zero")
     func consumed() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -17,7 +17,7 @@ struct BadgeTests {
         }
     }
 
-    @Test("of an unknown device or kind is none")
+    @Test("cannot be read, set or consumed for an unknown device, kind or app")
     func unknown() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -28,7 +28,7 @@ struct BadgeTests {
         }
     }
 
-    @Test("is set and consumed by the token of a live registration, by the first reading that has one")
+    @Test("can be set and consumed by a token, for the first provider with a live registration")
     func byToken() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -56,7 +56,7 @@ struct BadgeTests {
         }
     }
 
-    @Test("is never negative, whoever writes it")
+    @Test("cannot be set to a negative number")
     func negative() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -67,7 +67,7 @@ struct BadgeTests {
         }
     }
 
-    @Test("is consumed once by a request that is repeated, also at the same moment")
+    @Test("falls only once if the same consume request is repeated, even at the same time")
     func once() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -101,7 +101,7 @@ struct BadgeTests {
 
 @Suite("An app")
 struct AppTests {
-    @Test("is found by its slug, and no second one takes it")
+    @Test("can be found by its slug, which no other app can take")
     func slugs() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -119,7 +119,7 @@ struct AppTests {
         }
     }
 
-    @Test("stands in the list once, page by page")
+    @Test("appears once in the paged list of apps")
     func pages() async throws {
         try await withStores { world in
             let registry = world.stores.registry

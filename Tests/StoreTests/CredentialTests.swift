@@ -39,7 +39,7 @@ extension CredentialStore {
 
 @Suite("A credential slot")
 struct CredentialSlotTests {
-    @Test("has one active credential: the new one comes as the old one goes")
+    @Test("keeps exactly one active credential when another one is activated")
     func rotation() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -58,7 +58,7 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("that two processes fill at once ends with one active credential")
+    @Test("ends with one active credential if several processes activate at once")
     func race() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -74,7 +74,7 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("that names a topic goes before one for any, and other environments have their own")
+    @Test("prefers a credential that names the topic, and keeps environments apart")
     func topics() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -87,7 +87,7 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("of one service alone stands beside the app's: the service is spoken for by its own, everything else never")
+    @Test("prefers a service's own credential for that service and never uses it for another")
     func services() async throws {
         try await withStores { world in
             let topic = "com.example.app"
@@ -114,7 +114,7 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("of an app whose name is a service's word is the app's")
+    @Test("treats a bundle ID that ends with a service name as the app's own topic")
     func commonWords() async throws {
         try await withStores { world in
             let app = try await world.activated(["com.example.voip"])
@@ -133,7 +133,7 @@ struct CredentialSlotTests {
         }
     }
 
-    @Test("is empty when its credential is retired or removed, by its own app alone")
+    @Test("becomes empty when its own app retires or removes the credential")
     func emptied() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -155,7 +155,7 @@ struct CredentialSlotTests {
 
 @Suite("A blocked lane")
 struct LaneBlockTests {
-    @Test("is told to every process until its time has come or it is opened")
+    @Test("stays blocked for every process until its block expires or is removed")
     func blocked() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -179,7 +179,7 @@ private final class Signatures: Sendable {
 
 @Suite("A provider token")
 struct ProviderTokenTests {
-    @Test("is signed by one process, and the others use it")
+    @Test("gets its signature from one process, and the others use the same token")
     func singleFlight() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -201,7 +201,7 @@ struct ProviderTokenTests {
         }
     }
 
-    @Test("that is stale is signed anew, and one that can't be signed leaves nothing behind")
+    @Test("gets a new signature when it is stale; a failed signature leaves nothing behind")
     func renewed() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials
@@ -221,7 +221,7 @@ struct ProviderTokenTests {
 
 @Suite("The proof of the master key")
 struct MasterKeyProofTests {
-    @Test("is the first that was kept")
+    @Test("stays the first one that was stored")
     func first() async throws {
         try await withStores { world in
             let credentials = world.stores.credentials

@@ -11,9 +11,9 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
-@Suite("An app's cap on messages a day")
+@Suite("An app's daily cap")
 struct DailyCapTests {
-    @Test("counts a message once for all devices of a user, in whichever parcels, and each other device by itself")
+    @Test("counts a message once per user across parcels, and once per device without a user")
     func devices() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob", "ann", nil, nil])
@@ -32,7 +32,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("begins anew with the day of the app's clock")
+    @Test("starts again at midnight of the app's time zone")
     func nextDay() async throws {
         try await withStores { world in
             try await world.register(users: ["ann"])
@@ -46,7 +46,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("counts a push that is tried again once, and lets it through whatever came since")
+    @Test("counts a retried push once, and lets the retry pass although the cap is reached")
     func retries() async throws {
         try await withStores { world in
             try await world.register(users: ["ann"])
@@ -63,7 +63,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("holds for who was retired when a lease was lost, and is back before the next one")
+    @Test("applies to a device that was retired during a lost lease and registered again")
     func back() async throws {
         try await withStores { world in
             try await world.register(users: ["ann"])
@@ -88,7 +88,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("takes who was retired when it was asked for retired, who came back while the lease waited for a row")
+    @Test("treats a device as retired if it registers again while the lease waits for a row lock")
     func backMeanwhile() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob"])
@@ -115,7 +115,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("stays decided where the owner dies, on either side of the day's end")
+    @Test("keeps the count of a lost lease on its day, and judges a deferred member by the new day")
     func rescued() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob"])
@@ -136,7 +136,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("holds where all of a user's messages are leased at once")
+    @Test("holds if many processes lease all messages of a user at the same time")
     func contended() async throws {
         try await withStores { world in
             try await world.register(users: (0..<40).map { "user-\($0 % 10)" })
@@ -166,7 +166,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("keeps a person's count as long as the day lasts anywhere, and forgets it with the person")
+    @Test("keeps a user's count until the day has ended everywhere, or until the user is erased")
     func swept() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob"])
@@ -183,7 +183,7 @@ struct DailyCapTests {
         }
     }
 
-    @Test("leaves nothing of a person who is erased while a message is being leased for them")
+    @Test("leaves no count of a user who is erased during a lease")
     func erased() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob"])

@@ -6,7 +6,7 @@ private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
 /// Its owner died before its first settle.
-@Suite("Whom a lease held back that was lost")
+@Suite("A member deferred by a lease that was lost")
 struct DeferredMemberTests {
     private let lapse = dawn + .seconds(61)
     private let lost = TerminalTotal(terminalStatus: TerminalStatus(.gaveUp, "answer_lost"), count: 1)
@@ -20,7 +20,7 @@ struct DeferredMemberTests {
         #expect(try await world.stores.parcels.rescue(now: lapse) == 1)
     }
 
-    @Test("ends as cancelled with its message; who was awake may have been shown it")
+    @Test("ends as cancelled with its message; a member that was free counts as answer lost")
     func cancelled() async throws {
         try await withStores { world in
             try await lose(world)
@@ -38,7 +38,7 @@ struct DeferredMemberTests {
         }
     }
 
-    @Test("ends as expired with its message, paused or not", arguments: [false, true])
+    @Test("ends as expired with its message, whether the message is paused or not", arguments: [false, true])
     func expired(isPaused: Bool) async throws {
         try await withStores { world in
             try await lose(world, lifetime: hour)
@@ -57,7 +57,7 @@ struct DeferredMemberTests {
         }
     }
 
-    @Test("is sent as if nothing had been lost, and its answer is not called lost later")
+    @Test("counts as never sent in the next lease; after its settlement no such mark remains")
     func sent() async throws {
         try await withStores { world in
             try await lose(world)
@@ -71,7 +71,7 @@ struct DeferredMemberTests {
         }
     }
 
-    @Test("is everybody where the push had expired before the first lease")
+    @Test("ends as expired, not as answer lost, if the push had expired before its first lease")
     func neverFree() async throws {
         try await withStores { world in
             try await world.register(1...2)

@@ -5,9 +5,9 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("An app and its owner")
+@Suite("An app that its owner changes or deletes")
 struct DeletedAppTests {
-    @Test("change its name and when its devices count as stale, each by itself")
+    @Test("takes changes of its name, time zone and stale policy one by one")
     func settings() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -85,7 +85,7 @@ struct DeletedAppTests {
         }
     }
 
-    @Test("part for good: gone for callers at once, its slug is free, and nothing is left of it in the end")
+    @Test("disappears at once and frees its slug, and sweeping removes all of its rows")
     func deleted() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -124,7 +124,7 @@ struct DeletedAppTests {
         }
     }
 
-    @Test("that is being taken away does not come back by a registration that knew it before")
+    @Test("cannot be revived by a process that still has its route in memory")
     func lateRegistration() async throws {
         try await withStores { world in
             try await world.register(1...3)

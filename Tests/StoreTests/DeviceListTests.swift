@@ -44,7 +44,7 @@ struct DeviceListTests {
         try await world.pool.script("UPDATE registrations SET state = 2 WHERE installation = 'i6'")
     }
 
-    @Test("shows each once, page by page, whatever is asked for")
+    @Test("shows each matching device once, page by page, for every filter")
     func filters() async throws {
         try await withStores { world in
             try await populate(world)
@@ -69,7 +69,7 @@ struct DeviceListTests {
         }
     }
 
-    @Test("of stale ones shows the live ones that were silent for longer than their provider's policy")
+    @Test("filters live devices that were silent for longer than their provider's stale policy")
     func stale() async throws {
         try await withStores { world in
             try await populate(world)
@@ -89,7 +89,7 @@ struct DeviceListTests {
         }
     }
 
-    @Test("passes a bounded number of rows for a page, and says where it stopped")
+    @Test("scans a bounded number of rows per page and returns a cursor to continue")
     func bounded() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -117,7 +117,7 @@ struct DeviceListTests {
         }
     }
 
-    @Test("refuses a cursor that comes from a list of another order, or from nowhere")
+    @Test("rejects a malformed cursor and a cursor of a list in another order")
     func cursors() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -135,7 +135,7 @@ struct DeviceListTests {
         }
     }
 
-    @Test("by tokens names the live ones that hold them, in the order asked")
+    @Test("finds the live holders of tokens, in the order of the request")
     func holders() async throws {
         try await withStores { world in
             try await world.register(1...4)

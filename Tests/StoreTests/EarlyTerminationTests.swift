@@ -31,12 +31,12 @@ extension StoreWorld {
     }
 }
 
-@Suite("Who was named, and ended before anything was sent")
+@Suite("A named target that ended before anything was sent")
 struct EarlyTerminationTests {
     private static let unknown = TerminalStatus(.rejected, "unknown_device")
     private static let retired = TerminalStatus(.unregistered, "retired")
 
-    @Test("is among the failures, by name, and counts for the provider that it had")
+    @Test("appears among the failures by name, and counts for its provider")
     func failures() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -67,7 +67,7 @@ struct EarlyTerminationTests {
         }
     }
 
-    @Test("is told of as that, whatever is registered or removed later")
+    @Test("keeps its reason in the push history, whatever is registered or removed later")
     func histories() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -91,7 +91,7 @@ struct EarlyTerminationTests {
         }
     }
 
-    @Test("is told once for each slice of the names")
+    @Test("appears once among the failures if planning takes several slices")
     func slices() async throws {
         try await withStores { world in
             try await world.register(1...9)
@@ -106,7 +106,7 @@ struct EarlyTerminationTests {
         }
     }
 
-    @Test("is a user who is named so, or the first of the devices that were retired")
+    @Test("appears as the user, or as the first of the user's retired devices")
     func users() async throws {
         try await withStores { world in
             for (place, user) in ["ann", "ann", "bob", "bob"].enumerated() {
@@ -127,9 +127,9 @@ struct EarlyTerminationTests {
     }
 }
 
-@Suite("Who was named, and has tokens of other kinds alone")
+@Suite("A named target with tokens of other kinds only")
 struct OtherKindTests {
-    @Test("is told so, and not that nobody knows of it")
+    @Test("ends with no_registration_of_kind instead of unknown_device")
     func reason() async throws {
         try await withStores { world in
             var notifier = StoreWorld.registration("ringer", token: 1, kind: .voip)
@@ -143,7 +143,7 @@ struct OtherKindTests {
         }
     }
 
-    @Test("is a user as well")
+    @Test("ends with no_registration_of_kind instead of unknown_user if it is a user")
     func user() async throws {
         try await withStores { world in
             var notifier = StoreWorld.registration("ringer", token: 1, kind: .voip)
@@ -157,9 +157,9 @@ struct OtherKindTests {
     }
 }
 
-@Suite("A failure of a token that a message names itself")
+@Suite("A failure of an inline token")
 struct InlineFailureTests {
-    @Test("is known by its token, where no registration holds that")
+    @Test("identifies its target by the token if no registration holds it")
     func token() async throws {
         try await withStores { world in
             try await world.register(1...1)

@@ -3,7 +3,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("A person who is erased")
+@Suite("A user who is erased")
 struct EraseTests {
     private static func registration(
         _ installation: String, token: Int, user: String?, kind: TokenKind = .alert
@@ -13,7 +13,7 @@ struct EraseTests {
         return registration
     }
 
-    @Test("leaves no device, and no name in the feed; others stay as they are")
+    @Test("loses every device and every name in the feed, and other users keep theirs")
     func devices() async throws {
         try await withStores { world in
             let registry = world.stores.registry
@@ -45,7 +45,7 @@ struct EraseTests {
         }
     }
 
-    @Test("goes whole, however many devices there are")
+    @Test("loses all devices even if there are more than a thousand")
     func many() async throws {
         try await withStores { world in
             let batch = (1...1_201).map { Self.registration("i\($0)", token: $0, user: "kiosk") }
@@ -56,7 +56,7 @@ struct EraseTests {
         }
     }
 
-    @Test("ends the pushes that are on their way to them, and keeps the counts")
+    @Test("ends open pushes as device_deleted, which still count in the message's totals")
     func pushes() async throws {
         try await withStores { world in
             try await world.register(Self.registration("i1", token: 1, user: "ada"))

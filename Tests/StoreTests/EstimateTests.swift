@@ -5,7 +5,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("The estimate of a message's end, from its rows")
+@Suite("The estimate of a message's end, computed from its rows")
 struct EstimateTests {
     /// One message to as many devices, in parcels of one, sent from dawn on.
     private func sending(
@@ -33,7 +33,7 @@ struct EstimateTests {
         try await world.stores.stops.carryOut(now: now)
     }
 
-    @Test("has the pace of the last quarter of a minute or two, and says nothing before two seconds of it")
+    @Test("uses the pace of the last 15 to 30 seconds, after at least two seconds of sending")
     func rateLimited() async throws {
         try await sending(to: 60) { world, send in
             #expect(try await pace(world, 0) == nil)
@@ -48,7 +48,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("has the pace since it was resumed, however long it stood still and whenever it began")
+    @Test("uses the pace since the last resume, however long the pause was")
     func resumed() async throws {
         for pause in [3, 20, 600] {
             try await sending(to: 30) { world, send in
@@ -62,7 +62,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("begins anew where the rate is changed, and not where it is said again, nor by a resume without a pause")
+    @Test("starts again when the rate changes, but not for the same rate or a resume without a pause")
     func rateChanged() async throws {
         try await sending(to: 30) { world, send in
             for second in 0...5 { try await send(second) }
@@ -80,7 +80,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("says nothing of a standstill, and leaves it out afterwards, whatever ended it")
+    @Test("reports no pace during a standstill, and excludes the standstill afterwards")
     func stoodStill() async throws {
         try await sending(to: 40) { world, send in
             for second in 0...10 { try await send(second) }
@@ -91,7 +91,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("is withdrawn where the last ones are long overdue, while the pace is told")
+    @Test("disappears if the last pushes are long overdue, while the pace is still reported")
     func overdue() async throws {
         try await sending(to: 12) { world, send in
             for second in 0...10 { try await send(second) }
@@ -104,7 +104,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("is right where a push takes half a minute, whenever somebody asks")
+    @Test("reports the right pace at any moment if settlements are 25 seconds apart")
     func slow() async throws {
         try await sending(to: 9) { world, send in
             for second in [0, 25, 50, 75] {
@@ -116,7 +116,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("goes on where transactions settle in another order than they began in, and anew by a clock set back")
+    @Test("survives settlements out of order, and starts again if the clock is set back")
     func outOfOrder() async throws {
         try await sending(to: 60) { world, send in
             for second in [1, 0, 2, 1, 3, 2, 4, 3, 5, 4] { try await send(100 + second) }
@@ -129,7 +129,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("counts what ends while its parcel is open, however it ends, and no push that goes on")
+    @Test("counts every terminal state of an open parcel, and no push that will be retried")
     func parts() async throws {
         try await withStores { world in
             _ = try await world.credential()
@@ -156,7 +156,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("is of each message alone, and of one provider where others have their own")
+    @Test("keeps messages apart: one without a settlement reports no pace")
     func apart() async throws {
         try await withStores { world in
             for environment in [PushEnvironment.production, .sandbox] { try await world.credential(environment) }
@@ -180,7 +180,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("counts what is settled together, each message's own")
+    @Test("counts each message's own members if several messages are settled together")
     func together() async throws {
         try await withStores { world in
             _ = try await world.credential()
@@ -204,7 +204,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("takes no row of a message that ends with its first settle")
+    @Test("writes no pace row for a message that ends with its first settlement")
     func single() async throws {
         try await sending(to: 1) { world, send in
             try await send(0)
@@ -212,7 +212,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("sees how much of its app's own ids planners have gone through, whatever other apps have")
+    @Test("shows the share of the app's ids that planning has passed, unaffected by other apps")
     func scanned() async throws {
         try await withStores { world in
             let neighbour = try await world.neighbour()
@@ -232,7 +232,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("is of ids alone: not of names, of tokens, nor of hours, nor where the app has nobody")
+    @Test("shows no planned share for named devices, tokens, local hours or an empty app")
     func byNames() async throws {
         try await withStores { world in
             func scanned(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
