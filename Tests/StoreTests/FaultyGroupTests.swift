@@ -6,11 +6,11 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("Of several messages to single devices, one at fault")
+@Suite("A faulty message in a group of messages to single devices")
 struct FaultyGroupTests {
     private func messages(_ numbers: ClosedRange<UInt64>) -> [MessageID] { numbers.map(StoreWorld.message) }
 
-    @Test("whose parcel makes no sense holds up itself alone: those before it go together, and those behind it")
+    @Test("fails alone if its parcel is damaged; the messages before and after it are leased")
     func damagedParcel() async throws {
         try await withStores { world in
             try await world.register(1...9)
@@ -30,7 +30,7 @@ struct FaultyGroupTests {
         } catch { return error as? StoreFault }
     }
 
-    @Test("whose members make no sense once it is leased is told of, and the others are handed out")
+    @Test("fails alone if its members are unreadable in the lease; the others are handed out")
     func unreadable() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -50,7 +50,7 @@ struct FaultyGroupTests {
         }
     }
 
-    @Test("whose device others hold is waited for by itself, and not for long")
+    @Test("waits alone for a moment if another transaction has locked its device's row")
     func lockedBadge() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -68,7 +68,7 @@ struct FaultyGroupTests {
         }
     }
 
-    @Test("that can't be settled fails, and the others are settled")
+    @Test("fails alone if its settlement violates a constraint; the others are settled")
     func refusedSettle() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -88,7 +88,9 @@ struct FaultyGroupTests {
         }
     }
 
-    @Test("whose message others hold is not settled yet, and the others are", arguments: ["messages", "parcels"])
+    @Test(
+        "fails alone if another transaction has locked its row; the others are settled",
+        arguments: ["messages", "parcels"])
     func lockedSettle(table: String) async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -107,7 +109,7 @@ struct FaultyGroupTests {
         }
     }
 
-    @Test("waits no longer by itself for a row that others hold, where it is to be brief")
+    @Test("fails quickly instead of waiting if it is settled alone and its row is locked")
     func lockedAlone() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -127,7 +129,7 @@ struct FaultyGroupTests {
         }
     }
 
-    @Test("whose content makes no sense fails alone where several are read")
+    @Test("fails alone if its content is damaged; the contents of the others are read")
     func damagedContent() async throws {
         try await withStores { world in
             try await world.register(1...3)

@@ -3,9 +3,9 @@ import Postgres
 import Store
 import Testing
 
-@Suite("The feed of an app")
+@Suite("The feedback feed of an app")
 struct FeedbackTests {
-    @Test("is read page by page, oldest first, each row once")
+    @Test("returns each row once, page by page, oldest first")
     func pages() async throws {
         try await withStores { world in
             try await world.register(1...7)
@@ -26,7 +26,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("skips nothing that commits late")
+    @Test("skips no row whose transaction commits late")
     func lateCommit() async throws {
         try await withStores { world in
             let ids = try await world.register(1...2)
@@ -67,7 +67,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("goes on behind every cursor after an older state was restored")
+    @Test("delivers new entries to old cursors after an older database state is restored")
     func olderState() async throws {
         try await withStores { world in
             var cursor: FeedbackCursor?
@@ -93,7 +93,7 @@ struct FeedbackTests {
         return try await world.stores.sweeper.sweep(retention)
     }
 
-    @Test("forgets what has outlived its retention, and nothing else; who missed none of it is not told so")
+    @Test("deletes only expired entries, and reports no gap to a client that read them all")
     func swept() async throws {
         try await withStores { world in
             var cursor: FeedbackCursor?
@@ -111,7 +111,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("tells who comes back to it too late, also of what nobody had read")
+    @Test("reports a gap to a client that missed a deleted entry")
     func gap() async throws {
         try await withStores { world in
             try await report(world, ["a", "b"])
@@ -139,7 +139,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("gives numbers above all that retention took, whatever the clock says")
+    @Test("assigns numbers above every deleted entry, whatever the clock says")
     func aboveSwept() async throws {
         try await withStores { world in
             let future = "(extract(epoch FROM now()) * 1000000)::bigint + 3600000000"
@@ -154,7 +154,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("is swept by many at once, a bounded number at a time, each entry once")
+    @Test("deletes each expired entry once if several sweeps run at once, in bounded batches")
     func sweptAtOnce() async throws {
         try await withStores { world in
             try await world.pool.script(
@@ -181,7 +181,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("is the same for readers that number it at once, and each row comes once")
+    @Test("returns each row once to readers that number the entries concurrently")
     func manyReaders() async throws {
         try await withStores { world in
             let names = (1...60).map { "n\($0)" }
@@ -207,7 +207,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("gives no meaning to a cursor that is not its own")
+    @Test("rejects a malformed cursor and reads its own")
     func cursors() {
         for text in ["", "12", String(repeating: "z", count: 16), String(repeating: "0", count: 32)] {
             #expect(FeedbackCursor(text: text) == nil)

@@ -110,7 +110,7 @@ private struct FilterFixture {
 
 @Suite("A filter in the database")
 struct FilterTests {
-    @Test("is true of exactly those of whom it is true by its meaning, whatever it and they say")
+    @Test("matches the same devices as the reference evaluation, for 600 random expressions")
     func agrees() async throws {
         try await withStores { world in
             var fixture = FilterFixture(world)
@@ -129,7 +129,7 @@ struct FilterTests {
         }
     }
 
-    @Test("chooses the audience, slice by slice, with what is now when the message was accepted")
+    @Test("selects the audience slice by slice, with now as the time of acceptance")
     func audience() async throws {
         try await withStores { world in
             var fixture = FilterFixture(world)
@@ -146,7 +146,7 @@ struct FilterTests {
         }
     }
 
-    @Test("is narrowed by providers and kind, and knows its app, the retired and the horizon")
+    @Test("excludes other providers, kinds and apps, and retired devices")
     func narrowed() async throws {
         try await withStores { world in
             var fixture = FilterFixture(world)
@@ -168,7 +168,7 @@ struct FilterTests {
         }
     }
 
-    @Test("holds its texts as values: none becomes SQL")
+    @Test("passes its texts as values, so that none becomes SQL")
     func injection() async throws {
         try await withStores { world in
             var fixture = FilterFixture(world)
@@ -192,7 +192,7 @@ struct FilterTests {
         }
     }
 
-    @Test("goes with every other condition of a list, along whichever index it walks")
+    @Test("combines with every other condition of a device list")
     func lists() async throws {
         try await withStores { world in
             var fixture = FilterFixture(world)
@@ -211,7 +211,7 @@ struct FilterTests {
         }
     }
 
-    @Test("leaves nothing prepared behind, however many there are")
+    @Test("leaves no prepared statement behind")
     func unprepared() async throws {
         var pool = PoolSettings()
         pool.connectionsMax = 1
@@ -230,7 +230,7 @@ struct FilterTests {
         }
     }
 
-    @Test("that is damaged where it is kept holds up nobody else")
+    @Test("holds up no other message if its stored text is damaged")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...2)

@@ -6,7 +6,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("Messages of one request")
+@Suite("A follow-up message of a request")
 struct FollowUpMessageTests {
     private func plan(_ world: StoreWorld, now: WallInstant = dawn) async throws -> MessageID? {
         guard case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
@@ -16,7 +16,7 @@ struct FollowUpMessageTests {
         return slice.message
     }
 
-    @Test("are planned one after the other, each when the pushes of the one before had their first attempt")
+    @Test("waits until the pushes of its predecessor had their first attempt")
     func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -42,7 +42,7 @@ struct FollowUpMessageTests {
         }
     }
 
-    @Test("wait for no route that can't send: nobody leases for it, or it hands back what was never tried")
+    @Test("waits at most ten seconds for a predecessor whose route cannot send")
     func blockedRoute() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -72,7 +72,7 @@ struct FollowUpMessageTests {
         }
     }
 
-    @Test("are written all or none: a repetition of the first brings none of the others again")
+    @Test("stays a single message if its request is repeated with the same idempotency key")
     func allOrNone() async throws {
         try await withStores { world in
             try await world.register(1...3)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A group commit")
 struct GroupCommitterTests {
-    @Test("registers what many callers bring at once, in few transactions")
+    @Test("registers the devices of many concurrent callers in few transactions")
     func gathers() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
@@ -27,7 +27,7 @@ struct GroupCommitterTests {
         }
     }
 
-    @Test("keeps the order of twins, and gives each its own answer")
+    @Test("keeps the order of duplicates and gives each its own answer")
     func duplicates() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
@@ -43,7 +43,7 @@ struct GroupCommitterTests {
         }
     }
 
-    @Test("lets none of a call pass another whose time is held against what it changes")
+    @Test("keeps the order within a call if a registration's outcome depends on its time")
     func timed() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i2", token: 9))
@@ -58,7 +58,7 @@ struct GroupCommitterTests {
         }
     }
 
-    @Test("that waits for a row lets another one of its app by, and twins of what it has wait for it")
+    @Test("lets other devices of the app pass while it waits for a row, and holds duplicates")
     func besideEachOther() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -90,7 +90,7 @@ struct GroupCommitterTests {
         }
     }
 
-    @Test("of twins without end holds up nobody else of their app")
+    @Test("delays no other device of the app, however many duplicates are queued")
     func crowdOfTwins() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
@@ -128,7 +128,7 @@ struct GroupCommitterTests {
         while try await world.pool.read(query(isWaiting)).bool(0, 0) == false { await Task.yield() }
     }
 
-    @Test("turns away what its queue can't hold")
+    @Test("rejects registrations beyond the limit of its queue")
     func bounded() async throws {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 20, appWaitingMax: 20)
@@ -141,7 +141,7 @@ struct GroupCommitterTests {
         }
     }
 
-    @Test("gives an app whose rows are locked its share of the queue, and the others theirs")
+    @Test("limits an app with locked rows to its share of the queue, and serves the others")
     func shared() async throws {
         try await withStores { world in
             let settings = GroupCommitSettings(batchMax: 10, waitingMax: 30, appWaitingMax: 20)

@@ -7,7 +7,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("Messages to single devices")
+@Suite("A group of messages to single devices")
 struct GroupTests {
     private func badges(_ parcels: [LeasedParcel]) -> [Int32] { parcels.flatMap { $0.members.map(\.badge) } }
 
@@ -18,7 +18,7 @@ struct GroupTests {
             "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
     }
 
-    @Test("are leased together in their order, each with its own epoch, members and token")
+    @Test("shares one lease in order, each message with its own epoch, members and token")
     func together() async throws {
         try await withStores { world in
             let ids = try await world.register(1...3)
@@ -32,7 +32,7 @@ struct GroupTests {
         }
     }
 
-    @Test("raise a device's badge once each, in their order, however many of them are leased at once")
+    @Test("raises a device's badge once per message and in order, in a single lease")
     func badgesInOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -51,7 +51,7 @@ struct GroupTests {
         }
     }
 
-    @Test("go as many at once as may be, and a broadcast's parcel goes by itself behind them")
+    @Test("stays within the lease's limits, and a broadcast's parcel follows by itself")
     func bounded() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -67,7 +67,7 @@ struct GroupTests {
         }
     }
 
-    @Test("go together to a full lane too, and no broadcast's parcel with them or in their place")
+    @Test("can be leased for a full lane, unlike the parcel of a broadcast")
     func urgent() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -84,7 +84,7 @@ struct GroupTests {
         }
     }
 
-    @Test("that are paused, or have a rate, stay behind, and the others go")
+    @Test("leaves paused and rate-limited messages behind, and the others are leased")
     func kept() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -100,7 +100,7 @@ struct GroupTests {
         }
     }
 
-    @Test("of which one makes no sense go one by one, and it alone is put aside")
+    @Test("stops before a damaged parcel, which is set aside alone, and continues after it")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -119,7 +119,7 @@ struct GroupTests {
         }
     }
 
-    @Test("are settled together, and one that was lost to another process touches none of the others")
+    @Test("settles together, and a message lost to another process affects no other one")
     func settled() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -147,7 +147,7 @@ struct GroupTests {
         }
     }
 
-    @Test("stay their owner's as long as they are renewed together: what is lost, or locked, is told of it alone")
+    @Test("stays leased while it is renewed, and a lost or locked lease fails alone")
     func renewed() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -178,7 +178,7 @@ struct GroupTests {
         }
     }
 
-    @Test("are planned together, with those of whom nobody is registered")
+    @Test("gets planned in one step, including a message whose device is unknown")
     func planned() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -200,7 +200,7 @@ struct GroupTests {
         }
     }
 
-    @Test("cost a handful of transactions together")
+    @Test("costs fewer than 25 transactions for 50 messages")
     func transactions() async throws {
         // One backend counts them all.
         var one = PoolSettings()

@@ -21,7 +21,7 @@ extension StoreWorld {
     }
 }
 
-@Suite("The failures of a message")
+@Suite("The failure list of a message")
 struct FailureTests {
     /// Ten phones in two parcels: in each one is accepted, two are rejected, and two unregistered.
     private func fail(_ world: StoreWorld) async throws {
@@ -37,7 +37,7 @@ struct FailureTests {
         }
     }
 
-    @Test("are told with device, reason, time and attempts, and nobody who was reached")
+    @Test("shows device, reason, time and attempts, and no push that was accepted")
     func reported() async throws {
         try await withStores { world in
             try await fail(world)
@@ -57,7 +57,7 @@ struct FailureTests {
         }
     }
 
-    @Test("come in pages of any size, each once, by state and reason where asked")
+    @Test("returns each failure once in pages of any size, filtered by state and reason")
     func pages() async throws {
         try await withStores { world in
             try await fail(world)
@@ -83,7 +83,7 @@ struct FailureTests {
         }
     }
 
-    @Test("come over as many pages as it takes where few of many are asked for, each once", arguments: 2...7)
+    @Test("returns each failure once although a page scans only a few rows", arguments: 2...7)
     func rare(scanMax: Int) async throws {
         try await withStores { world in
             try await fail(world)
@@ -111,7 +111,7 @@ struct FailureTests {
         }
     }
 
-    @Test("of a provider that a newer program alone knows are passed, and the others come behind them")
+    @Test("skips failures of an unknown provider and shows the ones behind them")
     func newer() async throws {
         try await withStores { world in
             try await fail(world)
@@ -138,7 +138,7 @@ struct FailureTests {
         }
     }
 
-    @Test("of a device that was deleted since are nameless, and counted all the same")
+    @Test("shows no name for a device that was deleted, and still counts its failure")
     func erased() async throws {
         try await withStores { world in
             try await fail(world)
@@ -150,7 +150,7 @@ struct FailureTests {
         }
     }
 
-    @Test("are written with the settle or not at all")
+    @Test("contains only failures whose settlement was accepted")
     func fenced() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -166,14 +166,14 @@ struct FailureTests {
     }
 
     @Test(
-        "have cursors that nobody makes up, and none that reads members by the million",
+        "rejects forged cursors, including one that would read a million members",
         arguments: ["", "0", String(repeating: "f", count: 48), "zz", String(repeating: "0", count: 42) + "0fffff"])
     func cursors(text: String) { #expect(FailureCursor(text: text) == nil) }
 }
 
-@Suite("The story of one push")
+@Suite("The history of one push")
 struct PushHistoryPageTests {
-    @Test("goes from planning to its parcel, over each attempt, to its end")
+    @Test("shows planning, the parcel, each attempt and the terminal state")
     func whole() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -213,7 +213,7 @@ struct PushHistoryPageTests {
         }
     }
 
-    @Test("of a partly settled parcel tells who is through and who is not")
+    @Test("shows for a partly settled parcel which devices are done and which are not")
     func partly() async throws {
         try await withStores { world in
             try await world.register(1...300)
@@ -235,7 +235,7 @@ struct PushHistoryPageTests {
         }
     }
 
-    @Test("says who is not in the audience, who came too late, who is unknown, and what is not known any more")
+    @Test("distinguishes devices outside the audience, unknown devices and deleted history")
     func others() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -255,7 +255,7 @@ struct PushHistoryPageTests {
     }
 }
 
-@Suite("The history's retention")
+@Suite("The retention of the push history")
 struct HistoryRetentionTests {
     private func partitions(_ world: StoreWorld) async throws -> [String] {
         let rows = try await world.pool.read(
@@ -281,7 +281,7 @@ struct HistoryRetentionTests {
         return retention
     }
 
-    @Test("makes each day's partition ahead of it, and drops it when its messages are over")
+    @Test("creates each day's partition in advance, and drops it after the retention")
     func days() async throws {
         try await withStores { world in
             let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
@@ -300,7 +300,7 @@ struct HistoryRetentionTests {
         }
     }
 
-    @Test("leaves a day alone whose rows came before its partition")
+    @Test("creates no partition for a day whose rows were written before it")
     func strays() async throws {
         try await withStores { world in
             let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)
@@ -314,7 +314,7 @@ struct HistoryRetentionTests {
         }
     }
 
-    @Test("is kept by many processes at once as by one")
+    @Test("works if many processes run it at the same time")
     func together() async throws {
         try await withStores { world in
             let noon = WallInstant(secondsSince1970: 20_000 * 86_400 + 43_200)

@@ -33,9 +33,9 @@ extension LeasedParcel {
     }
 }
 
-@Suite("A token that a message names itself")
+@Suite("An inline token in a message")
 struct InlineTargetTests {
-    @Test("is reached once, registered or not; a live registration that holds it is the member, wherever it lives")
+    @Test("gets one push, addressed to the live registration that holds it, if there is one")
     func reached() async throws {
         try await withStores { world in
             let ids = try await world.register(1...3)
@@ -56,7 +56,7 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("has no id that a registration gets, before it or after it")
+    @Test("gets an id that no registration has, before or after it")
     func ids() async throws {
         try await withStores { world in
             let before = try await world.register(1...2)
@@ -68,7 +68,8 @@ struct InlineTargetTests {
     }
 
     @Test(
-        "gets the badge that follows nought, the others theirs", arguments: [BadgeChange.none, .increment, .value(7)])
+        "counts its badge from zero, while registered devices count from their own",
+        arguments: [BadgeChange.none, .increment, .value(7)])
     func badges(change: BadgeChange) async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -91,7 +92,7 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("that is dead ends its push, and changes nothing else")
+    @Test("ends its push without feedback or suspicion if the provider reports it as dead")
     func dead() async throws {
         try await withStores { world in
             try await world.sendInline(world.newMessage(audience: .tokens([target(9), target(8)])))
@@ -114,7 +115,7 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("goes on where its remainder goes: it has no other home")
+    @Test("follows its remainder to another route and stays present there")
     func otherRoute() async throws {
         try await withStores { world in
             try await world.register(1...1, environment: .sandbox)
@@ -129,7 +130,7 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("is one of its provider's, and gone from the message where that is narrowed away")
+    @Test("counts once per provider, and leaves the audience if its provider is excluded")
     func narrowed() async throws {
         try await withStores { world in
             let targets = [target(9), target(9, provider: .fcm, topic: ""), target(8, provider: .fcm, topic: "")]
@@ -141,7 +142,7 @@ struct InlineTargetTests {
         }
     }
 
-    @Test("is refused with its message where its topic is one too many for the app")
+    @Test("causes its message to be refused if its topic exceeds the app's limit of routes")
     func tooManyTopics() async throws {
         try await withStores { world in
             try await world.pool.script(
@@ -159,9 +160,9 @@ struct InlineTargetTests {
     }
 }
 
-@Suite("What messages say")
+@Suite("The content of a message")
 struct ContentRetentionTests {
-    @Test("goes so many days after they were accepted, once they are over; where they stand stays")
+    @Test("disappears after its retention once the message is finished; the totals remain")
     func swept() async throws {
         try await withStores { world in
             // The ids of these messages are of 2024.

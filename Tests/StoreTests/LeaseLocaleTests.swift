@@ -7,7 +7,7 @@ private let dawn = StoreWorld.dawn
 @Suite("A leased parcel of a message in several languages")
 struct LeaseLocaleTests {
     @Test(
-        "hands out the members' locales where the message has words that depend on them, and not where it has none",
+        "contains the members' locales only if the message's texts depend on them",
         arguments: [BadgeChange.none, .increment], [true, false])
     func locales(badge: BadgeChange, readsLocale: Bool) async throws {
         try await withStores { world in

@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A leased parcel")
 struct LeaseTests {
-    @Test("hands out every member with its token, its generation and its standing")
+    @Test("contains every member with its token, generation and status")
     func members() async throws {
         try await withStores { world in
             let ids = try await world.register(1...5)
@@ -41,7 +41,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("is nobody else's")
+    @Test("cannot be leased by another process")
     func exclusive() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -53,7 +53,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("of a full lane is a transactional one, the one that has been due longest, or none")
+    @Test("comes from the transactional message that is longest due if the lane is full")
     func urgent() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -76,7 +76,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("of many that are wanted by many at once is each handed out once")
+    @Test("reaches exactly one process if many processes lease at the same time")
     func race() async throws {
         try await withStores { world in
             try await world.register(1...60)
@@ -103,7 +103,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("is the transactional one before any bulk one, and the longest due of its kind")
+    @Test("comes from a transactional message before a bulk one, the longest due first")
     func order() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -116,7 +116,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("is due, and of a format that the process knows")
+    @Test("requires a due time that has come and a content format that the process knows")
     func dueAndKnown() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -130,7 +130,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("that lapsed twice is found by those who ask for such, and by nobody else")
+    @Test("can be leased only in the lapsed scope after two lapses")
     func lapsed() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -151,7 +151,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("that is wanted only where it has expired is an expired one")
+    @Test("comes from an expired message if the lease asks for expired ones only")
     func expiredOnly() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -166,7 +166,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("stays its owner's as long as it is renewed, and nobody else can renew it")
+    @Test("stays with its owner as long as the owner renews it; no other process can renew it")
     func renewed() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -188,7 +188,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("whose end passed without a word is ready again, remembers the lapse, and keeps what was settled")
+    @Test("becomes ready after its lease lapses, and keeps what was settled before")
     func rescued() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -206,7 +206,7 @@ struct LeaseTests {
         }
     }
 
-    @Test("whose bytes make no sense is put aside by its name, and those behind it go on")
+    @Test("fails by name if its bytes are damaged, and the parcels behind it are leased")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -234,9 +234,9 @@ struct LeaseTests {
     }
 }
 
-@Suite("Badges of a leased parcel")
+@Suite("A badge in a leased parcel")
 struct LeaseBadgeTests {
-    @Test("rise by one at its first lease, and are only read at the next")
+    @Test("rises by one at the parcel's first lease and is only read at the next")
     func once() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -251,7 +251,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("are set to a number where the message says one")
+    @Test("takes the number that the message sets")
     func value() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -263,7 +263,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("stay as they are where the message says nothing of them")
+    @Test("keeps its value if the message does not mention badges")
     func untouched() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -274,7 +274,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("rise for members elsewhere or retired too, since the mark speaks for all of them")
+    @Test("rises for moved and retired members too, since one mark covers the parcel")
     func everyMember() async throws {
         try await withStores { world in
             let ids = try await world.register(1...3)
@@ -291,7 +291,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("stay where a parcel has expired before its first lease")
+    @Test("keeps its value if the parcel expired before its first lease")
     func expired() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -302,7 +302,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("of the largest number stay there")
+    @Test("stays at the largest number if it cannot rise further")
     func largest() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -313,7 +313,7 @@ struct LeaseBadgeTests {
         }
     }
 
-    @Test("of the same devices rise once a message, under leases and registrations from all sides")
+    @Test("rises once per message under concurrent leases and registrations")
     func contended() async throws {
         try await withStores { world in
             try await world.register(1...200)

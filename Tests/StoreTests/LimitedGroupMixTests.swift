@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 private let day = hour * 24
 
-@Suite("Messages to single devices of an app with limits that are not alike, leased together,")
+@Suite("A group of messages leased together under different app limits")
 struct LimitedGroupMixTests {
     private func badges(_ parcels: [LeasedParcel]) -> [[Int32]] { parcels.map { $0.members.map(\.badge) } }
 
@@ -22,7 +22,7 @@ struct LimitedGroupMixTests {
         try await world.number("SELECT count(*) FROM parcels WHERE uncounted IS NOT NULL")
     }
 
-    @Test("bring what an earlier lease held back in part beside what is new, each badge and count once")
+    @Test("includes a member that an earlier lease deferred, and counts each message once")
     func heldBefore() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -48,7 +48,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("raise the badge of whom limits held back that are gone by now")
+    @Test("raises the badge of deferred members once the limits are removed")
     func takenAway() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -69,7 +69,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("are judged each by the limits that count for it")
+    @Test("applies to each message only the limits that it does not ignore")
     func ignoring() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -93,7 +93,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("set and raise a badge in their order, and what is held back leaves it alone")
+    @Test("sets and raises a badge in order, and a deferred message leaves it unchanged")
     func values() async throws {
         try await withStores { world in
             try await world.register(users: ["ann"])
@@ -110,7 +110,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("don't count what has expired between them")
+    @Test("leaves an expired message out of the daily cap")
     func expired() async throws {
         try await withStores { world in
             try await world.register(zones: [nil])
@@ -126,7 +126,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("hold no token back for the cap that is no registration, and for quiet hours by the app's clock")
+    @Test("exempts inline tokens from the daily cap, but not from quiet hours in the app's time zone")
     func inline() async throws {
         try await withStores { world in
             try await world.register(zones: ["Europe/Paris"])
@@ -153,7 +153,7 @@ struct LimitedGroupMixTests {
         }
     }
 
-    @Test("are judged as one alone where the others stay behind, since their messages are stopped")
+    @Test("judges a message alone if the other messages are stopped")
     func leftAlone() async throws {
         try await withStores { world in
             try await world.register(zones: [nil])

@@ -9,11 +9,11 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
-@Suite("Messages to single devices of an app with limits")
+@Suite("A group of messages to single devices of an app with limits")
 struct LimitedGroupTests {
     private func badges(_ parcels: [LeasedParcel]) -> [Int32] { parcels.flatMap { $0.members.map(\.badge) } }
 
-    @Test("are leased together, and only those are held back whose device shows a quiet hour")
+    @Test("defers only the messages whose device is in its quiet hours")
     func quietHours() async throws {
         try await withStores { world in
             try await world.register(zones: ["Europe/Paris", nil])
@@ -34,7 +34,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("count one after the other for the cap: who has enough with one of them is held back from the next")
+    @Test("counts its messages in order, and defers a user's messages beyond the daily cap")
     func cap() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "ann", "bob", nil])
@@ -53,7 +53,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("lock people in the order of their keys, in whichever order their messages come")
+    @Test("locks users in the order of their keys, whatever the order of the messages")
     func keyOrder() async throws {
         try await withStores { world in
             try await world.register(users: ["zoe", "ann"])
@@ -81,7 +81,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("hold to the cap where groups of the same people are leased at once, and none waits for another in a ring")
+    @Test("keeps the daily cap without deadlocks if groups for the same users are leased at once")
     func contended() async throws {
         try await withStores { world in
             let names = (1...8).map { "i\($0)" }
@@ -109,7 +109,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("find what was counted before where it is, and as much room as is left beside it")
+    @Test("fills the cap that earlier leases left, and a lower cap leaves counts unchanged")
     func room() async throws {
         try await withStores { world in
             try await world.register(users: ["ann", "bob", "ann"])
@@ -138,7 +138,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("that wait for the morning are settled together, in their order, and no later for a late settle")
+    @Test("moves messages to the end of quiet hours in order, even if it is settled late")
     func asleep() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -175,7 +175,7 @@ struct LimitedGroupTests {
         }
     }
 
-    @Test("are judged anew when they are leased again, and who was free before keeps its badge")
+    @Test("applies changed limits at the next lease, and keeps a badge that was raised before")
     func again() async throws {
         try await withStores { world in
             try await world.register(zones: ["Europe/Paris", "Asia/Tokyo"])

@@ -12,7 +12,7 @@ private let dawn = StoreWorld.dawn
 /// As it stands in UTC.
 private func time(_ text: String) throws -> WallInstant { try #require(RFC3339.parse(text + "Z")) }
 
-@Suite("A message at an hour of each device's clock")
+@Suite("A message sent at a local hour of each device")
 struct LocalHourTests {
     private static let formats: [Int16] = [1]
 
@@ -85,7 +85,7 @@ struct LocalHourTests {
         return zones.map { found[$0] ?? "never" }
     }
 
-    @Test("leaves when the device's clock shows it, from the first to the last on earth")
+    @Test("becomes due when the device's clock shows the hour, in every time zone")
     func instants() async throws {
         let zones = [
             "Pacific/Kiritimati", "Pacific/Apia", "Asia/Kathmandu", "Europe/Paris", "UTC", "America/New_York",
@@ -101,7 +101,7 @@ struct LocalHourTests {
     }
 
     @Test(
-        "keeps to daylight saving: what is left out in spring comes later, what comes twice is the second",
+        "moves a skipped hour later and uses the second of two equal hours at daylight saving",
         arguments: [
             // Europe changes on March 29 and October 25, New York on March 8 and November 1, Lord Howe by half an hour on
             // April 5 and October 4, in 2026.
@@ -121,7 +121,7 @@ struct LocalHourTests {
         #expect(try await instants(of: hour, in: [zone]) == [instant])
     }
 
-    @Test("goes by the app's clock where a device has none, or one that nobody knows")
+    @Test("uses the app's time zone if a device has none or an unknown one")
     func ofApp() async throws {
         try await withStores { world in
             var change = AppChange()
@@ -150,7 +150,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("waits until the first clock shows it, and reaches whoever is registered by then")
+    @Test("waits for the first time zone, and reaches devices that registered until then")
     func horizon() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -176,7 +176,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("is suppressed for whom it had passed when it was accepted, and adds up; the history tells of it")
+    @Test("ends as suppressed for devices whose hour had passed when it was accepted")
     func passed() async throws {
         try await withStores { world in
             try await register(world, ["Europe/Paris", "UTC", "Asia/Tokyo", "America/New_York", "Asia/Seoul"])
@@ -208,7 +208,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("is over at once where it had passed for everybody there is")
+    @Test("finishes at once if the hour had passed for every device")
     func passedForAll() async throws {
         try await withStores { world in
             try await register(world, ["Asia/Tokyo", "Asia/Seoul"])
@@ -222,7 +222,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("is sent at once to whom it had passed for, where that is asked")
+    @Test("reaches devices whose hour has passed at once if the sender asks for it")
     func late() async throws {
         try await withStores { world in
             try await register(world, ["Europe/Paris", "UTC", "Asia/Tokyo"])
@@ -240,7 +240,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("has one parcel for a route and an instant, whatever the zones that share it are called")
+    @Test("makes one parcel per route and instant, whatever the names of the time zones")
     func shared() async throws {
         try await withStores { world in
             try await register(world, ["Europe/Paris", "Europe/Berlin", "GMT+01:00", "Africa/Lagos", "UTC"])
@@ -255,7 +255,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("is told slice by slice, however high the ids are")
+    @Test("suppresses and reports devices slice by slice, however high their ids are")
     func slices() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -273,7 +273,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("finds the zones that there are among thousands that somebody made up")
+    @Test("finds the real time zones among thousands of invented ones")
     func madeUp() async throws {
         try await withStores { world in
             try await world.register(1...2_200)
@@ -297,7 +297,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("is paused, resumed and cancelled while it waits for the later clocks")
+    @Test("can be paused, resumed and cancelled while it waits for later time zones")
     func stopped() async throws {
         try await withStores { world in
             try await register(world, ["Europe/Paris", "America/New_York"])
@@ -328,7 +328,7 @@ struct LocalHourTests {
         }
     }
 
-    @Test("ends for each clock when its push has expired, held or waiting for a rate, though nobody can send")
+    @Test("expires for each time zone on its own, even if it is on hold or rate-limited")
     func expiry() async throws {
         try await withStores { world in
             try await register(world, ["Europe/Paris", "America/New_York"])
