@@ -61,7 +61,7 @@ struct AcceptTests {
             for number in 1...6 as ClosedRange<UInt64> {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
-            // Nobody is there: each ends when it is planned.
+            // No device is registered: each message ends when it is planned.
             for _ in 1...3 { _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) }
             try await world.pool.script(
                 "UPDATE messages SET state = 7 WHERE id = '\(StoreWorld.message(5).value.text)'")
@@ -79,7 +79,7 @@ struct AcceptTests {
         }
     }
 
-    /// Every page, and how many there were.
+    /// Returns the messages of all pages, and the number of pages.
     private func pages(
         _ world: StoreWorld, _ state: MessageState?, limit: Int, scanMax: Int, parcelsMax: Int
     ) async throws -> (ids: [MessageID], count: Int) {
@@ -100,7 +100,7 @@ struct AcceptTests {
     func behindOthers(scanMax: Int) async throws {
         try await withStores { world in
             let finished: [UInt64] = [5, 2, 1]
-            // Nobody is there: each ends when it is planned.
+            // No device is registered: each message ends when it is planned.
             for number in finished {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
                 _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
@@ -277,7 +277,7 @@ struct IdempotencyTests {
             #expect(try await providers() == [.apns, .fcm])
             _ = try await world.stores.credentials.retire(key, app: world.app)
             #expect(try await providers() == [.apns])
-            // Twins are nobody's.
+            // Sibling routes do not count.
             _ = try await world.pool.run(query("UPDATE routes SET number = 0"))
             #expect(try await providers() == [])
         }

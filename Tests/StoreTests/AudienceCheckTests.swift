@@ -41,7 +41,7 @@ private enum Hold: CaseIterable {
 }
 
 extension StoreWorld {
-    /// i1 and i2 are ada's, i3 is bob's.
+    /// Registers i1 and i2 for ada, and i3 for bob.
     fileprivate func registerOwners() async throws {
         for (place, user) in ["ada", "ada", "bob"].enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
@@ -59,7 +59,7 @@ extension StoreWorld {
         try await stores.stops.carryOut(now: now)
     }
 
-    /// Accepts a message and plans whatever can be planned.
+    /// Accepts a message and plans everything that can be planned.
     fileprivate func accept(_ message: NewMessage) async throws {
         #expect(try await stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
         try await plan(at: StoreWorld.dawn)
@@ -145,7 +145,7 @@ struct AudienceCheckTests {
                 message.localSending = sending
                 message.dueAt = try SendTime.due(.local(sending), now: dawn)
                 try await world.accept(message)
-                // Phones far in the east have that hour long before.
+                // The easternmost time zones reach that hour long before.
                 _ = try await world.stores.messages.fallDue(now: dawn)
                 try await world.plan(at: dawn)
             }

@@ -5,7 +5,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-/// Registers "i<n>" and says who it belongs to.
+/// A group of devices. It registers "i<n>" for the given user and tags.
 private struct Crowd {
     let world: StoreWorld
     private(set) var ids: [RegistrationID] = []
@@ -31,7 +31,7 @@ private struct Crowd {
         try await world.register(registration)
     }
 
-    /// Plans a message for an audience to its end and tells whom it reached, by their places here.
+    /// Plans a message for an audience to its end and returns the places of the devices that it reached.
     func reached(_ number: UInt64, _ audience: Audience, idsMax: Int = 100) async throws -> [Int] {
         _ = try await world.stores.messages.accept(world.newMessage(number, audience: audience), now: dawn)
         while try await world.plan(idsMax: idsMax) != nil {}

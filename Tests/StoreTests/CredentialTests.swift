@@ -29,7 +29,7 @@ extension StoreWorld {
 }
 
 extension CredentialStore {
-    /// One alone.
+    /// Inserts a single credential.
     func insert(_ credential: NewCredential, activate: Bool) async throws -> CredentialRecord {
         let reply = try await insert([credential], app: credential.app, activate: activate, once: nil) { _ in [] }
         #expect(reply == .done(answer: []))
@@ -52,7 +52,7 @@ struct CredentialSlotTests {
             #expect(activated?.state == .active)
             #expect(try await world.active("b") == new.id)
             #expect(try await credentials.list(app: world.app).map(\.state) == [.retired, .active])
-            // And back.
+            // The old credential can be activated again.
             _ = try await credentials.activate(old.id, app: world.app)
             #expect(try await credentials.list(app: world.app).map(\.state) == [.active, .retired])
         }
@@ -172,7 +172,7 @@ struct LaneBlockTests {
     }
 }
 
-/// How often somebody signed.
+/// Counts the signatures.
 private final class Signatures: Sendable {
     let count = Atomic<Int>(0)
 }

@@ -7,7 +7,7 @@ import Store
 import Synchronization
 import Testing
 
-// Saturday, 31 October 2026, noon in Greenwich.
+// The time is noon in UTC on Saturday, 31 October 2026.
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
@@ -36,7 +36,7 @@ struct DailyCapTests {
     func nextDay() async throws {
         try await withStores { world in
             try await world.register(users: ["ann"])
-            // It is two in the night there.
+            // The time there is two in the morning.
             try await world.spare(cap: 1, zone: "Pacific/Kiritimati")
             let midnight = dawn + hour * 22
             for (number, now) in [dawn, midnight + .seconds(-1), midnight, midnight + hour].enumerated() {
@@ -69,7 +69,7 @@ struct DailyCapTests {
             try await world.register(users: ["ann"])
             try await world.spare(cap: 1)
             try await world.send(world.newMessage(1, badge: .increment, lifetime: hour))
-            // Its token moves to somebody else's device.
+            // Another device registers the token.
             try await world.register(StoreWorld.registration("other", token: 1))
             let lost = try #require(try await world.lease())
             #expect(lost.members.map(\.status) == [.retired])
@@ -127,7 +127,7 @@ struct DailyCapTests {
             let first = try #require(try await world.lease(at: late))
             #expect(first.deferrals == [.dailyCap, .none])
             #expect(try await world.stores.parcels.rescue(now: late + .seconds(61)) == 1)
-            // It is tomorrow: ann may have it now, bob has it on yesterday's account.
+            // It is the next day: ann may have the push now, and bob's push was counted on the day before.
             let second = try #require(try await world.lease(at: late + .seconds(61)))
             #expect(second.deferrals.isEmpty && second.members.map(\.badge) == [1, 1])
             let days = "SELECT count(*) FROM user_days WHERE who = "
@@ -199,7 +199,7 @@ struct DailyCapTests {
                 """
             let (lease, erasure) = try await pool.transaction {
                 transaction throws(PostgresError) -> (Task<LeasedParcel?, any Error>, Task<Void, any Error>) in
-                // Behind ann, whom the lease counts first.
+                // The lock is on bob, since the lease counts ann first.
                 _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:bob' FOR UPDATE"))
                 let lease = Task { try await world.lease(at: now) }
                 while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }

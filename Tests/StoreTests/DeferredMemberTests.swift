@@ -5,13 +5,13 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
-/// Its owner died before its first settle.
+/// The owner of the lease died before its first settlement.
 @Suite("A member deferred by a lease that was lost")
 struct DeferredMemberTests {
     private let lapse = dawn + .seconds(61)
     private let lost = TerminalTotal(terminalStatus: TerminalStatus(.gaveUp, "answer_lost"), count: 1)
 
-    /// One member sleeps and one is awake; nobody hears any more of the lease.
+    /// Leases one member in its quiet hours and one that is free, and loses that lease.
     private func lose(_ world: StoreWorld, lifetime: Duration = hour * 24) async throws {
         try await world.register(zones: [nil, "Europe/Paris"])
         try await world.spare(quiet: (11, 13))
@@ -63,7 +63,7 @@ struct DeferredMemberTests {
             try await lose(world)
             let free = try #require(try await world.lease(at: dawn + hour))
             #expect(free.lapses == 1 && free.deferrals.isEmpty && free.neverSent == [true, false])
-            // Nothing left, and it goes on where its registration lives now.
+            // No byte was sent, and the remainder goes to the route where the registration is now.
             let settlement = free.settling([], remainders: [free.remainder(0..<2)])
             #expect(try await world.stores.parcels.settle(settlement, now: dawn + hour) == .settled)
             let again = try #require(try await world.lease(at: dawn + hour))

@@ -22,7 +22,7 @@ struct DeletedAppTests {
             second.staleAfterDays = [(.apns, nil)]
             second.timeZone = "Asia/Kolkata"
             _ = try await registry.changeApp(world.app, second)
-            // As another process reads it, which holds nothing in memory.
+            // Another process reads the app. It has nothing in memory.
             let found = try #require(try await Stores(pool: world.pool).registry.app(slug: "clock-tower"))
             #expect(found.name == "Bell tower")
             #expect(found.settings.stale[.apns] == nil && found.settings.stale[.fcm] == nil)
@@ -31,7 +31,7 @@ struct DeletedAppTests {
         }
     }
 
-    /// Everything that an app can have below it.
+    /// One row in every table that can refer to an app.
     private static let contents = """
         INSERT INTO credentials (app_id, provider, environment, kind, sealed, state)
             SELECT app_id, 1, environment, 'token', '', 2 FROM routes;
@@ -59,7 +59,7 @@ struct DeletedAppTests {
         "message_providers", "message_paces", "inline_targets", "push_history", "apps",
     ]
 
-    /// Of a message that retention leaves alone, in the world's day.
+    /// The id of a message from the day of `dawn`, which retention leaves alone.
     private static func message(_ number: UInt64) -> MessageID {
         let milliseconds = UInt64(dawn.secondsSince1970) * 1_000
         return MessageID(UniversalID(high: milliseconds << 16 | 0x7000 | number, low: 1 << 63))
@@ -77,7 +77,7 @@ struct DeletedAppTests {
                 id: Self.message(number), app: app, format: 1, urgency: .bulk, kind: .alert, badge: .none,
                 lifetime: .seconds(60), content: Array("{}".utf8), audience: .all, idempotency: nil)
             #expect(try await world.stores.messages.accept(made, now: dawn) == .accepted)
-            // The second one's planning has not ended.
+            // The planning of the second message has not ended.
             for _ in 0..<(number == message ? 8 : 2) {
                 _ = try await world.stores.messages.planSlice(
                     idsMax: 10, parcelMembersMax: 5, knownFormats: [1], now: dawn)
@@ -95,7 +95,7 @@ struct DeletedAppTests {
             try await world.pool.script(Self.contents)
             var census: [String: Int] = [:]
             for table in Self.tables {
-                // Everything is there twice, but what planning took in turn.
+                // Both apps have the same rows, except in the tables that planning fills.
                 let isPlanned = ["plans", "parcels", "push_history"].contains(table)
                 let own = "(SELECT id FROM messages WHERE app_id = \(world.app.value))"
                 let others = isPlanned ? "count(*) FILTER (WHERE message_id NOT IN \(own))" : "count(*) / 2"
@@ -113,7 +113,7 @@ struct DeletedAppTests {
                     == 0)
             let successor = try await registry.createApp(slug: "clock-tower", name: "Clock tower").id
             #expect(try await registry.app(slug: "clock-tower")?.id == successor)
-            // Each sweep is what is left after a crash of the one before.
+            // Each sweep begins where the one before may have crashed.
             while try await Stores(pool: world.pool).sweeper.sweep(now: dawn) > 0 {}
             for table in Self.tables where table != "apps" {
                 let left = try await world.number("SELECT count(*) FROM \(table)")
@@ -131,7 +131,7 @@ struct DeletedAppTests {
             let late = Stores(pool: world.pool)
             _ = try await late.registry.register([StoreWorld.registration("i4", token: 4)], app: world.app)[0].get()
             #expect(try await world.stores.registry.deleteApp(world.app))
-            // That process still holds the route.
+            // That process still has the route in memory.
             _ = await late.registry.register([StoreWorld.registration("i5", token: 5)], app: world.app)
             while try await world.stores.sweeper.sweep(now: dawn) > 0 {}
             #expect(try await world.number("SELECT count(*) FROM registrations") == 0)

@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A list of devices")
 struct DeviceListTests {
-    /// Every page of it, each with at most so many.
+    /// Returns the names of all pages, each with at most `limit` devices.
     private static func list(
         _ world: StoreWorld, limit: Int = 3, _ change: (inout DeviceFilter) -> Void = { _ in }
     ) async throws -> [String] {
@@ -26,7 +26,7 @@ struct DeviceListTests {
         return names
     }
 
-    /// i1 to i9 by the numbers that they divide by; some are voip too; a neighbour has the same.
+    /// Registers i1 to i9. Their user, tags and provider depend on the number; a neighbour app has the same devices.
     private func populate(_ world: StoreWorld) async throws {
         let neighbour = try await world.stores.registry.createApp(slug: "neighbour", name: "Neighbour").id
         for number in 1...9 {

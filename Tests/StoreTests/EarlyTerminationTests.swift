@@ -17,7 +17,7 @@ extension StoreWorld {
         try #require(try await stores.messages.pushHistory(app: app, id: sent, installation: installation))
     }
 
-    /// Accepts it, and plans all of it.
+    /// Accepts a message and plans it to its end.
     fileprivate func plan(_ audience: Audience, idsMax: Int = 100) async throws {
         #expect(try await stores.messages.accept(newMessage(audience: audience), now: StoreWorld.dawn) == .accepted)
         while try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: StoreWorld.dawn)
@@ -60,7 +60,7 @@ struct EarlyTerminationTests {
                 try await world.account().providers == [
                     ProviderAccount(provider: .apns, outcomes: [0, 0, 1, 0, 0, 0, 0], pending: 1)
                 ])
-            // Names stand in the message alone, and go with what it says.
+            // Names are stored in the message's content only, and are deleted with it.
             try await world.pool.script("DELETE FROM message_contents")
             #expect(try await world.failures().items.map(\.installation) == [nil, nil, "i2"])
             #expect(try await world.pushHistory("ghost").status == .notKept, "whom the message named is not known now")

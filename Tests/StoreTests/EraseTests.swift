@@ -22,7 +22,7 @@ struct EraseTests {
             try await world.register(Self.registration("phone", token: 3, user: "eve", kind: .widget))
             try await world.register(Self.registration("tablet", token: 4, user: "ada"))
             try await world.register(Self.registration("other", token: 5, user: "eve"))
-            // Something that the feed tells of each.
+            // The feed gets an entry for each device.
             for (place, name) in ["phone", "tablet", "other", "phone"].enumerated() {
                 try await world.register(StoreWorld.registration(name, token: 11 + place))
             }

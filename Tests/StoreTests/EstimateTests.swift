@@ -7,7 +7,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("The estimate of a message's end, computed from its rows")
 struct EstimateTests {
-    /// One message to as many devices, in parcels of one, sent from dawn on.
+    /// Sends one message to so many devices, in parcels of one member, from `dawn` on.
     private func sending(
         to devices: Int, _ body: (StoreWorld, (_ at: Int) async throws -> Void) async throws -> Void
     ) async throws {
@@ -41,7 +41,7 @@ struct EstimateTests {
             #expect(try await pace(world, 1) == nil)
             for second in 1...14 { try await send(second) }
             #expect(try await pace(world, 14) == 1)
-            // Half as fast from here on: told in full when nothing else lies within the two looks.
+            // The rate halves here. The pace shows it in full once both samples come after this point.
             for second in stride(from: 16, through: 48, by: 2) { try await send(second) }
             #expect(try await pace(world, 48) == 0.5)
             #expect(try await world.checkedProgress(at: dawn + .seconds(48)).estimatedEnd == dawn + .seconds(48 + 56))
@@ -73,7 +73,7 @@ struct EstimateTests {
             #expect(try await pace(world, 6) == nil)
             try await control(world, .rate(nil), 6)
             for second in [7, 7, 8, 8, 9, 9] { try await send(second) }
-            // Behind the first settle.
+            // The first settlement begins the measurement and does not count.
             #expect(try await pace(world, 9) == 2.5)
             try await control(world, .rate(1_000), 9)
             #expect(try await pace(world, 9) == nil)
@@ -121,7 +121,7 @@ struct EstimateTests {
         try await sending(to: 60) { world, send in
             for second in [1, 0, 2, 1, 3, 2, 4, 3, 5, 4] { try await send(100 + second) }
             #expect(try await pace(world, 105) == 2.25)
-            // Around a look.
+            // The next settlements lie around a sample.
             for second in [6, 16, 15, 17, 16, 18] { try await send(100 + second) }
             #expect(try await pace(world, 118) == 15.0 / 17)
             for second in [60, 61, 62] { try await send(second) }
@@ -173,7 +173,7 @@ struct EstimateTests {
             }
             let first = [try await send(0), try await send(1), try await send(2)]
             #expect(first == [MessageID](repeating: StoreWorld.message(1), count: 3), "the older one first")
-            // Its first route is done; the other message has not begun.
+            // The first route of the message is done; the other message has not begun.
             let progress = try await world.checkedProgress(at: dawn + .seconds(2))
             #expect(progress.providers.map(\.ready) == [3] && progress.pushesPerSecond == 1)
             #expect(try await world.progress(2, at: dawn + .seconds(2)).pushesPerSecond == nil)
@@ -195,10 +195,10 @@ struct EstimateTests {
                 let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: now)
                 #expect(replies.allSatisfy { $0 == .success(.settled) })
             }
-            // All but one of the first message.
+            // All pushes of the first message but one are settled.
             try await settle(2, 0)
             #expect(try await world.number("SELECT ended FROM message_paces") == 2)
-            // The rest of it, and two of the second.
+            // The last push of the first message and two of the second are settled.
             try await settle(3, 2)
             #expect(try await world.number("SELECT count(*) FROM message_paces WHERE ended = 2") == 2)
         }

@@ -1,5 +1,5 @@
 extension QueryPlanTests {
-    /// What has to stand in the plans of the statements whose names hold the first.
+    /// The text that each plan must contain, by the name of its statement.
     static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $6) AND (priority = "),
@@ -44,7 +44,7 @@ extension QueryPlanTests {
         ("plan_live_silent", "using registrations_planning"),
         ("plan_live_silent", "using registration_pulse_pkey"),
         ("plan_users", "Index Scan using registrations_of_user on registrations"),
-        // Behind the app: as a part of the row it would be what ends the walk.
+        // The bounds come after the app. If the app were part of the row, they would not end the walk.
         (
             "plan_users",
             "AND (ROW(user_id, id) > ROW(named.user_id, named.after)) AND (ROW(user_id, id) <= ROW(named.user_id, $3))"
@@ -59,7 +59,7 @@ extension QueryPlanTests {
         ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_by_tag"),
         ("plan_tagged", "Index Only Scan using registration_tags_pkey"),
-        // Whole or by a bitmap, as the sample of the moment has it: both read this message's rows alone.
+        // The planner may choose a plain or a bitmap scan; both read only the rows of this message.
         ("message_progress", " parcels_of_message"),
         ("message_progress", " message_provider_reasons_pkey"),
         ("message_progress", " route_minutes_pkey"),
@@ -94,7 +94,7 @@ extension QueryPlanTests {
         ("feedback_outlived", "Index Scan using feedback_pkey on feedback"),
         ("feedback_sweep", "Index Scan using feedback_pkey on feedback"),
         ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
-        // Of partitions that are each read in order; no day fits a message that is null.
+        // Each partition is read in order; no day fits a message that is null.
         ("history_failures", "Merge Append\n"),
         ("message_app_standing", "using messages_unfinished on messages"),
         ("message_app_standing", "on routes"),

@@ -44,7 +44,7 @@ struct FaultyGroupTests {
             #expect(reported.withLock { $0 } == [.damaged("parcel \(bad): member_badges, column 0")])
             let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies == [.success(.settled), .success(.settled)])
-            // Its lease lapses, and alone it is a fault that is thrown.
+            // The lease lapses. In a lease of its own, the damage is thrown as an error.
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(62)) == 1)
             #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges_ranging, column 0"))
         }
@@ -74,7 +74,7 @@ struct FaultyGroupTests {
             try await world.register(1...3)
             try await world.sendEach(["i1", "i2", "i3"])
             let settlements = try await world.leaseGroup().map { $0.settlingAll() }
-            // As if nobody had been planned for it.
+            // The row looks as if no member had been planned.
             try await world.pool.script(
                 """
                 UPDATE messages SET planned_members = 0, audience = 0 WHERE id = '\(StoreWorld.message(2).value.text)'

@@ -16,7 +16,7 @@ struct FeedbackTests {
             for _ in 0..<4 {
                 let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 3)
                 names += page.items.map(\.installation)
-                // What a client holds is the text.
+                // A client holds the cursor as text.
                 cursor = page.next.flatMap { FeedbackCursor(text: $0.text) }
                 #expect(cursor != nil)
             }
@@ -36,7 +36,7 @@ struct FeedbackTests {
                 """
             let early = try await world.pool.transaction { transaction throws(PostgresError) -> FeedbackPage? in
                 _ = try await transaction.run(query(row))
-                // Begun later, committed earlier.
+                // This transaction begins later and commits earlier.
                 _ = try await world.pool.run(query(row.replacing("'late'", with: "'early'")))
                 return try? await world.stores.feedback.page(app: world.app, limit: 9)
             }
@@ -46,7 +46,7 @@ struct FeedbackTests {
         }
     }
 
-    /// Names of what a client reads that goes on where it stopped, until nothing comes.
+    /// Reads from the cursor until nothing more comes, and returns the names.
     private func read(_ world: StoreWorld, after cursor: inout FeedbackCursor?) async throws -> [String] {
         var names: [String] = []
         while true {
@@ -81,7 +81,7 @@ struct FeedbackTests {
         }
     }
 
-    /// Entries that have outlived a day.
+    /// Makes entries two days older, so that they outlive a retention of one day.
     private func age(_ world: StoreWorld, _ names: String) async throws {
         try await world.pool.script(
             "UPDATE feedback SET at = at - interval '2 days' WHERE installation IN (\(names))")
@@ -127,7 +127,7 @@ struct FeedbackTests {
                 let page = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
                 #expect(page.hasGap, "\(page)")
             }
-            // On from there it is as ever.
+            // A client that begins again from the start reads on as before, without a gap.
             let anew = try await world.stores.feedback.page(app: world.app, limit: 2)
             #expect(anew.items.map(\.installation) == ["a", "b"] && !anew.hasGap)
             let remaining = try await world.stores.feedback.page(app: world.app, limit: 9)

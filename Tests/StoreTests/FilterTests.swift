@@ -8,10 +8,10 @@ import Testing
 
 private let now = RandomFilter.now
 
-/// An app with registrations that say all kinds of things about themselves.
+/// An app whose registrations have random profiles.
 private struct FilterFixture {
     let world: StoreWorld
-    /// By rising id.
+    /// The devices in ascending order of their ids.
     private(set) var devices: [DeviceRecord] = []
 
     init(_ world: StoreWorld) { self.world = world }
@@ -54,7 +54,7 @@ private struct FilterFixture {
         return registration
     }
 
-    /// An object with some of the names that filters ask for, and values of every type.
+    /// Makes an object with some of the names that filters use, and with values of every type.
     private static func attributes(_ maker: inout RandomFilter, depth: Int) -> String {
         var members: [String] = []
         for name in RandomFilter.names where Bool.random(using: &maker.random) {
@@ -78,7 +78,7 @@ private struct FilterFixture {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// Whom the list of devices shows.
+    /// Returns the names of the devices in the list.
     func listed(_ expression: FilterExpression, _ change: (inout DeviceFilter) -> Void = { _ in }) async throws
         -> [String]
     {
@@ -96,7 +96,7 @@ private struct FilterFixture {
         return names
     }
 
-    /// Plans a message for an audience to its end and tells whom it reached.
+    /// Plans a message for an audience to its end and returns the registrations that it reached.
     func reached(_ number: UInt64, _ audience: Audience, idsMax: Int = 100) async throws -> [RegistrationID] {
         let messages = world.stores.messages
         _ = try await messages.accept(world.newMessage(number, audience: audience), now: now)

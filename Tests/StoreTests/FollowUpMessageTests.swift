@@ -26,7 +26,7 @@ struct FollowUpMessageTests {
             #expect(try await plan(world) == nil)
             let first = try #require(try await world.lease())
             #expect(try await plan(world) == nil)
-            // One is tried again later: that one does not hold the next message up.
+            // One push is retried later. It does not delay the next message.
             let settlement = Settlement(
                 parcel: first.id, message: first.message, epoch: 1, settles: 0,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 2)],
@@ -52,7 +52,7 @@ struct FollowUpMessageTests {
             #expect(try await plan(world, now: dawn + .seconds(9)) == nil)
             #expect(try await plan(world, now: dawn + .seconds(10)) == messages[1].id)
 
-            // The second is leased, and given back since no connection can be made.
+            // The second message is leased and handed back, since no connection can be made.
             let later = dawn + .seconds(11)
             _ = try #require(try await world.lease(formats: [1, 2], at: later))
             let second = try #require(try await world.lease(formats: [1, 2], at: later))

@@ -62,7 +62,7 @@ struct GroupCommitterTests {
     func besideEachOther() async throws {
         try await withStores { world in
             try await world.register(1...1)
-            // Whoever waits for a row gives up after a while, which a busy machine may take for the rest: then again.
+            // A wait for a row lock times out. A slow machine may be too slow for it, so the test tries again.
             for attempt in 1...10 {
                 let committer = RegistrationCommitter(registry: world.stores.registry)
                 let waiting = try await world.pool.transaction { transaction throws(PostgresError) in
@@ -110,7 +110,7 @@ struct GroupCommitterTests {
                 isFirstOver.withLock { $0 = true }
                 return isWhole
             }
-            // More are in the queue by then than one look used to pass.
+            // The queue is now longer than one scan of it once passed.
             while committer.waitingOf(world.app) < 1_100 { await Task.yield() }
             let other = await committer.commit(StoreWorld.registration("i2", token: 2), app: world.app)
             #expect(!isFirstOver.withLock { $0 })

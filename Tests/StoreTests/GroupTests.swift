@@ -12,7 +12,7 @@ struct GroupTests {
     private func badges(_ parcels: [LeasedParcel]) -> [Int32] { parcels.flatMap { $0.members.map(\.badge) } }
 
     private func committed(_ world: StoreWorld) async throws -> Int {
-        // What a backend counted is seen by others a little later.
+        // PostgreSQL publishes the counters of a backend with a delay.
         try await world.pool.script("SELECT pg_stat_force_next_flush()")
         return try await world.number(
             "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
@@ -43,7 +43,7 @@ struct GroupTests {
             #expect(badges(try await world.leaseGroup()) == [1, 1, 2, 7, 8, 9, 0])
             #expect(try await world.device("i1").badge == 9)
             #expect(try await world.device("i2").badge == 1)
-            // Leased again, they are not raised again, and show what stands there by then.
+            // A second lease does not raise the badges again, and shows their values at that time.
             let late = dawn + .seconds(100)
             #expect(try await world.stores.parcels.rescue(now: late) == 7)
             #expect(badges(try await world.leaseGroup(at: late)) == [9, 1, 9, 9, 9, 9, 0])
@@ -89,7 +89,7 @@ struct GroupTests {
         try await withStores { world in
             try await world.register(1...4)
             try await world.sendEach(["i1", "i2", "i3", "i4"])
-            // As where the stop is not carried out yet.
+            // The pause is not carried out yet.
             try await world.pool.script(
                 "UPDATE messages SET state = 5 WHERE id = '\(StoreWorld.message(2).value.text)'")
             try await world.pool.script(
@@ -125,7 +125,7 @@ struct GroupTests {
             try await world.register(1...3)
             try await world.sendEach(["i1", "i2", "i3"])
             let own = try await world.leaseGroup()
-            // The second one's lease ran out, and another has it now.
+            // The lease of the second parcel lapsed, and another process has leased it.
             try await world.pool.script(
                 "UPDATE parcels SET lease_until = '2000-01-01' WHERE id = \(own[1].id.value)")
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(2)) == 1)
@@ -139,7 +139,7 @@ struct GroupTests {
             #expect(try await world.account(StoreWorld.message(2)).state == .sending)
             let third = try await world.account(StoreWorld.message(3))
             #expect(third.state == .finished && third.reasons.map(\.terminalStatus) == [refused])
-            // Handed in again after a lost reply, it is fenced without a row.
+            // The settlement is repeated after a lost reply. It is fenced without a row.
             let again = await world.stores.parcels.settleGroup(
                 [own[0].settlingAll(), theirs.settlingAll()], now: dawn)
             #expect(again == [.success(.fenced(status: nil)), .success(.settled)])
@@ -202,7 +202,7 @@ struct GroupTests {
 
     @Test("costs fewer than 25 transactions for 50 messages")
     func transactions() async throws {
-        // One backend counts them all.
+        // All transactions are counted by a single backend.
         var one = PoolSettings()
         one.connectionsMax = 1
         try await withStores(pool: one) { world in

@@ -5,9 +5,9 @@ import QueueRules
 import Store
 import Testing
 
-// Messages to single devices, and what is done for several of them at once.
+// Messages to single devices: sending, planning and leasing several at once.
 extension StoreWorld {
-    /// One for each of these installations, in turn; planned one by one.
+    /// Sends one message to each installation in order, and plans each by itself.
     func sendEach(
         _ installations: [String], badge: BadgeChange = .none, from first: UInt64 = 1,
         lifetime: Duration = .seconds(3_600), _ change: (inout NewMessage) -> Void = { _ in }
@@ -21,7 +21,7 @@ extension StoreWorld {
         }
     }
 
-    /// One for each of these audiences, in turn; not planned yet.
+    /// Accepts one message for each audience in order, without planning.
     func acceptEach(_ audiences: [Audience], from first: UInt64 = 1) async throws {
         for (place, audience) in audiences.enumerated() {
             let message = newMessage(first + UInt64(place), urgency: .transactional, audience: audience)
@@ -38,12 +38,12 @@ extension StoreWorld {
         return try await stores.parcels.leaseGroup(order, size, now: now, unreadable: unreadable).parcels
     }
 
-    /// In the order in which the messages were planned.
+    /// Returns the id of a parcel by its place in the order of planning.
     func parcel(at place: Int) async throws -> Int {
         try await number("SELECT id FROM parcels ORDER BY id OFFSET \(place) LIMIT 1")
     }
 
-    /// What happens while another has that row.
+    /// Runs the body while another transaction has locked the row.
     func holding<Answer: Sendable>(
         _ row: String, _ body: @Sendable () async throws -> Answer
     ) async throws -> Answer {

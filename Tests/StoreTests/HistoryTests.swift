@@ -23,7 +23,7 @@ extension StoreWorld {
 
 @Suite("The failure list of a message")
 struct FailureTests {
-    /// Ten phones in two parcels: in each one is accepted, two are rejected, and two unregistered.
+    /// Sends to ten devices in two parcels. In each one push is accepted, two are rejected, and two are unregistered.
     private func fail(_ world: StoreWorld) async throws {
         try await world.register(1...10)
         try await world.send(world.newMessage(), parcelMembersMax: 5)
@@ -69,7 +69,7 @@ struct FailureTests {
                     let page = try await world.failures(from: cursor, limit: limit)
                     #expect(page.items.count == limit || page.next == nil)
                     items += page.items
-                    // As it travels through a client.
+                    // The cursor travels as text through a client.
                     cursor = try page.next.map { try #require(FailureCursor(text: $0.text)) }
                 } while cursor != nil
                 #expect(items == all, "pages of \(limit)")
@@ -226,7 +226,7 @@ struct PushHistoryPageTests {
                 return
             }
             #expect(push.parcel == parcel.id)
-            // In the hundredth parcel.
+            // The device is in the hundredth parcel.
             guard case .waiting(let far) = try await world.pushHistory("i300").status else {
                 Issue.record("it waits")
                 return
@@ -290,7 +290,7 @@ struct HistoryRetentionTests {
             #expect(try await partitions(world) == first)
             for day in Int64(19_997)...20_000 { try await write(world, day: day) }
             #expect(try await world.number("SELECT count(*) FROM push_history_d20000") == 1)
-            // What has no partition goes row by row.
+            // Rows without a partition of their own are deleted one by one.
             #expect(try await world.stores.sweeper.sweep(twoDays, now: noon) == 1)
             #expect(try await world.number("SELECT min(parcel_id) FROM push_history") == 19_998)
             _ = try await world.stores.sweeper.sweep(twoDays, now: noon + .seconds(3 * 86_400))

@@ -14,7 +14,7 @@ private func target(
 }
 
 extension StoreWorld {
-    /// Accepts it, and plans all of it.
+    /// Accepts a message and plans it to its end.
     fileprivate func sendInline(_ message: NewMessage, idsMax: Int = 100, at now: WallInstant = dawn) async throws {
         #expect(try await stores.messages.accept(message, now: now) == .accepted)
         while try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: now) != .nothing {}
@@ -165,7 +165,7 @@ struct ContentRetentionTests {
     @Test("disappears after its retention once the message is finished; the totals remain")
     func swept() async throws {
         try await withStores { world in
-            // The ids of these messages are of 2024.
+            // The ids of these messages date from 2024.
             for number in 1...2 as ClosedRange<UInt64> {
                 try await world.sendInline(
                     world.newMessage(number, audience: .tokens([target(Int(number) + 5), target(9)])))

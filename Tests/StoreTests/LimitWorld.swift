@@ -5,9 +5,9 @@ import Reactor
 import Store
 import Testing
 
-// What an app spares its people, and what is sent to them all the same.
+// The limits of an app, and what is sent under them.
 extension StoreWorld {
-    /// Hours of the day; nil takes them away.
+    /// Sets quiet hours in hours of the day, and a daily cap; nil clears a limit.
     func spare(
         quiet: (from: Int, to: Int)? = nil, cap: Int32? = nil, zone: String = "UTC",
         at now: WallInstant = StoreWorld.dawn
@@ -20,7 +20,7 @@ extension StoreWorld {
         _ = try await stores.registry.changeApp(app, change, wakingAtOnce: 1, now: now)
     }
 
-    /// Installations i1, i2, ... in these zones.
+    /// Registers i1, i2, ... in these time zones.
     func register(zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
@@ -29,7 +29,7 @@ extension StoreWorld {
         }
     }
 
-    /// Installations i1, i2, ... of these people.
+    /// Registers i1, i2, ... for these users.
     func register(users: [String?]) async throws {
         for (place, user) in users.enumerated() {
             var registration = StoreWorld.registration("i\(place + 1)", token: place + 1)
@@ -38,7 +38,7 @@ extension StoreWorld {
         }
     }
 
-    /// What the rules make of a lease whose pushes are all accepted at once.
+    /// Sends a leased parcel by the delivery rules, with every push accepted at once, and settles it.
     @discardableResult
     func deliver(_ parcel: LeasedParcel) async throws -> [RegistrationID] {
         let start = MonotonicInstant(nanoseconds: 0)
@@ -51,7 +51,7 @@ extension StoreWorld {
         return sent
     }
 
-    /// What settles a lease whose pushes are all accepted at once.
+    /// Returns the settlement of a leased parcel whose pushes are all accepted at once.
     func accepted(_ parcel: LeasedParcel) throws -> Settlement {
         let start = MonotonicInstant(nanoseconds: 0)
         var run = ParcelRun(parcel: parcel, leasedAt: start, policy: RetryPolicy(), isRepeatable: true)
@@ -60,7 +60,7 @@ extension StoreWorld {
         return try #require(pending).settlement
     }
 
-    /// To whom each of the next leases sends, by the numbers of their installations.
+    /// Leases and delivers until nothing is left, and returns the ids that received a push.
     func deliverAll(at now: WallInstant = StoreWorld.dawn) async throws -> [Int64] {
         var sent: [Int64] = []
         while let parcel = try await lease(at: now) { sent += try await deliver(parcel).map(\.value) }

@@ -3,7 +3,7 @@ import Model
 import QueueRules
 import Testing
 
-// Saturday, 31 October 2026, noon in Greenwich, 13 in Paris.
+// The time is noon in UTC and 13:00 in Paris on Saturday, 31 October 2026.
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 private let day = hour * 24
@@ -161,7 +161,7 @@ struct LimitedGroupMixTests {
             for (turn, deferrals) in [[], [MemberDeferral.dailyCap]].enumerated() {
                 let (stopped, free) = (UInt64(2 * turn + 1), UInt64(2 * turn + 2))
                 try await world.sendEach(["i1", "i1"], badge: .increment, from: stopped)
-                // As where the stop is not carried out yet.
+                // The pause is not carried out yet.
                 try await world.pool.script(
                     "UPDATE messages SET state = 5 WHERE id = '\(StoreWorld.message(stopped).value.text)'")
                 let parcels = try await world.leaseGroup()

@@ -5,7 +5,7 @@ import QueueRules
 import Reactor
 import Testing
 
-// Saturday, 31 October 2026, noon in Greenwich.
+// The time is noon in UTC on Saturday, 31 October 2026.
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
@@ -71,12 +71,12 @@ struct LimitedGroupTests {
                 _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:ann' FOR UPDATE"))
                 let lease = Task { try await world.leaseGroup() }
                 while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
-                // The lease waits for ann with nothing behind her in its hands.
+                // The lease waits for ann and has locked nobody after her.
                 _ = try await transaction.run(
                     query("SELECT FROM user_days WHERE who = 'user:zoe' FOR UPDATE NOWAIT"))
                 return lease
             }
-            // Where it waited for too long, it brings fewer.
+            // The lease returns fewer parcels if it has waited for too long.
             _ = try? await lease.value
         }
     }
@@ -100,7 +100,7 @@ struct LimitedGroupTests {
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
-            // There are eight for each. Whoever fails over a row that others hold tries fewer.
+            // There are eight parcels for each process. A lease that fails over a locked row would return fewer.
             #expect(groups.map(\.count) == [Int](repeating: 8, count: 8))
             #expect(groups.joined().count { $0.deferrals.isEmpty } == 24)
             #expect(groups.joined().count { $0.deferrals == [.dailyCap] } == 40)
@@ -116,7 +116,7 @@ struct LimitedGroupTests {
             try await world.spare(cap: 3)
             try await world.sendEach(["i1", "i2"])
             #expect(try await world.leaseGroup().map(\.deferrals) == [[], []])
-            // Both phones of ann by one message, in a parcel each, after another one.
+            // One message reaches both devices of ann, in a parcel each, after another message.
             try await world.sendEach(["i3"], from: 3)
             let both = world.newMessage(
                 4, urgency: .transactional, audience: Audience(.installations(["i1", "i3"])))
@@ -130,7 +130,7 @@ struct LimitedGroupTests {
                     '\(StoreWorld.message(3).value.text)', '\(StoreWorld.message(4).value.text)']::uuid[]
                 """
             #expect(try await world.number(kept + " AND who = 'user:ann'") == 1)
-            // A lower cap lets nobody in who is above it; what was counted stays so.
+            // A lower cap admits no push of a user above it. Counted messages stay counted.
             try await world.spare(cap: 1)
             try await world.sendEach(["i3", "i2"], from: 8)
             #expect(try await world.leaseGroup().map(\.deferrals) == [[.dailyCap], [.dailyCap]])
@@ -150,7 +150,7 @@ struct LimitedGroupTests {
             try await world.send(both, at: dawn + .microseconds(5))
             let settlements = try await world.leaseGroup().map(world.accepted)
             #expect(settlements.map { $0.remainders.count } == [1, 0, 1, 1, 1])
-            // In which they are handed in, whatever their messages' ids.
+            // The order of settlement counts, not the order of the message ids.
             let handedIn = [3, 4, 0, 1, 2].map { settlements[$0] }
             let late = dawn + .milliseconds(1_800_001)
             let parcels = world.stores.parcels

@@ -6,10 +6,10 @@ import Model
 import Store
 import Testing
 
-/// 2026-10-31T12:00:00Z.
+/// The time is 2026-10-31T12:00:00Z.
 private let dawn = StoreWorld.dawn
 
-/// As it stands in UTC.
+/// Reads a time in UTC.
 private func time(_ text: String) throws -> WallInstant { try #require(RFC3339.parse(text + "Z")) }
 
 @Suite("A message sent at a local hour of each device")
@@ -28,7 +28,7 @@ struct LocalHourTests {
         return message
     }
 
-    /// A device for each zone, named after it; nil: one without.
+    /// Registers a device for each zone, named after the zone; nil registers a device without one.
     private func register(_ world: StoreWorld, _ zones: [String?]) async throws {
         for (place, zone) in zones.enumerated() {
             var registration = StoreWorld.registration(zone ?? "none", token: place + 1)
@@ -49,7 +49,7 @@ struct LocalHourTests {
         return slices
     }
 
-    /// When each device's push is due, by the device's name, and how long after that it expires.
+    /// Returns for each parcel its devices' names, its due time, and the lifetime from then on.
     private func parcels(_ world: StoreWorld) async throws -> [(
         names: [String], dueAt: WallInstant, lifetime: Duration
     )] {
@@ -66,7 +66,7 @@ struct LocalHourTests {
         return parcels
     }
 
-    /// What a message that was accepted a day before becomes.
+    /// Returns the due times in UTC, by zone, of a message that was accepted two days before.
     private func instants(of hour: String, in zones: [String]) async throws -> [String] {
         var found: [String: String] = [:]
         try await withStores { world in
@@ -103,8 +103,8 @@ struct LocalHourTests {
     @Test(
         "moves a skipped hour later and uses the second of two equal hours at daylight saving",
         arguments: [
-            // Europe changes on March 29 and October 25, New York on March 8 and November 1, Lord Howe by half an hour on
-            // April 5 and October 4, in 2026.
+            // In 2026, Europe changes its clocks on March 29 and October 25, and New York on March 8 and November 1.
+            // Lord Howe changes by half an hour, on April 5 and October 4.
             ("2026-03-29T01:30:00", "Europe/Paris", "2026-03-29T00:30:00"),
             ("2026-03-29T02:30:00", "Europe/Paris", "2026-03-29T01:30:00"),
             ("2026-03-29T03:30:00", "Europe/Paris", "2026-03-29T01:30:00"),
@@ -185,7 +185,7 @@ struct LocalHourTests {
             let sent = try message(world, "2026-12-01T12:00:00", audience: .installations(names), acceptedAt: now)
             #expect(sent.dueAt == nil)
             _ = try await world.stores.messages.accept(sent, now: now)
-            // Eight names are one slice; groups are no larger than parcels.
+            // The names fit in one slice; groups are no larger than parcels.
             let slices = try await plan(world, idsMax: 2, parcelMembersMax: 2, at: now)
             #expect(slices.map(\.members) == [2] && slices.last?.isPlanned == true)
             let account = try await world.account()
@@ -229,7 +229,7 @@ struct LocalHourTests {
             let now = try time("2026-12-01T11:30:00")
             _ = try await world.stores.messages.accept(
                 try message(world, "2026-12-01T12:00:00", sendsPassed: true, acceptedAt: now), now: now)
-            // The planner comes a minute later: what is due by then does not stand before what others have waiting.
+            // The planner runs a minute later. A push overdue by then does not pass older ones of other messages.
             let later = now + .seconds(60)
             _ = try await plan(world, at: later)
             let parcels = try await parcels(world)
