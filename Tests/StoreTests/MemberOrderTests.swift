@@ -7,7 +7,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("The badges of a parcel's members")
+@Suite("A lease that raises badges")
 struct MemberOrderTests {
     /// Their rows in no order, and so many that a server left to itself sorts them by pages.
     private static let scattered = """
@@ -23,7 +23,7 @@ struct MemberOrderTests {
         Int(try await pool.run(query("SELECT count(*) FROM (\(sql)) AS found")).int64(0, 0))
     }
 
-    @Test("are locked by rising id, wherever their rows lie")
+    @Test("locks the badge rows of its members by rising id, wherever the rows lie")
     func order() async throws {
         try await withStores { world in
             // Behind the first slice, which is a small one.
@@ -62,7 +62,9 @@ struct MemberOrderTests {
         }
     }
 
-    @Test("are raised once, and nobody's beside them, close together or far apart", arguments: [2, 4, 5, 39])
+    @Test(
+        "raises each member's badge once and no other badge, whether ids are close or far apart",
+        arguments: [2, 4, 5, 39])
     func strangers(apart step: Int) async throws {
         try await withStores { world in
             let ids = try await world.register(1...40)

@@ -4,7 +4,7 @@ import Model
 import Store
 import Testing
 
-@Suite("What devices say of themselves, for a message that asks")
+@Suite("A query for the values of a parcel's members")
 struct MemberValueTests {
     private static let fields: [DeviceField] = [
         .text(.installation), .text(.user), .text(.locale), .text(.timeZone), .text(.appVersion),
@@ -29,7 +29,7 @@ struct MemberValueTests {
         return try await world.register(registration).record.id
     }
 
-    @Test("are read as texts, in the order that they are asked for")
+    @Test("returns texts in the order of the requested fields")
     func reads() async throws {
         try await withStores { world in
             let registration: [(String, [String])] = [
@@ -59,7 +59,7 @@ struct MemberValueTests {
         }
     }
 
-    @Test("are kept for as many as there is room for, and for one at least")
+    @Test("stops at its byte limit, which grows with the number of parcels")
     func bounded() async throws {
         try await withStores { world in
             let long = String(repeating: "x", count: 7_000)
@@ -80,7 +80,7 @@ struct MemberValueTests {
         }
     }
 
-    @Test("name no words of SQL, whatever they are called")
+    @Test("accepts any attribute name, even one that contains SQL")
     func quoted() async throws {
         try await withStores { world in
             let name = #"x'; DROP TABLE apps; --"#

@@ -45,9 +45,9 @@ extension StoreWorld {
     }
 }
 
-@Suite("A message that has a rate")
+@Suite("A message with a rate limit")
 struct MessageRateTests {
-    @Test("is leased to two processes in shares of a tenth of a second, as much as its rate allows")
+    @Test("divides its rate between two processes in quanta of a tenth of a second")
     func shares() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -64,7 +64,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("that nobody asked for in time is caught up with by two tenths of a second")
+    @Test("catches up by at most two tenths of a second when no process leased it in time")
     func slack() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -74,7 +74,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("of less than a share a push is sent one by one")
+    @Test("sends its pushes one by one when its rate allows less than one push per quantum")
     func slow() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -85,7 +85,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("that is high is leased in shares of a twenty-fifth of a second")
+    @Test("uses quanta of a twenty-fifth of a second when its rate is high")
     func fine() async throws {
         try await withStores { world in
             try await world.register(1...1_300)
@@ -96,7 +96,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("stands in nobody's way, and nobody in its")
+    @Test("blocks no message without a rate limit, and no such message blocks it")
     func neighbours() async throws {
         try await withStores { world in
             try await world.register(1...20)
@@ -116,7 +116,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("raises each badge once, and adds up, however it is cut")
+    @Test("raises each badge once and keeps its totals right, however its parcels are cut")
     func badges() async throws {
         try await withStores { world in
             try await world.register(1...23)
@@ -137,7 +137,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("counts what is sent again, and what was leased without having waited")
+    @Test("charges its rate for a lapsed parcel that is sent again without waiting")
     func charged() async throws {
         try await withStores { world in
             try await world.register(1...50)
@@ -156,7 +156,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("is not charged with what lapsed so often that it is only cut in two")
+    @Test("charges nothing for a parcel that lapsed so often that it is only cut in two")
     func bisected() async throws {
         try await withStores { world in
             try await world.register(1...50)
@@ -171,7 +171,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("is reached by what waits in many small parcels: a share is put together from them")
+    @Test("fills one quantum from many small parcels")
     func gathered() async throws {
         try await withStores { world in
             try await world.register(1...40)
@@ -200,7 +200,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("is reached in a morning, when many devices wake at other hours, and exactly kept")
+    @Test("keeps exactly to its rate when quiet hours end at many different times")
     func morning() async throws {
         try await withStores { world in
             let zones = (0..<60).map { String(format: "GMT+%02d:%02d", $0 % 6, $0 % 12 / 6 * 30) }
@@ -225,7 +225,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("stands no longer than a minute, wherever the database's clock was set to")
+    @Test("waits at most a minute for its next quantum after the database's clock was set back")
     func clockSetBack() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -244,7 +244,7 @@ struct MessageRateTests {
         }
     }
 
-    @Test("is held up by what did not wait for a minute at most")
+    @Test("waits at most a minute after a lapsed parcel has overdrawn its rate")
     func charge() async throws {
         try await withStores { world in
             try await world.register(1...200)
@@ -259,9 +259,9 @@ struct MessageRateTests {
     }
 }
 
-@Suite("The rate of a message")
+@Suite("The rate limit of a message")
 struct RateChangeTests {
-    @Test("that is raised counts from the next share on")
+    @Test("applies to the next quantum when it is raised")
     func raised() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -273,7 +273,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("that is lowered is told to whoever is sending, and cuts the next share")
+    @Test("shrinks the next quantum when it is lowered, and reaches the sending processes")
     func lowered() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -286,7 +286,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("is set where there was none: what is ready waits for it")
+    @Test("makes ready parcels wait when it is set on a message that had none")
     func set() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -302,7 +302,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("is taken away: what waits is ready, and no row is left")
+    @Test("makes waiting parcels ready when it is removed, and leaves no row")
     func removed() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -315,7 +315,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("forgives what is owed beyond a second")
+    @Test("forgives all debt beyond one second when it is changed")
     func debt() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -326,7 +326,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("is kept through a pause, and goes with what is over")
+    @Test("survives a pause, and its row is deleted when the message ends")
     func lifecycle() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -352,7 +352,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("is none for what has expired: it ends at once")
+    @Test("delays no expired parcel: its pushes end at once")
     func expired() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -364,7 +364,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("goes with its message")
+    @Test("leaves no row when its message is deleted")
     func deleted() async throws {
         try await withStores { world in
             try await world.register(1...10)

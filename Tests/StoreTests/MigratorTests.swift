@@ -4,7 +4,7 @@ import Store
 import TestSupport
 import Testing
 
-@Suite("A database that is to be migrated")
+@Suite("A migration of the database")
 struct MigratorTests {
     private static func step(_ number: Int, _ sql: String) -> Migration {
         Migration(name: "000\(number)_step", sql: Array(sql.utf8))
@@ -25,7 +25,7 @@ struct MigratorTests {
         } catch { return error }
     }
 
-    @Test("gets every step once, in order")
+    @Test("applies each step once, in order")
     func inOrder() async throws {
         try await withEmptyDatabase { pool in
             #expect(try await Migrator(pool: pool, history: [Self.first]).migrate() == ["0001_step"])
@@ -36,7 +36,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("by many processes at once gets every step once")
+    @Test("applies each step once when many processes migrate at the same time")
     func atOnce() async throws {
         try await withEmptyDatabase { pool in
             let applied = try await withThrowingTaskGroup(of: [String].self) { group in
@@ -47,7 +47,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("is refused where an applied step was changed afterwards")
+    @Test("fails when an applied step was edited afterwards")
     func changed() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
@@ -57,7 +57,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("is refused where its history is another one")
+    @Test("fails when the database has the steps of another history")
     func forked() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
@@ -66,7 +66,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("is refused by a program that lacks one of its steps")
+    @Test("fails in a program that lacks an applied step")
     func newer() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate()
@@ -83,7 +83,7 @@ struct MigratorTests {
         } catch { return error }
     }
 
-    @Test("is migrated all the same where a program at work holds what the next step needs, and wants what it has")
+    @Test("succeeds although a running program locks the same tables in the opposite order")
     func deadlock() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
@@ -101,7 +101,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("keeps nobody waiting who wants what a step has, while somebody holds on to what it lacks")
+    @Test("releases its locks quickly while it waits for another table, so that other sessions go on")
     func kind() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.ropes]).migrate()
@@ -127,7 +127,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("is given up at last, with a word on who holds what the step needs")
+    @Test("gives up after its total wait, and names the session that holds the lock")
     func givenUp() async throws {
         try await withEmptyDatabase { pool in
             _ = try await Migrator(pool: pool, history: [Self.first, Self.ropes]).migrate()
@@ -185,7 +185,7 @@ struct MigratorTests {
         ALTER TABLE ropes ADD COLUMN a int;
         """)
 
-    @Test("keeps nothing of a step that fails, and the steps before it")
+    @Test("rolls back a step that fails, and keeps the steps before it")
     func failing() async throws {
         try await withEmptyDatabase { pool in
             let broken = Self.step(2, "CREATE TABLE tones (id int); SELECT nonsense;")
@@ -200,7 +200,7 @@ struct MigratorTests {
         }
     }
 
-    @Test("gets all files of the folder, in the order of their numbers")
+    @Test("includes all files of the migrations folder, ordered by number")
     func folder() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()

@@ -8,7 +8,7 @@ import Testing
 private let dawn = StoreWorld.dawn
 
 /// What a batch reads is counted by the server: rows, not time.
-@Suite("With a large neighbour in the database, and many devices of its own")
+@Suite("A batch of devices in an app beside a large neighbour app")
 struct NeighbourTests {
     /// What the planner goes by, where no analysis came in time.
     enum Statistics: String, CaseIterable, CustomTestStringConvertible {
@@ -159,7 +159,7 @@ struct NeighbourTests {
             """)
     }
 
-    @Test("a batch reads its own rows, whatever the statistics say", arguments: Statistics.allCases)
+    @Test("reads only a few rows per device, whatever the planner's statistics say", arguments: Statistics.allCases)
     func bounded(_ statistics: Statistics) async throws {
         var settings = PoolSettings()
         settings.connectionsMax = 1

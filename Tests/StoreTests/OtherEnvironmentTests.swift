@@ -51,9 +51,9 @@ extension StoreWorld {
     fileprivate func found() async throws -> TokenVerdict { .found(on: try await route(.sandbox)) }
 }
 
-@Suite("A route of APNs")
+@Suite("An APNs route")
 struct SiblingRouteTests {
-    @Test("has a twin in the other environment, whoever makes it; other providers have one environment")
+    @Test("gets a sibling route in the other environment; routes of other providers get none")
     func duplicates() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -69,7 +69,7 @@ struct SiblingRouteTests {
         }
     }
 
-    @Test("and its twin may be made at the same moment")
+    @Test("exists once per environment when many processes create it and its sibling at once")
     func atOnce() async throws {
         try await withStores { world in
             let crowd = (1...40).map { number in
@@ -92,7 +92,7 @@ struct SiblingRouteTests {
     }
 }
 
-@Suite("The other environment")
+@Suite("The sibling environment")
 struct OtherEnvironmentOfLeaseTests {
     private func offered(_ world: StoreWorld, at now: WallInstant = dawn) async throws -> RouteID? {
         let parcel = try #require(try await world.lease(at: now))
@@ -101,7 +101,7 @@ struct OtherEnvironmentOfLeaseTests {
         return parcel.otherEnvironment
     }
 
-    @Test("is offered with a lease where an active credential that is not refused covers the topic there")
+    @Test("comes with a lease only when an active, unblocked credential covers the topic there")
     func offered() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -124,7 +124,7 @@ struct OtherEnvironmentOfLeaseTests {
         }
     }
 
-    @Test("is asked about registrations alone, and once a generation of their tokens")
+    @Test("stays closed to a token that is suspected in both environments, until the token changes")
     func members() async throws {
         try await withStores { world in
             try await world.sender(.sandbox)
@@ -149,9 +149,9 @@ struct OtherEnvironmentOfLeaseTests {
     }
 }
 
-@Suite("A parcel away from home")
+@Suite("A cross-environment parcel")
 struct CrossEnvironmentRunTests {
-    @Test("has the members that home refused, and goes on knowing it")
+    @Test("keeps the rejection by the origin route until its members return to that route")
     func crossEnvironment() async throws {
         try await withStores { world in
             try await world.sender(.production)
@@ -176,7 +176,7 @@ struct CrossEnvironmentRunTests {
         }
     }
 
-    @Test("lets go of who has another token now, or was found meanwhile: both go where they live")
+    @Test("marks members as moved when their token changed or their environment was found meanwhile")
     func changed() async throws {
         try await withStores { world in
             let ids = try await world.register(1...4)
@@ -191,7 +191,7 @@ struct CrossEnvironmentRunTests {
         }
     }
 
-    @Test("gives its answers to the sample of home, in the minute of its settle")
+    @Test("adds its answers to the sample of the origin route, in the minute of its settle")
     func sample() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -213,7 +213,7 @@ struct CrossEnvironmentRunTests {
         }
     }
 
-    @Test("is swept when its patience has passed, however long its pushes may live")
+    @Test("expires at its own deadline, although its pushes may live longer")
     func swept() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -225,9 +225,9 @@ struct CrossEnvironmentRunTests {
     }
 }
 
-@Suite("A token that was found in the other environment")
+@Suite("A token that may belong to the sibling environment")
 struct FoundTokenStoreTests {
-    @Test("lives there from then on, without its doubt, and is doubted no more by answers from home")
+    @Test("moves there when it is found, loses its suspicion, and ignores later origin answers")
     func found() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -247,7 +247,7 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("is told with where it was and where it is, once")
+    @Test("appears once in the feed when it is found, with its old and its new environment")
     func reported() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -261,7 +261,7 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("stays there when its app says the old environment again, and follows another token")
+    @Test("stays there when the app repeats the old environment; a replacement token does not")
     func registeredAgain() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -278,7 +278,7 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("that is suspected in both is taken at its word when its app names the other environment")
+    @Test("takes the environment that its app names after both environments suspected it")
     func notFound() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -290,7 +290,7 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("is not marked by a doubt from before its registration")
+    @Test("ignores a suspicion in both environments that is older than its registration")
     func registeredSince() async throws {
         try await withStores { world in
             try await world.sender(.sandbox)

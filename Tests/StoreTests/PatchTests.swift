@@ -16,7 +16,7 @@ struct PatchTests {
             patch, app: world.app, installation: installation, kind: kind, limits: limits)
     }
 
-    @Test("changes what it names, of every kind, and neither token nor times")
+    @Test("changes the named fields of every kind, and neither the token nor any time")
     func everyKind() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -46,7 +46,7 @@ struct PatchTests {
         }
     }
 
-    @Test("that says nothing new writes nothing")
+    @Test("writes nothing when it changes no value")
     func nothingNew() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -58,7 +58,7 @@ struct PatchTests {
         }
     }
 
-    @Test("is refused where it makes too much of a device, and then changes nothing of it")
+    @Test("fails when it would exceed a limit of the device, and then changes nothing")
     func tooMuch() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i1", token: 1))
@@ -81,7 +81,7 @@ struct PatchTests {
         }
     }
 
-    @Test("adds its tag beside those of everybody who does so at the same moment")
+    @Test("keeps the tags that other patches add at the same moment")
     func atOnce() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i1", token: 1))

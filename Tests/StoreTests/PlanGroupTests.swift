@@ -6,7 +6,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("Messages that are planned together")
+@Suite("A planning step for several messages")
 struct PlanGroupTests {
     private func plan(
         _ world: StoreWorld, idsMax: Int = 20_000, at now: WallInstant = dawn
@@ -30,7 +30,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("name installations, users or tokens, of all providers or some")
+    @Test("plans audiences of installations, users and tokens, for all providers or some")
     func allKinds() async throws {
         try await withStores { world in
             try await people(world, 1...3)
@@ -64,7 +64,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("end with one that has more than a slice, which goes on by itself")
+    @Test("stops at a message larger than its slice; later steps finish that message alone")
     func goesOn() async throws {
         try await withStores { world in
             for number in 1...5 {
@@ -88,7 +88,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("go together behind a slice of one that is planned by itself")
+    @Test("alternates with the slices of a broadcast, which is planned by itself")
     func besideSlices() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -99,7 +99,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("stop before one that makes no sense, which is put aside by its name")
+    @Test("stops before a damaged message; the next step puts that message aside by name")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...5)
@@ -114,7 +114,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("are asked for alone where a planner is for them, which hears of no broadcast")
+    @Test("plans no broadcast when it is asked for transactional messages only")
     func transactionalAlone() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -135,7 +135,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("of which one names more devices than a slice has is heard of like a broadcast where it goes on")
+    @Test("reports the second slice of a single large audience as it reports a broadcast")
     func heardOf() async throws {
         try await withStores { world in
             let crowd = (1...2_100).map { number in
@@ -158,7 +158,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("have a part for each app, the one whose turn it is first")
+    @Test("gives each app a part, and starts with the app whose turn it is")
     func appsRoundRobin() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
@@ -180,7 +180,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("put aside what can't be planned, whatever else another app has waiting")
+    @Test("puts a damaged broadcast aside, and plans those of all apps after it")
     func damagedBroadcast() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
@@ -199,7 +199,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("go to another app where others are at work on the plans of those that were asked")
+    @Test("turns to another app when other processes hold the plans of the first")
     func allHeld() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
@@ -218,7 +218,7 @@ struct PlanGroupTests {
         }
     }
 
-    @Test("leave one behind that others hold, which is put aside for a moment")
+    @Test("skips a message that another transaction holds, and puts it aside for a moment")
     func locked() async throws {
         try await withStores { world in
             try await world.register(1...4)

@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A message that is planned")
 struct PlanTests {
-    @Test("for everybody reaches each live registration once, on its route, in parcels of a bounded size")
+    @Test("reaches each live registration once, on its route, in parcels of bounded size")
     func everybody() async throws {
         try await withStores { world in
             let production = try await world.register(1...25)
@@ -43,7 +43,7 @@ struct PlanTests {
         }
     }
 
-    @Test("begins with a small slice, so that the first pushes wait for few devices")
+    @Test("begins with a small slice, so that its first pushes leave early")
     func firstSlice() async throws {
         try await withStores { world in
             try await world.register(1...2_101)
@@ -57,7 +57,7 @@ struct PlanTests {
     }
 
     @Test(
-        "says where its parcels are ready, and where they wait for a rate, a pause or an hour",
+        "reports on which routes its parcels are ready, and whether they wait for a rate",
         arguments: [true, false])
     func ready(isAlone: Bool) async throws {
         try await withStores { world in
@@ -94,7 +94,7 @@ struct PlanTests {
         }
     }
 
-    @Test("reaches nobody who registered after it was accepted")
+    @Test("reaches no device that registered after the message was accepted")
     func horizon() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -105,7 +105,7 @@ struct PlanTests {
         }
     }
 
-    @Test("for nobody is over at once, with an audience of nobody")
+    @Test("finishes at once when its audience is empty")
     func nobody() async throws {
         try await withStores { world in
             for audience in [Audience.all, .installations([])] {
@@ -125,7 +125,7 @@ struct PlanTests {
         }
     }
 
-    @Test("for named installations counts the unknown as rejected, the retired as unregistered, and each once")
+    @Test("counts unknown installations as rejected and retired ones as unregistered, each once")
     func named() async throws {
         try await withStores { world in
             let ids = try await world.register(1...5)
@@ -149,7 +149,7 @@ struct PlanTests {
         }
     }
 
-    @Test("for many named installations goes on where the last slice ended")
+    @Test("continues a long list of installations where the last slice ended")
     func namedInSlices() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -172,7 +172,7 @@ struct PlanTests {
         }
     }
 
-    @Test("for unknown installations only is over when its planning is")
+    @Test("finishes with its planning when it names only unknown installations")
     func unknownOnly() async throws {
         try await withStores { world in
             try await world.send(world.newMessage(audience: .installations(["x", "y"])))
@@ -182,7 +182,7 @@ struct PlanTests {
         }
     }
 
-    @Test("waits while a transactional one is there, and bulk ones take turns")
+    @Test("waits for transactional messages, and alternates with other broadcasts")
     func alternates() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -201,7 +201,7 @@ struct PlanTests {
         }
     }
 
-    @Test("takes turns with other apps', whose messages are not kept waiting by a crowd of one's")
+    @Test("alternates with the messages of other apps, however many one app has waiting")
     func appsRoundRobin() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
@@ -221,7 +221,7 @@ struct PlanTests {
         }
     }
 
-    @Test("has its turn whatever others send to single devices, and whatever can't be planned")
+    @Test("advances despite a stream of single-device messages, and despite damaged messages")
     func turnsOfEachSort() async throws {
         try await withStores { world in
             let other = try await world.neighbour()
@@ -263,7 +263,7 @@ struct PlanTests {
         }
     }
 
-    @Test("of a format that this program does not know is left to one that does")
+    @Test("waits for a program that knows its format")
     func format() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(format: 7), now: dawn)
@@ -273,7 +273,7 @@ struct PlanTests {
     }
 
     @Test(
-        "though what it says can't be read is put aside by its name, and those behind it go on",
+        "gets put aside by name when its content is damaged, and later messages go on",
         arguments: ["DELETE FROM message_contents", "UPDATE message_contents SET audience = 'nobody knows'"])
     func unreadable(damage: String) async throws {
         try await withStores { world in
@@ -300,7 +300,7 @@ struct PlanTests {
         }
     }
 
-    @Test("by many planners at once is cut once")
+    @Test("reaches each member once when many planners work at the same time")
     func planners() async throws {
         try await withStores { world in
             try await world.register(1...60)
@@ -334,7 +334,7 @@ struct PlanTests {
         }
     }
 
-    @Test("is not hidden from planners by a settle that holds the message's row")
+    @Test("stays visible to planners while a settle holds its row")
     func settleDoesNotHide() async throws {
         try await withStores { world in
             try await world.register(1...3)

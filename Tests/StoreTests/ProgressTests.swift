@@ -7,9 +7,9 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("How far a message is")
+@Suite("The progress of a message")
 struct ProgressTests {
-    @Test("is told by what its pushes are at: their turn, a process, an hour")
+    @Test("distinguishes pushes that are ready, being sent, and waiting until a later time")
     func alternates() async throws {
         try await withStores { world in
             _ = try await world.credential()
@@ -36,7 +36,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("calls what was cut a moment ago ready, by a clock that is a little behind")
+    @Test("counts newly planned pushes as ready, even by a clock that is slightly behind")
     func justCut() async throws {
         try await withStores { world in
             _ = try await world.credential()
@@ -47,7 +47,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("has each provider's reasons, whether their parcels are open or gone, the most frequent first")
+    @Test("lists each provider's reasons by frequency, from open and closed parcels alike")
     func reasons() async throws {
         try await withStores { world in
             try await world.register(1...6)
@@ -79,7 +79,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("has the reasons of those that ended when it was planned, too")
+    @Test("includes the reasons of members that ended during planning")
     func planned() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -91,7 +91,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("names at most twenty reasons of a provider, and counts the others")
+    @Test("names at most twenty reasons per provider, and counts the others")
     func manyReasons() async throws {
         try await withStores { world in
             try await world.register(1...25)
@@ -104,7 +104,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("names the pushes of a paused message as held, before and after they are")
+    @Test("shows the pushes of a paused message as on hold, even before their parcels are")
     func paused() async throws {
         try await withStores { world in
             _ = try await world.credential()
@@ -118,7 +118,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("of another app is nobody's")
+    @Test("stays hidden from other apps")
     func otherApp() async throws {
         try await withStores { world in
             try await world.send(world.newMessage())
@@ -128,7 +128,7 @@ struct ProgressTests {
     }
 }
 
-@Suite("What is told of a provider that can't be reached")
+@Suite("The report of a provider outage")
 struct OutageTests {
     private func world(_ body: (StoreWorld, CredentialID) async throws -> Void) async throws {
         try await withStores { world in
@@ -153,7 +153,7 @@ struct OutageTests {
         LaneOutage(credential: credential, cause: .open(length), reason: "too many", age: age)
     }
 
-    @Test("is told apart from one that asks for less, which is tried again at a time")
+    @Test("tells a throttled provider, which has a retry time, from an unreachable one")
     func opens() async throws {
         try await world { world, credential in
             func reported(at now: WallInstant) async throws -> PushWait? {
@@ -182,7 +182,7 @@ struct OutageTests {
         }
     }
 
-    @Test("is that the pushes wait for it, since when and why")
+    @Test("names the waiting pushes, the start of the outage and its reason")
     func waits() async throws {
         try await world { world, credential in
             try await report(world, [outage(credential)])
@@ -198,7 +198,7 @@ struct OutageTests {
         }
     }
 
-    @Test("holds as long as it is told, and keeps its beginning")
+    @Test("keeps its start while its process repeats it, and lapses when the process stops")
     func retold() async throws {
         try await world { world, credential in
             try await report(world, [outage(credential)])
@@ -212,7 +212,7 @@ struct OutageTests {
         }
     }
 
-    @Test("says nothing where another process sends all the same")
+    @Test("disappears while another process sends to the provider")
     func another() async throws {
         try await world { world, credential in
             try await report(world, [outage(credential)])
@@ -222,7 +222,7 @@ struct OutageTests {
         }
     }
 
-    @Test("says nothing of a route on which another process gets answers, and what it says of others stands")
+    @Test("disappears on a route where another process gets answers, and stays on other routes")
     func anotherAtARate() async throws {
         try await withStores { world in
             let (credential, sandbox) = (try await world.credential(), try await world.credential(.sandbox))
@@ -253,7 +253,7 @@ struct OutageTests {
         }
     }
 
-    @Test("of a credential that is gone is not written, and what nobody tells any more is swept")
+    @Test("ignores a deleted credential, and is deleted when no process repeats it")
     func gone() async throws {
         try await world { world, credential in
             try await report(world, [outage(CredentialID(99)), outage(credential)])

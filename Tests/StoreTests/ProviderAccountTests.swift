@@ -25,7 +25,7 @@ struct ProviderAccountTests {
         return try #require(try await world.stores.parcels.lease(order, now: dawn))
     }
 
-    @Test("adds up at each settle, open parcels included")
+    @Test("adds up after each settle, open parcels included")
     func addsUp() async throws {
         try await withStores { world in
             try await register(world)
@@ -56,7 +56,7 @@ struct ProviderAccountTests {
         }
     }
 
-    @Test("counts a push that went over to another provider there, and what never had one nowhere")
+    @Test("counts a moved push under its new provider, and an unknown device under none")
     func movedAndUnknown() async throws {
         try await withStores { world in
             try await register(world)
