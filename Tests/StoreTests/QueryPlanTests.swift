@@ -13,7 +13,7 @@ private let dawn = StoreWorld.dawn
 
 /// Every statement of a day's work is asked for the plan that the server makes for it, whatever its values, at a size
 /// where a wrong one would hurt.
-@Suite("The server's plans")
+@Suite("The query plan of each statement")
 struct QueryPlanTests {
     private static let crowd = """
         INSERT INTO apps (slug, name) VALUES ('crowd', 'Crowd');
@@ -282,7 +282,7 @@ struct QueryPlanTests {
         return plans
     }
 
-    @Test("read no table from end to end, and find what is next in the index made for it")
+    @Test("scans no large table from end to end, and uses the index made for the statement")
     func plans() async throws {
         var settings = PoolSettings()
         settings.connectionsMax = 1

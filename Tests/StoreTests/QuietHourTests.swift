@@ -22,7 +22,7 @@ struct ClockNight: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(from) to \(to) on \(day)" }
 }
 
-@Suite("An app's quiet hours")
+@Suite("An app with quiet hours")
 struct QuietHourTests {
     /// Three messages to one device, all of which wait until one o'clock.
     private func letWait(_ world: StoreWorld) async throws {
@@ -34,7 +34,7 @@ struct QuietHourTests {
         #expect(try await world.deliverAll() == [])
     }
 
-    @Test("hold a push back until they are over on its device's own clock, and its badge with it")
+    @Test("defers a push and its badge until quiet hours end on the device's own clock")
     func waits() async throws {
         try await withStores { world in
             // Noon in Greenwich: 13 in Paris, 17:30 in India, 2 in the night on Kiritimati.
@@ -55,7 +55,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("suppress what doesn't live until they are over")
+    @Test("suppresses a push that expires before quiet hours end")
     func suppressed() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -70,7 +70,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("take nothing of a message's rate from those who are awake")
+    @Test("spends none of a message's rate on devices in their quiet hours")
     func rate() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, nil] + [String?](repeating: "Europe/Paris", count: 4))
@@ -94,7 +94,7 @@ struct QuietHourTests {
 
     /// 25 October 2026: at three in the night, Paris, it is two again. 28 March 2027: at two it is three.
     @Test(
-        "are over when the clock on the wall says so, also in the nights in which it is changed",
+        "ends quiet hours by the local clock, also in nights with a clock change",
         arguments: [
             (from: 1_792_875_600, to: 1_792_911_600), (from: 1_806_184_800, to: 1_806_213_600),
         ])
@@ -112,7 +112,7 @@ struct QuietHourTests {
 
     /// Minute by minute, from noon to the next morning.
     @Test(
-        "leave no minute open whose clock shows that they have begun, where its hour comes twice or not at all",
+        "leaves no gap in quiet hours that begin or end in a repeated or skipped hour",
         arguments: [
             // Two in the night comes twice: 00:00Z to 00:59Z, and again.
             ClockNight("2026-10-25", "02:30", "07:00", quiet: ("00:30", "06:00")),
@@ -153,7 +153,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("are judged at each lease by what is set then, and who was sent to before keeps its mark")
+    @Test("applies the current quiet hours at each lease, and raises no badge twice")
     func changed() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -171,7 +171,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("that are shortened, taken away or moved to another clock free at once whoever waited for their end")
+    @Test("releases deferred pushes when quiet hours are shortened, removed or moved to another zone")
     func moved() async throws {
         let changes: [(hours: (from: Int, to: Int)?, zone: String)] = [
             ((11, 12), "UTC"), (nil, "UTC"), ((11, 13), "Asia/Tokyo"),
@@ -191,7 +191,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("that are taken away free everything that waited, however few are woken at once")
+    @Test("releases all deferred pushes when quiet hours are removed, however small each slice is")
     func allWoken() async throws {
         try await withStores { world in
             try await letWait(world)
@@ -201,7 +201,7 @@ struct QuietHourTests {
     }
 
     @Test(
-        "that are taken away free who is locked just then as well, and who came to wait while the change waited",
+        "releases pushes that are locked or newly deferred while quiet hours are being removed",
         .timeLimit(.minutes(1)))
     func lockedMeanwhile() async throws {
         try await withStores { world in
@@ -227,7 +227,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("that are moved and last still let people wait until they end")
+    @Test("keeps a push deferred until the new end when changed quiet hours still apply")
     func movedOn() async throws {
         try await withStores { world in
             try await world.register(zones: [nil])
@@ -241,7 +241,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("keep nobody back for longer where what was decided is written late")
+    @Test("ends a deferral on time, even when its settle is written late")
     func settledLate() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -256,7 +256,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("are remembered by a parcel whose owner died: whom they held back gets its badge when it is sent to")
+    @Test("raises a deferred member's badge when it is sent to after its process has died")
     func rescued() async throws {
         try await withStores { world in
             try await world.register(zones: [nil, "Europe/Paris"])
@@ -273,7 +273,7 @@ struct QuietHourTests {
         }
     }
 
-    @Test("don't count for a message that says so, for one that nobody sees, and for a dry run")
+    @Test("ignores quiet hours for exempt messages, background pushes and dry runs")
     func exempt() async throws {
         try await withStores { world in
             try await world.register(zones: [nil])

@@ -17,7 +17,7 @@ extension StoreWorld {
 
 @Suite("A project's quota")
 struct QuotaTests {
-    @Test("is one process's alone, and shared when another comes")
+    @Test("belongs to one process alone, and is shared when another process asks")
     func shared() async throws {
         try await withStores { world in
             #expect(try await world.ask()?.part == .whole)
@@ -31,7 +31,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("is never given away twice by sessions that ask at the same time")
+    @Test("grants no part twice when many processes ask at the same time")
     func together() async throws {
         try await withStores { world in
             for round in 1...20 {
@@ -55,7 +55,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("goes by the database's clock")
+    @Test("follows the database's clock")
     func clock() async throws {
         try await withStores { world in
             let ask = QuotaRequest(number: 1, wants: .whole, holds: .none)
@@ -65,7 +65,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("is not changed by an ask that a later one has overtaken")
+    @Test("ignores a request that a later one has overtaken")
     func overtaken() async throws {
         try await withStores { world in
             _ = try await world.ask(number: 9)
@@ -74,7 +74,7 @@ struct QuotaTests {
         }
     }
 
-    @Test("of which nobody sends any more is swept")
+    @Test("loses its row a day after the last process asked")
     func swept() async throws {
         try await withStores { world in
             _ = try await world.ask()

@@ -6,9 +6,9 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("Routes with work that is due")
+@Suite("A route with work that is due")
 struct ReadyRouteTests {
-    @Test("are told by rising id, with what they are, page by page")
+    @Test("appears in pages by rising id, with its app, provider, environment and topic")
     func reported() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -28,7 +28,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("whose parcels have a format that is not known are not told")
+    @Test("stays out of the ready routes when its parcels have an unknown format")
     func unknownFormat() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -51,7 +51,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("are told for each service of their topic that has a parcel, and leased from by service")
+    @Test("appears once for each topic service with a due parcel; a lease takes from one service")
     func services() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -78,7 +78,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("are told to have something transactional for the services for which they have")
+    @Test("shows which of its topic services have a transactional parcel")
     func urgent() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -96,7 +96,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("that wait for a credential are named with their whole topics, each service by itself")
+    @Test("shows the full topic of each service that waits for a credential")
     func waiting() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -122,7 +122,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("of a provider that this program does not know hide nothing that comes behind them")
+    @Test("stays out when its provider is unknown, and hides no route behind it")
     func unknownProvider() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -143,7 +143,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("have a parcel that is due and not leased")
+    @Test("appears while it has a parcel that is due and not leased")
     func due() async throws {
         try await withStores { world in
             try await world.register(1...1)

@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A registered device")
 struct RegisterTests {
-    @Test("is stored as it was said, with its badge and its times")
+    @Test("stores every field of its registration, with its badge and its times")
     func created() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1, environment: .sandbox)
@@ -37,7 +37,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("that says the same again gets a new registration time, and no new wide row")
+    @Test("gets a new registration time, but no new row version, when it repeats a registration")
     func unchanged() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -59,7 +59,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("keeps its badge and tags when its token is replaced, and the feed says so")
+    @Test("keeps its badge and tags when its token is replaced, and the feed reports the replacement")
     func replaced() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -76,7 +76,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("takes its token from the installation that had it")
+    @Test("takes its token over from the installation that had it")
     func moved() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("old", token: 1))
@@ -93,7 +93,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("of another app may have the same token")
+    @Test("may hold the same token as a device of another app")
     func otherApp() async throws {
         try await withStores { world in
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
@@ -104,7 +104,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("ignores what is older than what it knows")
+    @Test("ignores a registration that is older than the stored one")
     func stale() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 2)
@@ -119,7 +119,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("comes back to life when it registers again, and its suspicion is forgotten")
+    @Test("becomes active again when it registers, and loses its suspicion")
     func revived() async throws {
         try await withStores { world in
             let ids = try await world.register(1...2)
@@ -136,7 +136,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("of each kind stands for itself")
+    @Test("keeps a separate registration for each kind of token")
     func kinds() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i1", token: 1))
@@ -149,7 +149,7 @@ struct RegisterTests {
         }
     }
 
-    @Test("whose name differs by a byte is another one, even where Swift's strings are equal")
+    @Test("counts as another device when its name differs only in Unicode normalization")
     func spelling() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("caf\u{e9}", token: 1))
@@ -176,7 +176,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("lets tokens wander along a chain, in either order", arguments: [false, true])
+    @Test("lets tokens move along a chain of devices, in either order", arguments: [false, true])
     func chain(isReversed: Bool) async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -196,7 +196,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("answers in the order in which it was asked")
+    @Test("answers in the order of its registrations")
     func order() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("i7", token: 7))
@@ -207,7 +207,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("with one bad row registers all the others")
+    @Test("registers all other devices when one row is invalid")
     func oneBadRow() async throws {
         try await withStores { world in
             var batch = (1...100).map { StoreWorld.registration("i\($0)", token: $0) }
@@ -224,7 +224,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("with a NUL in one text registers all the others")
+    @Test("registers all other devices when one text contains a NUL")
     func oneNUL() async throws {
         try await withStores { world in
             let batch = [StoreWorld.registration("i\u{0}", token: 1), StoreWorld.registration("i2", token: 2)]
@@ -236,7 +236,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("waits for no locked row longer than its timeout, and registers the others")
+    @Test("gives up on a locked row after its timeout, and registers the other devices")
     func lockedRow() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -251,7 +251,7 @@ struct RegisterBatchTests {
         }
     }
 
-    @Test("for an app that is gone is refused")
+    @Test("fails when its app does not exist")
     func unknownApp() async throws {
         try await withStores { world in
             let answers = await world.stores.registry.register(
@@ -261,9 +261,9 @@ struct RegisterBatchTests {
     }
 }
 
-@Suite("Registrations by two processes at once")
+@Suite("A race between registrations of several processes")
 struct RegisterRaceTests {
-    @Test("of one new installation end as one device, without a fault")
+    @Test("leaves one device, without an error, when all register the same new installation")
     func sameInstallation() async throws {
         try await withStores { world in
             let processes = [Stores(pool: world.pool), Stores(pool: world.pool)]
@@ -283,7 +283,7 @@ struct RegisterRaceTests {
         }
     }
 
-    @Test("that swap tokens leave each token with one live device, and lose none")
+    @Test("leaves each token with one live device when two devices swap tokens")
     func swap() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -307,7 +307,7 @@ struct RegisterRaceTests {
         }
     }
 
-    @Test("in opposite orders never deadlock for good")
+    @Test("ends without a deadlock when batches have opposite orders")
     func oppositeOrders() async throws {
         try await withStores { world in
             try await world.register(1...50)
@@ -326,7 +326,7 @@ struct RegisterRaceTests {
     }
 }
 
-@Suite("An app that names more and more topics")
+@Suite("An app that reaches its limit of topics")
 struct TopicBoundTests {
     private func registration(_ number: Int, topic: String) -> DeviceRegistration {
         DeviceRegistration(
@@ -334,7 +334,7 @@ struct TopicBoundTests {
             token: StoreWorld.token(number))
     }
 
-    @Test("is refused what would make a route too many, and nothing else, nor is anybody else")
+    @Test("rejects only registrations with a further topic, and affects no other app")
     func bounded() async throws {
         try await withStores { world in
             try await world.pool.script(

@@ -42,7 +42,7 @@ struct RegisteredRouteTests {
         } catch { return error.sqlState }
     }
 
-    @Test("is one of its app and provider, in every row of a statement")
+    @Test("belongs to the registration's app and provider, in every row of a statement")
     func refused() async throws {
         try await Self.withRoutes { world, routes async throws in
             let (own, mineToo, others) = (routes[0], routes[1], routes[2])
@@ -63,7 +63,7 @@ struct RegisteredRouteTests {
         }
     }
 
-    @Test("is changed only for another one of its app and provider")
+    @Test("changes only to another route of the same app and provider")
     func changed() async throws {
         try await Self.withRoutes { world, routes async throws in
             let (own, mineToo, others) = (routes[0], routes[1], routes[2])
@@ -82,7 +82,7 @@ struct RegisteredRouteTests {
         }
     }
 
-    @Test("takes its registrations along when it goes, and no others")
+    @Test("takes its own registrations with it when it is deleted, and no others")
     func goes() async throws {
         try await Self.withRoutes { world, routes async throws in
             try await world.pool.script(Self.insert(routes.map { ($0.app, $0.id, $0.provider) }))
@@ -96,7 +96,7 @@ struct RegisteredRouteTests {
         }
     }
 
-    @Test("stays until who looked for it is done, and who looks for one that goes waits for its end")
+    @Test("makes a deletion wait for a concurrent registration, and a registration for a deletion")
     func waits() async throws {
         try await Self.withRoutes { world, routes async throws in
             let insert = Self.insert([(routes[0].app, routes[0].id, routes[0].provider)])

@@ -246,16 +246,18 @@ private struct Member {
 
 }
 
-@Suite("A crowd of registrations at once")
+@Suite("A crowd of concurrent registrations")
 struct RegistrationCrowdTests {
-    @Test("of twenty thousand and two processes ends as if all had come one by one, whatever is wrong with neighbours")
+    @Test("ends as if its twenty thousand registrations had arrived one by one")
     func large() async throws {
         let lines = try await Self.held(.large)
         #expect(lines.count > 1_500)
         #expect(lines.contains { $0.contains("retired") } && lines.contains { $0.contains("live") })
     }
 
-    @Test("that is small and fights for more does so too", arguments: Crowd.small)
+    @Test(
+        "ends as if its registrations had arrived one by one, also when many compete for few tokens",
+        arguments: Crowd.small)
     private func small(_ crowd: Crowd) async throws { _ = try await Self.held(crowd) }
 
     /// What is stored in the end, after it was compared.

@@ -43,7 +43,7 @@ struct RetentionPaceTests {
 
     /// At one round each fifteen seconds, and rounds that follow each other while they find something, it is never
     /// behind: a table gets at most a few thousand rows a second.
-    @Test("takes 5,000 rows of each table a round, goes on while there are more, and stops to look after other things")
+    @Test("deletes 5,000 rows per table in each round, and reports whether more remain")
     func pace() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -57,7 +57,7 @@ struct RetentionPaceTests {
     }
 
     /// What is not old enough is not walked through: a round that finds nothing costs some pages, however much is kept.
-    @Test("looks at some pages alone where nothing is old enough")
+    @Test("reads only a few pages when nothing is old enough")
     func idleRound() async throws {
         var one = PoolSettings()
         one.connectionsMax = 1
@@ -83,7 +83,7 @@ struct RetentionPaceTests {
         }
     }
 
-    @Test("drops a month of days a few at a time, and the next days are there meanwhile")
+    @Test("drops a backlog of daily partitions a few at a time, and creates the coming days")
     func longAway() async throws {
         try await withStores { world in
             let brief = Self.oneDay
@@ -97,7 +97,7 @@ struct RetentionPaceTests {
 
     /// A backup reads the history for hours. While a day's partition waits for it to end, settles wait behind: not for
     /// longer than the disk would make them.
-    @Test("that can't have a partition now keeps no settle waiting for it")
+    @Test("delays no settle while a backup keeps it from dropping a partition")
     func backup() async throws {
         try await withStores { world in
             let brief = Self.oneDay

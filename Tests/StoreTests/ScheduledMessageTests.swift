@@ -7,7 +7,7 @@ import Testing
 private let dawn = StoreWorld.dawn
 private let noon = dawn + .seconds(6 * 3_600)
 
-@Suite("A message that names its hour")
+@Suite("A scheduled message")
 struct ScheduledMessageTests {
     private func message(_ world: StoreWorld, _ number: UInt64 = 1, dueAt: WallInstant = noon) -> NewMessage {
         var message = world.newMessage(number, lifetime: .seconds(600))
@@ -25,7 +25,7 @@ struct ScheduledMessageTests {
         return slice.message
     }
 
-    @Test("waits for it, tells how long that is, and reaches whoever is registered by then")
+    @Test("waits for its time, reports the wait, and reaches devices that registered meanwhile")
     func falls() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -50,7 +50,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("means it by what is now in a filter")
+    @Test("takes the time of sending as the present time in its filter")
     func now() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -67,7 +67,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("is cancelled before it with nobody in its audience")
+    @Test("ends with an empty audience when it is cancelled before its time")
     func cancelled() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -82,7 +82,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("is paused over it and sent when it is resumed, or waits for it again")
+    @Test("stays paused past its time until it is resumed; resumed earlier, it waits again")
     func paused() async throws {
         try await withStores { world in
             let messages = world.stores.messages
@@ -106,7 +106,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("that nobody was there for is sent while it is worth it, and ends as expired after that")
+    @Test("sends late while it has not expired, and ends as expired after that")
     func late() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -125,7 +125,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("keeps its place among the messages of its request")
+    @Test("keeps its position among the messages of its request")
     func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -137,7 +137,7 @@ struct ScheduledMessageTests {
         }
     }
 
-    @Test("is written once under its key")
+    @Test("gets a single schedule when its request is repeated under the same idempotency key")
     func once() async throws {
         try await withStores { world in
             let claim = IdempotencyClaim(
