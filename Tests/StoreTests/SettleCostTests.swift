@@ -5,7 +5,7 @@ import Reactor
 import Testing
 
 /// Printed for people, not asserted: times belong to a machine. The bytes are a bound.
-@Suite("What the history costs a settle")
+@Suite("The history that a settle writes")
 struct SettleCostTests {
     private static let members = 5_000
     private static let rounds = 7
@@ -45,7 +45,7 @@ struct SettleCostTests {
         return Clocks.monotonicNow() - start
     }
 
-    @Test("is two rows of a bit for each member, and a time that is printed")
+    @Test("takes two rows with about one bit for each member")
     func cost() async throws {
         try await withStores { world in
             for start in stride(from: 1, to: Self.members, by: 1_000) { try await world.register(start...start + 999) }

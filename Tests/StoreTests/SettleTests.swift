@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A settle")
 struct SettleTests {
-    @Test("of a part counts it at once, and leaves the parcel to its owner")
+    @Test("counts some members at once, and leaves the parcel to its owner")
     func part() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -33,7 +33,7 @@ struct SettleTests {
         }
     }
 
-    @Test("of the rest folds the counts into the message, drops the parcel, and ends the message")
+    @Test("ends the parcel and the message when it covers all remaining members")
     func whole() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -61,7 +61,7 @@ struct SettleTests {
         }
     }
 
-    @Test("counts what its route answered: each settle once, over all processes, and a loser's never")
+    @Test("adds its answers to the route's sample once, however often it is repeated")
     func samples() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -82,7 +82,7 @@ struct SettleTests {
         }
     }
 
-    @Test("hands members over to new parcels, which inherit the mark, the expiry and the urgency")
+    @Test("hands members over to new parcels, which keep their expiry, retry time and badges")
     func remainders() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -115,7 +115,7 @@ struct SettleTests {
         }
     }
 
-    @Test("of every member by handing it over drops the parcel and counts nothing")
+    @Test("counts nothing and drops the parcel when it hands over every member")
     func allHandedOver() async throws {
         try await withStores { world in
             try await world.register(1...6)
@@ -128,7 +128,7 @@ struct SettleTests {
         }
     }
 
-    @Test("under an old epoch, or a second time, writes nothing and says what stands")
+    @Test("writes nothing under an old epoch or a second time, and returns the current status")
     func fenced() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -154,7 +154,7 @@ struct SettleTests {
         }
     }
 
-    @Test("whose sums are wrong is refused, with nothing written")
+    @Test("fails and writes nothing when its sums are wrong")
     func wrongSums() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -190,9 +190,9 @@ extension StoreWorld {
     }
 }
 
-@Suite("The last settles of a message")
+@Suite("The last settle of a message")
 struct LastSettleTests {
-    @Test("by many processes at the same moment end it, with every member counted once")
+    @Test("ends the message with each member counted once when many processes settle at once")
     func together() async throws {
         try await withStores { world in
             try await world.register(1...40)
@@ -222,7 +222,7 @@ struct LastSettleTests {
         }
     }
 
-    @Test("while its last slice is planned end it too, whichever is later")
+    @Test("ends the message whether it comes before or after the end of planning")
     func besideThePlanner() async throws {
         try await withStores { world in
             try await world.register(1...10)
@@ -246,7 +246,7 @@ struct LastSettleTests {
         }
     }
 
-    @Test("add up at every moment that anybody looks")
+    @Test("keeps outcomes and pending members adding up at every moment")
     func always() async throws {
         try await withStores { world in
             try await world.register(1...50)

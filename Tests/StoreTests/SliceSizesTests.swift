@@ -3,12 +3,12 @@ import Model
 import Store
 import Testing
 
-@Suite("The size of a filtered audience's slices")
+@Suite("The slice size of a filtered audience")
 struct SliceSizesTests {
     private let one = StoreWorld.message(1)
     private let other = StoreWorld.message(2)
 
-    @Test("is what the slice before it could have looked at in time, and grows tenfold at most")
+    @Test("follows the time that the previous slice took, and grows tenfold at most")
     func measured() {
         let sizes = SliceSizes()
         #expect(sizes.ids(of: one) == SliceSizes.first)
@@ -24,7 +24,7 @@ struct SliceSizesTests {
         #expect(sizes.ids(of: one) == 500)
     }
 
-    @Test("begins with few ids, at local hours too, and is a whole one where these cost little")
+    @Test("starts with 2,000 ids, for local hours too, and later slices cover the other members")
     func planned() async throws {
         for isLocal in [false, true] {
             try await withStores { world in

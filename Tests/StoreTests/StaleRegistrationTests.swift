@@ -4,7 +4,7 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-@Suite("What was learned before what is known")
+@Suite("A registration older than the stored one")
 struct StaleRegistrationTests {
     private func imported(_ installation: String, token seed: Int, asOf: WallInstant) -> DeviceRegistration {
         var registration = StoreWorld.registration(installation, token: seed)
@@ -25,7 +25,7 @@ struct StaleRegistrationTests {
         }
     }
 
-    @Test("changes nothing about a device that registered without a time after one that had a time")
+    @Test("changes nothing about a device whose latest registration is newer but has no time")
     func ownRenewed() async throws {
         try await withStores { world in
             try await world.register(imported("i1", token: 1, asOf: dawn))
@@ -38,7 +38,7 @@ struct StaleRegistrationTests {
         }
     }
 
-    @Test("takes its token from nobody who registered it later, and is answered with who did")
+    @Test("takes no token from a later holder, and is answered with that holder's device")
     func holder() async throws {
         try await withStores { world in
             try await world.register(StoreWorld.registration("today", token: 1))
@@ -53,7 +53,7 @@ struct StaleRegistrationTests {
         }
     }
 
-    @Test("of another token leaves the device its own, where the other's holder registered later")
+    @Test("leaves the device its own token when the requested token has a later holder")
     func holderOfAnother() async throws {
         try await withStores { world in
             try await world.register(imported("i1", token: 1, asOf: dawn))
@@ -68,7 +68,7 @@ struct StaleRegistrationTests {
         }
     }
 
-    @Test("hurts nobody beside it, and is nothing for a device that registers just now")
+    @Test("affects no other registration of its batch, and still creates a new device")
     func neighbours() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -84,7 +84,7 @@ struct StaleRegistrationTests {
         }
     }
 
-    @Test("is never said of a registration without a time, whatever clock wrote what is stored")
+    @Test("excludes every registration without a time, even if the stored time is in the future")
     func fastClock() async throws {
         try await withStores { world in
             try await world.register(imported("i1", token: 1, asOf: dawn + .seconds(300)))

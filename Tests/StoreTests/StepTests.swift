@@ -20,9 +20,9 @@ private final class Notes: StepListener {
     }
 }
 
-@Suite("The steps of a push, where somebody listens")
+@Suite("The step listener during a push")
 struct StepTests {
-    @Test("are told in their order, each inside its transaction")
+    @Test("receives each step of the push once, in order")
     func order() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -37,7 +37,7 @@ struct StepTests {
     }
 }
 
-@Suite("The steps of what is said of a message, where somebody listens")
+@Suite("The step listener during message control")
 struct ControlStepTests {
     private static let slice: [Step] = [.stopWritten, .stopCommitted]
 
@@ -47,7 +47,7 @@ struct ControlStepTests {
         #expect(reply == .done)
     }
 
-    @Test("are told once as messages fall due, and not where none does")
+    @Test("receives two steps when messages fall due, and none when no message does")
     func hour() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -62,7 +62,7 @@ struct ControlStepTests {
         }
     }
 
-    @Test("are told for each slice of what is held, released and ended, and of what is forgotten then")
+    @Test("receives two steps for each slice that is put on hold, released, ended or cleaned up")
     func slices() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -88,7 +88,7 @@ struct ControlStepTests {
         }
     }
 
-    @Test("are told as what waited for a rate waits for it no more")
+    @Test("receives two steps for each slice that no longer waits for a removed rate limit")
     func withoutRate() async throws {
         let notes = Notes()
         try await withStores(steps: notes) { world in
@@ -106,7 +106,7 @@ struct ControlStepTests {
     }
 }
 
-@Suite("A message of which some was held, or ended, by a process that is no more")
+@Suite("A message whose pause or cancellation was interrupted by a crash")
 struct HalfStoppedMessageTests {
     private static let dawn = StoreWorld.dawn
 
@@ -124,7 +124,7 @@ struct HalfStoppedMessageTests {
             """)
     }
 
-    @Test("is held, released and ended by another as if nothing had been done")
+    @Test("continues in another process, with each push counted once")
     func anotherGoesOn() async throws {
         try await withStores { world in
             let stops = StopStore(pool: world.pool, notifier: world.stores.notifier, movedMax: 2, endedMax: 2)
@@ -155,9 +155,9 @@ struct HalfStoppedMessageTests {
     }
 }
 
-@Suite("The bell")
+@Suite("The work notifier")
 struct WorkNotifierTests {
-    @Test("tells other processes of plans, parcels and credentials")
+    @Test("notifies other processes of new plans, parcels and credentials")
     func signals() async throws {
         try await withStores { world in
             let received = ReceivedEvents()

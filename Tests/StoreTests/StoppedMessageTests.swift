@@ -19,9 +19,9 @@ extension StoreWorld {
     }
 }
 
-@Suite("A message that is cancelled")
+@Suite("A cancelled message")
 struct CancelledMessageTests {
-    @Test("ends every push that was not sent as cancelled, in the account, by provider and in the history")
+    @Test("ends every unsent push as cancelled, in the account, by provider and in the history")
     func ready() async throws {
         try await withStores { world in
             try await world.register(1...5)
@@ -44,7 +44,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("with a parcel that can't be read waits for its mending, and holds up no other")
+    @Test("waits for the repair of a damaged parcel, and delays no other message")
     func damaged() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -67,7 +67,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("is leased no more from that moment on, and stands in nobody's way")
+    @Test("gives out no further lease, raises no badge, and blocks no other message")
     func noLease() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -83,7 +83,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("settles what is in flight as it is answered, and ends what comes back")
+    @Test("counts pushes in flight by their answers, and ends the returned pushes")
     func inFlight() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -111,7 +111,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("while it is planned counts the rest of its audience as it is cut")
+    @Test("counts the remaining audience as cancelled while its planning continues")
     func planning() async throws {
         try await withStores { world in
             try await world.register(1...6)
@@ -129,7 +129,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("can be cancelled again, but not resumed; a finished one and a stranger's can't be cancelled")
+    @Test("accepts a repeated cancel, but no pause or resume; a finished message accepts neither")
     func replies() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -147,7 +147,7 @@ struct CancelledMessageTests {
         }
     }
 
-    @Test("lets the next one of its request go on")
+    @Test("lets the next message of its request continue")
     func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
@@ -166,9 +166,9 @@ struct CancelledMessageTests {
 
 private struct TestFailure: Error { let reason: String }
 
-@Suite("A message that is paused")
+@Suite("A paused message")
 struct PausedMessageTests {
-    @Test("gives nobody a parcel until it is resumed, and then each once")
+    @Test("gives out no parcel until it is resumed, and then each parcel once")
     func pauseAndResume() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -199,7 +199,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("spends nothing of the time for retries")
+    @Test("uses up no time for retries while it is paused")
     func budget() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -216,7 +216,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("that expires ends as expired, and as lost what may have been shown")
+    @Test("ends unsent pushes as expired, and possibly shown pushes as given up, when it expires")
     func expiry() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -236,7 +236,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("while it is planned is planned to its end, and sent when it is resumed")
+    @Test("completes its planning, and is sent only when it is resumed")
     func planning() async throws {
         try await withStores { world in
             try await world.register(1...5)
@@ -253,7 +253,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("with nobody to send to is over when its planning ends")
+    @Test("finishes at the end of its planning when its audience is empty")
     func nobody() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
@@ -265,7 +265,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("holds what was left among the ready ones, and what a process that died had leased")
+    @Test("puts leftover ready parcels on hold, and the leased parcels of a dead process")
     func leftovers() async throws {
         try await withStores { world in
             try await world.register(1...4)
@@ -286,7 +286,7 @@ struct PausedMessageTests {
         }
     }
 
-    @Test("keeps the next one of its request waiting")
+    @Test("keeps the next message of its request waiting")
     func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)

@@ -43,9 +43,9 @@ extension StoreWorld {
     }
 }
 
-@Suite("A route whose tokens are found in the other environment, more of them than may be")
+@Suite("A route with too many tokens found in the sibling environment")
 struct SuspectRouteTests {
-    @Test("moves none of them where it used to be right, and they are found again")
+    @Test("keeps all its tokens if it worked before, and they can be found again later")
     func outage() async throws {
         try await withStores { world in
             let ids = try await world.register(1...60)
@@ -67,7 +67,7 @@ struct SuspectRouteTests {
         }
     }
 
-    @Test("moves as many as may be doubted, over all batches of the window, and again in the next")
+    @Test("moves only the allowed share of tokens in each window, over all batches together")
     func share() async throws {
         try await withStores { world in
             let ids = try await world.register(1...30)
@@ -85,7 +85,7 @@ struct SuspectRouteTests {
         }
     }
 
-    @Test("moves them all where it never was right: doubts, other finds, and what is older than a week prove nothing")
+    @Test("moves all tokens if it never worked; only good answers of the last week prove that it did")
     func young() async throws {
         try await withStores { world in
             let ids = try await world.register(1...80)
@@ -99,7 +99,7 @@ struct SuspectRouteTests {
         }
     }
 
-    @Test("ends the doubts about them: they work")
+    @Test("clears the suspicion of a found token, although it moves none")
     func suspected() async throws {
         try await withStores { world in
             let ids = try await world.register(1...60)
@@ -115,7 +115,7 @@ struct SuspectRouteTests {
         }
     }
 
-    @Test("lets processes that find some at once move no more together than one alone")
+    @Test("moves no more tokens for many concurrent processes than for one")
     func atOnce() async throws {
         try await withStores { world in
             let ids = try await world.register(1...40)

@@ -3,7 +3,7 @@ import Testing
 
 /// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use
 /// asks for. Reasons stand in the migrations and in docs/operations/database.md; a table that is new gets its line here.
-@Suite("The settings of tables")
+@Suite("The storage settings of each table")
 struct TableSettingsTests {
     /// What a table is used for.
     private enum Use {
@@ -77,7 +77,7 @@ struct TableSettingsTests {
         return Dictionary(uniqueKeysWithValues: pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") })
     }
 
-    @Test("are made for ten million registrations, each table's for its use")
+    @Test("fit the table's use at ten million registrations")
     func considered() async throws {
         try await withStores { world in
             _ = try await world.stores.sweeper.sweep()
@@ -125,7 +125,7 @@ struct TableSettingsTests {
         }
     }
 
-    @Test("leave room for a new locale or version in the page of the old row: no index is written")
+    @Test("leave room in a page for a new locale or app version, so that no index is written")
     func roomInPages() async throws {
         try await withStores { world in
             try await world.register(1...400)

@@ -14,7 +14,7 @@ struct TagTableTests {
         """
     private static let rows = "SELECT count(*) FROM registration_tags"
 
-    @Test("says what devices say, whatever becomes of them")
+    @Test("holds exactly the tags of all devices after every kind of change")
     func follows() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -41,7 +41,7 @@ struct TagTableTests {
         }
     }
 
-    @Test("is true to rows that somebody writes by hand: tags that stand twice, and empty places")
+    @Test("follows rows that are written by hand, with duplicate and null tags")
     func byHand() async throws {
         let settings = try await StoreServer.makeDatabase()
         try await withPool(settings) { pool in

@@ -24,7 +24,7 @@ struct UndoTests {
         }
     }
 
-    @Test("comes back by an undo, once, and answers from before it do not retire it again")
+    @Test("returns once by an undo, and answers from before the undo do not retire it again")
     func undone() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -49,7 +49,7 @@ struct UndoTests {
         }
     }
 
-    @Test("stays where it lives now")
+    @Test("stays retired for its old installation while another one holds it")
     func moved() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -66,7 +66,7 @@ struct UndoTests {
         }
     }
 
-    @Test("does not come back over its successor, nor by an entry that retired nothing, nor for another app")
+    @Test("stays retired if it was replaced, if the feedback retired nothing, or for another app")
     func refused() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -85,7 +85,7 @@ struct UndoTests {
         }
     }
 
-    @Test("is one token, however many undo it and register it elsewhere at the same moment")
+    @Test("belongs to one live device when undos race with a registration elsewhere")
     func races() async throws {
         try await withStores { world in
             for round in 1...12 {

@@ -2,7 +2,7 @@ import Store
 import TestSupport
 import Testing
 
-@Suite("What named users own, by rising ids")
+@Suite("The scan of named users' devices")
 struct UserScanTests {
     /// Plans an audience to its end; the rows of each slice, and how many were read for it at most.
     private func walk(_ owned: [[Int64]], idsMax: Int) -> (ids: [Int64], slices: Int, readMax: Int) {
@@ -52,7 +52,7 @@ struct UserScanTests {
         return owned
     }
 
-    @Test("is all of it, each once, for a few times a slice's rows, however unequal they are", arguments: 0...3)
+    @Test("finds each device once, by rising id, and reads only a few times the rows of a slice", arguments: 0...3)
     func everything(order: Int) {
         var random = SeededGenerator(seed: UInt64(order))
         let shapes: [[Int]] = [

@@ -69,11 +69,11 @@ extension StoreWorld {
 
 private let none = VerdictReport(retired: 0, suspected: 0, cleared: 0)
 
-@Suite("A 410")
+@Suite("A 410 answer")
 struct UnregisteredTests {
     private let gone = TokenVerdict.unregistered(since: dawn, reason: "Unregistered")
 
-    @Test("retires its token, once, and the feed says why")
+    @Test("retires its token once, and the feed gives the reason")
     func retires() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -88,7 +88,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("counts against a token that was handed in late from when that was learned, not from its import")
+    @Test("retires an imported token only if it is newer than the time when the token was learned")
     func importedLate() async throws {
         try await withStores { world in
             var registration = StoreWorld.registration("i1", token: 1)
@@ -102,7 +102,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("from before the device's last registration retires nobody")
+    @Test("retires no device that has registered since")
     func older() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -113,7 +113,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("without a time counts from the lease")
+    @Test("counts from the time of the lease when it carries no time")
     func untimed() async throws {
         try await withStores { world in
             let ids = try await world.register(1...2, at: dawn + .seconds(1))
@@ -125,7 +125,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("about a replaced token says nothing about the new one")
+    @Test("leaves a device's new token active when it is about the replaced one")
     func replaced() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -136,7 +136,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("about a deleted device is nothing")
+    @Test("changes nothing when the device was deleted")
     func deleted() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -146,7 +146,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("and a doubt about one token in one batch: the graver one counts")
+    @Test("prevails over a suspicion about the same token in one batch")
     func gravest() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -159,7 +159,7 @@ struct UnregisteredTests {
         }
     }
 
-    @Test("beside a registration of that moment never outlives it")
+    @Test("retires no device that registers at the same moment")
     func race() async throws {
         try await withStores { world in
             let ids = try await world.register(1...40)
@@ -182,9 +182,9 @@ struct UnregisteredTests {
     }
 }
 
-@Suite("A doubt about a token")
+@Suite("A suspicion about a token")
 struct SuspicionTests {
-    @Test("makes it suspected, and pushes still go to it")
+    @Test("marks the token as suspected, and pushes are still sent to it")
     func suspected() async throws {
         try await withStores { world in
             _ = try await world.suspicion(answered: 1_000)
@@ -197,7 +197,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("is confirmed after its window, once, by any process, and the feed says why")
+    @Test("retires its token once when its window has passed, and the feed gives the reason")
     func confirmed() async throws {
         try await withStores { world in
             _ = try await world.suspicion(answered: 1_000)
@@ -218,7 +218,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("in a batch of them retires nobody, repeated or not, however good the days that follow")
+    @Test("retires no token when a whole batch is suspected, however good later answers are")
     func batch() async throws {
         try await withStores { world in
             let ids = try await world.register(1...40)
@@ -236,7 +236,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("of a small app is confirmed once a sample was heard and the token doubted again")
+    @Test("needs enough answers and a second suspicion to retire a token of a small app")
     func smallApp() async throws {
         try await withStores { world in
             let id = try await world.suspicion(answered: 1)
@@ -253,7 +253,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("that was judged and not borne out is forgotten, and the next one opens a window of its own")
+    @Test("ends when it is not confirmed, and the next suspicion opens a window of its own")
     func nextWindow() async throws {
         try await withStores { world in
             let id = try await world.suspicion(answered: 1_000, suspected: 500)
@@ -267,7 +267,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("that nothing came after in a week is forgotten, and its token stays suspected")
+    @Test("expires after a week with too few answers, and its token stays suspected")
     func week() async throws {
         try await withStores { world in
             _ = try await world.suspicion(answered: 1)
@@ -282,7 +282,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("that waits for its turn is looked at by nobody")
+    @Test("gets checked only when it is due")
     func inOrder() async throws {
         try await withStores { world in
             _ = try await world.suspicion(answered: 1)
@@ -295,7 +295,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("falls when the token works, and the feed says so")
+    @Test("ends when the token works, and the feed reports it")
     func cleared() async throws {
         try await withStores { world in
             let id = try await world.suspicion(answered: 1_000)
@@ -307,7 +307,7 @@ struct SuspicionTests {
         }
     }
 
-    @Test("falls when the device registers again, and an older doubt can't raise it anew")
+    @Test("ends when the device registers again, and an older suspicion does not return")
     func registeredAgain() async throws {
         try await withStores { world in
             let id = try await world.suspicion(answered: 1_000)
