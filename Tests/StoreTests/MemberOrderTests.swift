@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A lease that raises badges")
 struct MemberOrderTests {
-    /// Their rows in no order, and so many that a server left to itself sorts them by pages.
+    /// Inserts the badge rows in random order, and so many that the server would sort them by pages if it could choose.
     private static let scattered = """
         INSERT INTO registrations (app_id, route_id, provider, kind, installation, token)
         SELECT r.app_id, r.route_id, 1, 1, 'c' || n, sha256(n::text::bytea) FROM registrations r,
@@ -26,7 +26,7 @@ struct MemberOrderTests {
     @Test("locks the badge rows of its members by rising id, wherever the rows lie")
     func order() async throws {
         try await withStores { world in
-            // Behind the first slice, which is a small one.
+            // These members come after the first slice, which is small.
             let first = try await world.register(1...1)[0].value + 2_000
             try await world.pool.script(Self.scattered)
             try await world.send(world.newMessage(badge: .increment))
@@ -38,7 +38,7 @@ struct MemberOrderTests {
                 _ = try await transaction.run(
                     query("SELECT FROM registration_pulse WHERE registration_id = \(middle) FOR UPDATE"))
                 let lease = Task { try await world.lease() }
-                // Other databases of the server have their own.
+                // Other databases of the same server have sessions of their own.
                 let waiting = """
                     SELECT FROM pg_stat_activity
                     WHERE datname = current_database() AND pg_backend_pid() <> pid AND wait_event_type = 'Lock'

@@ -45,7 +45,7 @@ struct MemberValueTests {
                     try await Self.register(
                         world, "i\(place)", token: place, attributes: attributes, isTalkative: place == 1))
             }
-            // One that has gone meanwhile, and one far away, so that they are not found in one walk.
+            // One registration is deleted meanwhile, and one id is far away, so that a single scan does not find all.
             let (near, far) = (members + [RegistrationID(members.last!.value + 1)], RegistrationID(1_000_000))
             for asked in [near, near + [far]] {
                 let values = try await world.stores.parcels.values(of: asked, Self.fields)
@@ -73,7 +73,7 @@ struct MemberValueTests {
             let kept = (ValueLimits.bytesMin + ValueLimits.valueCharactersMax - 1) / ValueLimits.valueCharactersMax
             #expect(values.readCount == kept && kept < members.count)
             #expect(values.range(of: kept - 1, field: 0).count == ValueLimits.valueCharactersMax)
-            // Those of several parcels have the room of each.
+            // Several parcels together get the limit of each.
             let together = try await world.stores.parcels.values(
                 of: members, fields, bytesMax: 2 * ValueLimits.bytesMin)
             #expect(together.readCount == members.count)

@@ -26,7 +26,9 @@ extension StoreWorld {
         try await stores.messages.control(.rate(perSecond), app: app, id: StoreWorld.message(1), now: now)
     }
 
-    /// Everything that two processes get, each asking as soon as the other was told to: when, and how many pushes.
+    /// Lets two processes ask in turn, each as soon as the other was allowed to ask again.
+    ///
+    /// Returns when each quantum was leased, and its number of pushes.
     fileprivate func drain(from start: WallInstant, for time: Duration) async throws -> [(at: WallInstant, pushes: Int)]
     {
         var shares: [(at: WallInstant, pushes: Int)] = []
@@ -55,7 +57,7 @@ struct MessageRateTests {
             let shares = try await world.drain(from: dawn, for: .seconds(10))
             #expect(shares.allSatisfy { $0.pushes == 5 })
             #expect(shares.count == 20)
-            // Nothing was saved up before it began, and two tenths of a second at most.
+            // The message saves up nothing before its start, and later at most two tenths of a second.
             for (place, leaseQuantum) in shares.enumerated() {
                 #expect(leaseQuantum.at == dawn + .milliseconds(100 * place))
             }
@@ -124,7 +126,7 @@ struct MessageRateTests {
             let first = try #require(try await world.leaseQuantum().parcel)
             #expect(first.members.map(\.badge) == [1, 1, 1, 1, 1] && first.memberCount == 5 && first.epoch == 1)
             #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 5)
-            // What comes back waits for the rate again, with its mark.
+            // A member that is handed back waits for the rate again, and its badge counts as raised.
             let back = Remainder(
                 route: first.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, members: first.members.map(\.registration))
@@ -143,13 +145,13 @@ struct MessageRateTests {
             try await world.register(1...50)
             try await world.send(world.rated(100))
             let first = try #require(try await world.leaseQuantum().parcel)
-            // It ends its second process: it travels alone, and at once.
+            // This is the second process whose lease of it lapses: the parcel is leased alone, and at once.
             try await world.pool.script("UPDATE parcels SET lapses = 1 WHERE id = \(first.id.value)")
             let later = dawn + .seconds(61)
             #expect(try await world.stores.parcels.rescue(now: later) == 1)
             let alone = try #require(try await world.lease(scope: .lapsed, at: later))
             #expect(alone.members.count == 10)
-            // Of the three shares that there would be now, one is spent.
+            // Three quanta would be free now; the lapsed parcel used up one of them.
             #expect(try await world.leaseQuantum(at: later).parcel?.members.count == 10)
             #expect(try await world.leaseQuantum(at: later).parcel?.members.count == 10)
             #expect(try await world.leaseQuantum(at: later) == Lease(again: .milliseconds(100)))
@@ -176,7 +178,7 @@ struct MessageRateTests {
         try await withStores { world in
             try await world.register(1...40)
             try await world.send(world.rated(100, badge: .increment), parcelMembersMax: 3)
-            // One was settled in part, and one waits for something else.
+            // Some parcels are settled in part, and others wait for their quiet hours.
             try await world.pool.script(
                 """
                 UPDATE parcels SET waits_for = 'quiet_hours' WHERE id % 7 = 2;
@@ -210,7 +212,7 @@ struct MessageRateTests {
             message.lifetime = .seconds(86_400)
             try await world.send(message)
             while let parcel = try await world.leaseQuantum().parcel { try await world.deliver(parcel) }
-            // Twelve hours of waking, in each share.
+            // Each quantum contains devices that wake at twelve different times.
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4") > 20)
             let late = dawn + .seconds(8 * 3_600)
             var shares: [Int] = []

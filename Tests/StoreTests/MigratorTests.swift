@@ -89,7 +89,7 @@ struct MigratorTests {
             _ = try await Migrator(pool: pool, history: [Self.first]).migrate()
             try await pool.script("CREATE TABLE ropes ()")
             let migration = try await pool.transaction { transaction throws(PostgresError) in
-                // The migration is the one that asks whether everybody waits, and has to give way.
+                // The migration is the session that checks for a deadlock, and the one that has to give way.
                 try await transaction.script(
                     "SET LOCAL deadlock_timeout = '1h'; LOCK TABLE ropes IN ACCESS SHARE MODE")
                 let waiting = Task { try await Migrator(pool: pool, history: [Self.first, Self.meeting]).migrate() }
@@ -115,7 +115,7 @@ struct MigratorTests {
                     while try await pool.read(Self.hasSignals).int64(0, 0) == 0 { await Task.yield() }
                     try await pool.script(Self.wantSignals)
                 }
-                // The other way round than the step.
+                // This takes the locks in the opposite order to the step.
                 try await transaction.script(Self.wantSignals)
                 return migration
             }
@@ -154,7 +154,7 @@ struct MigratorTests {
         WHERE granted AND relation = 'bells'::regclass AND mode = 'AccessExclusiveLock'
         """)
 
-    // Far above what a try takes, on the slowest machine; far below what the others' lock is held for without it.
+    // Far longer than a try takes on the slowest machine, and far shorter than an unlimited wait would hold the lock.
     private static let wantSignals = "SET LOCAL lock_timeout = '20s'; LOCK TABLE bells IN ROW EXCLUSIVE MODE"
 
     private static let lockPolicy: MigrationLockPolicy = {
@@ -170,7 +170,7 @@ struct MigratorTests {
     private static let both = step(
         3, "ALTER TABLE bells ADD COLUMN a int; ALTER TABLE ropes ADD COLUMN a int;")
 
-    /// Has the bells, and doesn't ask for the ropes before whoever has those waits for the bells.
+    /// Locks bells first. It asks for ropes only when the session that has ropes waits for bells.
     private static let meeting = step(
         2,
         """

@@ -7,10 +7,10 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-/// What a batch reads is counted by the server: rows, not time.
+/// Counts the rows that a batch reads, as the server reports them, and no times.
 @Suite("A batch of devices in an app beside a large neighbour app")
 struct NeighbourTests {
-    /// What the planner goes by, where no analysis came in time.
+    /// What the query planner knows when no analysis came in time.
     enum Statistics: String, CaseIterable, CustomTestStringConvertible {
         case none
         case ofTheNeighbourAlone
@@ -21,8 +21,8 @@ struct NeighbourTests {
     private static let batch = 100
     private static let neighbours = 50_000
     private static let own = 5_000
-    /// Looked up by name and by token, locked, checked by foreign keys, written, read back. A plan that reads the app, or
-    /// the table, reads tens of times as many.
+    /// Each device is looked up by name and by token, locked, checked by foreign keys, written and read back.
+    /// A plan that reads the whole app or table reads tens of times as many rows.
     private static let rowsReadPerDeviceMax = 20
 
     private static let tables = ["registrations", "registration_pulse", "suspicions", "parcels", "plans", "messages"]
@@ -51,7 +51,7 @@ struct NeighbourTests {
             try await world.pool.script(Self.load("crowd", Self.neighbours) + "ANALYZE")
         case .ofTheFirstFewDevices:
             try await world.pool.script(Self.load("crowd", 3) + "ANALYZE")
-            // Every statement gets its plan while there is nearly nothing to read.
+            // Every statement gets its plan while the tables are nearly empty.
             for round in 0..<7 { for work in Work.allCases { try await perform(work, world, round: round) } }
             try await world.pool.script("DELETE FROM registrations;" + Self.load("crowd", Self.neighbours))
         }
@@ -149,7 +149,7 @@ struct NeighbourTests {
         }
     }
 
-    /// By this session, which is the pool's only one; it reports when it is told to, or at its leisure.
+    /// Counted for this session, the only one of the pool. The server reports late unless it is asked to flush.
     private func rowsRead(_ world: StoreWorld) async throws -> Int {
         _ = try await world.pool.read(query("SELECT 1 FROM (SELECT pg_stat_force_next_flush()) AS flush"))
         return try await world.number(
@@ -165,7 +165,7 @@ struct NeighbourTests {
         settings.connectionsMax = 1
         try await withStores(pool: settings) { world in
             try await fill(world, statistics)
-            // A server that makes plans for the values at hand considers one for any values after five.
+            // A server that plans for the given values considers a generic plan after five executions.
             for round in 10..<17 {
                 for work in Work.allCases {
                     let before = try await rowsRead(world)

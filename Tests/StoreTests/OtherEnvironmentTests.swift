@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 private let noone = VerdictReport(retired: 0, suspected: 0, cleared: 0)
 
 extension StoreWorld {
-    /// An active key for every topic, or for those.
+    /// Inserts an active key for the given topics, or for all topics.
     @discardableResult
     fileprivate func sender(_ environment: PushEnvironment, topics: [String] = []) async throws -> CredentialID {
         let credential = NewCredential(
@@ -17,7 +17,7 @@ extension StoreWorld {
         return try await stores.credentials.insert(credential, activate: true).id
     }
 
-    /// What a parcel carries whose members production did not know.
+    /// The rejection that a parcel carries when production did not know its members.
     fileprivate func refusal(generation: Int32 = 1) async throws -> OriginRejection {
         OriginRejection(
             route: try await route(), generation: TokenGeneration(generation), reason: "BadDeviceToken",
@@ -31,7 +31,7 @@ extension StoreWorld {
             members: parcel.members.map(\.registration))
     }
 
-    /// All members of the message go from production to sandbox.
+    /// Moves all members of the message from production to the sandbox.
     fileprivate func sendCrossEnvironment(_ message: NewMessage? = nil) async throws {
         try await send(message ?? newMessage())
         let parcel = try #require(try await lease())
@@ -81,7 +81,7 @@ struct SiblingRouteTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for each in crowd {
                     group.addTask {
-                        // A process of its own: none remembers another's routes.
+                        // Each one is a process of its own: it has not cached the routes of another.
                         _ = try await Stores(pool: world.pool).registry.register([each], app: world.app)[0].get()
                     }
                 }
@@ -141,7 +141,7 @@ struct OtherEnvironmentOfLeaseTests {
                     _ = try await world.stores.parcels.settle(lease == 1 ? again : parcel.settlingAll(), now: dawn)
                 }
             }
-            // Another token, and the same one brought back: both may be asked about.
+            // After another token was registered, or the same one returned, the sibling may be asked again.
             try await world.register(StoreWorld.registration("i1", token: 9))
             try await world.send(world.newMessage(3))
             #expect(try await world.lease()?.members.map(\.mayBeInSibling) == [true, true, true])
@@ -162,7 +162,7 @@ struct CrossEnvironmentRunTests {
             #expect(parcel.origin == (try await world.refusal()))
             #expect(parcel.otherEnvironment == nil)
             #expect(parcel.members.map(\.status) == [.present, .present, .present])
-            // One waits there, one has left for home again.
+            // One member waits in the sandbox, one has returned to its origin route.
             let waits = Remainder(
                 route: parcel.route, dueAfter: .zero, attempt: 1, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, origin: parcel.origin, members: [parcel.members[0].registration])

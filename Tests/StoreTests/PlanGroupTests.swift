@@ -21,7 +21,7 @@ struct PlanGroupTests {
 
     private func one(_ numbers: ClosedRange<UInt64>) -> [MessageID] { numbers.map(StoreWorld.message) }
 
-    /// "i<number>" of user "u<number>".
+    /// Registers "i<number>" for user "u<number>".
     private func people(_ world: StoreWorld, _ numbers: ClosedRange<Int>) async throws {
         for number in numbers {
             var registration = StoreWorld.registration("i\(number)", token: number)

@@ -310,7 +310,8 @@ struct PlanTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<6 {
                     group.addTask {
-                        // Nothing may mean that the others are at work: whoever saw nothing leaves the rest to them.
+                        // An empty reply may mean that other planners are at work.
+                        // This planner then leaves the other slices to them.
                         while try await world.stores.messages.planSlice(
                             idsMax: 7, parcelMembersMax: 3, knownFormats: [1]) != .nothing
                         {}
@@ -342,7 +343,7 @@ struct PlanTests {
             let planner = Task { try await world.stores.messages.planSlice(knownFormats: [1]) }
             try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("UPDATE messages SET accepted_at = accepted_at"))
-                // It may have been faster than us, or wait for us; it never turns away.
+                // The planner was faster, or it waits for this transaction. It never skips the message.
                 let moved = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted) OR NOT EXISTS (SELECT FROM plans)"
                 while try await world.pool.read(query(moved)).bool(0, 0) == false { await Task.yield() }
             }

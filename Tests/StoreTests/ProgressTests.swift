@@ -83,7 +83,7 @@ struct ProgressTests {
     func planned() async throws {
         try await withStores { world in
             try await world.register(1...2)
-            // Takes the token of the first, which is retired by it.
+            // This installation takes over the token of the first one, which is thereby retired.
             try await world.register(StoreWorld.registration("i3", token: 1))
             try await world.send(world.newMessage(audience: .installations(["i1", "i2"])))
             let retired = TerminalTotal(terminalStatus: TerminalStatus(.unregistered, TerminalReason.retired), count: 1)
@@ -169,11 +169,11 @@ struct OutageTests {
             try await report(world, [remaining(credential, .seconds(30), .seconds(5))])
             #expect(try await reported(at: dawn) == wait(.throttled, since: -5, until: 30, "too many"))
             #expect(try await reported(at: dawn + .seconds(30)) == wait(.throttled, since: -5, "too many"))
-            // Told again, for longer.
+            // The process reports it again, with a longer wait.
             try await report(world, [remaining(credential, .seconds(60), .seconds(45))], at: dawn + .seconds(40))
             #expect(
                 try await reported(at: dawn + .seconds(41)) == wait(.throttled, since: -5, until: 100, "too many"))
-            // Another process can't even reach it; where this one can't either, it is another trouble since then.
+            // A second process cannot even reach the provider. When the first cannot either, a new outage starts.
             try await report(world, [outage(credential)], of: StoreWorld.bob, at: dawn + .seconds(40))
             #expect(try await reported(at: dawn + .seconds(41))?.cause == .throttled)
             try await report(world, [outage(credential, .zero)], at: dawn + .seconds(50))

@@ -19,7 +19,7 @@ extension StoreWorld {
         #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
     }
 
-    /// The parts are the account's, whatever happened.
+    /// Checks that the parts add up to the account, and returns the progress.
     func checkedProgress(at now: WallInstant = Self.dawn) async throws -> MessageProgress {
         let progress = try await progress(at: now)
         #expect(try await account() == progress.account)

@@ -7,7 +7,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("The account of a message by provider")
 struct ProviderAccountTests {
-    /// Six phones of Apple's and four of Google's.
+    /// Registers six devices of APNs and four of FCM.
     private func register(_ world: StoreWorld) async throws {
         try await world.register(1...6)
         for number in 7...10 {

@@ -11,8 +11,8 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-/// Every statement of a day's work is asked for the plan that the server makes for it, whatever its values, at a size
-/// where a wrong one would hurt.
+/// Asks the server for its generic plan of every statement of a day's work, at a size where a wrong plan would be
+/// slow.
 @Suite("The query plan of each statement")
 struct QueryPlanTests {
     private static let crowd = """
@@ -69,7 +69,7 @@ struct QueryPlanTests {
         "route_minutes", "user_days", "message_provider_reasons", "message_paces",
     ]
 
-    /// One of everything that a gateway does all day.
+    /// Does once each thing that a gateway does all day.
     private func work(_ world: StoreWorld) async throws {
         var registration = StoreWorld.registration("i1", token: 1)
         registration.asOf = dawn
@@ -102,7 +102,7 @@ struct QueryPlanTests {
         while try await world.stores.sweeper.sweep(brief, now: Clocks.wallNow() + .seconds(2 * 86_400)) > 0 {}
     }
 
-    /// What owners do to devices and apps.
+    /// Does what operators do to devices and apps.
     private func maintain(_ world: StoreWorld) async throws {
         let registry = world.stores.registry
         for change: @Sendable (inout DeviceFilter) -> Void in [
@@ -153,7 +153,7 @@ struct QueryPlanTests {
         while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
     }
 
-    /// The same for an app that has quiet hours, and a cap.
+    /// Delivers in the same way for an app with quiet hours and a daily cap.
     private func deliverSparing(_ world: StoreWorld) async throws {
         var change = AppChange()
         change.limits.quietHours = QuietHours(from: 0, to: 1).map { .set($0) } ?? .clear
@@ -188,7 +188,7 @@ struct QueryPlanTests {
         let claim = IdempotencyClaim(
             operation: "POST messages", key: "k1", bodySHA256: [UInt8](repeating: 1, count: 32))
         let answer = IdempotentAnswer(claim: claim, answer: [])
-        // Tokens that are unknown at home are looked for there.
+        // Tokens that production does not know are looked for in the sandbox.
         let elsewhere = NewCredential(
             id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,
             environment: .sandbox, kind: .token, topics: [], facts: Array("{}".utf8), sealed: [1])
@@ -252,7 +252,7 @@ struct QueryPlanTests {
         _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
     }
 
-    /// Each prepared statement of the pool's one connection, with its plan for any values.
+    /// Returns each prepared statement of the pool's only connection, with its generic plan.
     private func plans(_ world: StoreWorld) async throws -> [(name: String, plan: String)] {
         let prepared = try await world.pool.read(
             query("SELECT name, array_length(parameter_types, 1), statement FROM pg_prepared_statements ORDER BY name"))
@@ -262,7 +262,7 @@ struct QueryPlanTests {
             let name = try prepared.text(row, 0)
             if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
             let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
-            // What runs under the settings of batches, which matter for it at this size already.
+            // Statements that run under the settings of batches, which already matter at this size.
             let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end_group"].contains(name)
             let seqscan = isOfBatches ? "off" : "on"
             let bitmapscan = name.hasPrefix("member_") ? "off" : "on"
@@ -286,7 +286,7 @@ struct QueryPlanTests {
     func plans() async throws {
         var settings = PoolSettings()
         settings.connectionsMax = 1
-        // The crowd comes in one script, for which a busy machine takes its time.
+        // One script inserts all rows, which takes a while on a busy machine.
         settings.deadline = .seconds(300)
         try await withStores(pool: settings) { world in
             try await work(world)

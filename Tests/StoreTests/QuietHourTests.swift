@@ -4,11 +4,11 @@ import Postgres
 import Store
 import Testing
 
-// Saturday, 31 October 2026, noon in Greenwich.
+// Saturday, 31 October 2026, noon in UTC.
 private let dawn = StoreWorld.dawn
 private let hour: Duration = .seconds(3_600)
 
-/// Quiet hours of a night in Paris, and which hours of Greenwich's clock are quiet then.
+/// Quiet hours of one night in Paris, and the hours in UTC that are quiet.
 struct ClockNight: Sendable, CustomTestStringConvertible {
     let day: String
     let from: String
@@ -24,7 +24,7 @@ struct ClockNight: Sendable, CustomTestStringConvertible {
 
 @Suite("An app with quiet hours")
 struct QuietHourTests {
-    /// Three messages to one device, all of which wait until one o'clock.
+    /// Sends three messages to one device; all of them wait until one o'clock.
     private func letWait(_ world: StoreWorld) async throws {
         try await world.register(zones: [nil])
         try await world.spare(quiet: (11, 13))
@@ -37,7 +37,7 @@ struct QuietHourTests {
     @Test("defers a push and its badge until quiet hours end on the device's own clock")
     func waits() async throws {
         try await withStores { world in
-            // Noon in Greenwich: 13 in Paris, 17:30 in India, 2 in the night on Kiritimati.
+            // Noon in UTC is 13:00 in Paris, 17:30 in India and 02:00 on Kiritimati.
             try await world.register(zones: [
                 nil, "Europe/Paris", "GMT+05:30", "Pacific/Kiritimati", "Mars/Olympus_Mons",
             ])
@@ -92,7 +92,7 @@ struct QuietHourTests {
         }
     }
 
-    /// 25 October 2026: at three in the night, Paris, it is two again. 28 March 2027: at two it is three.
+    /// In Paris, 03:00 becomes 02:00 on 25 October 2026, and 02:00 becomes 03:00 on 28 March 2027.
     @Test(
         "ends quiet hours by the local clock, also in nights with a clock change",
         arguments: [
@@ -110,21 +110,21 @@ struct QuietHourTests {
         }
     }
 
-    /// Minute by minute, from noon to the next morning.
+    /// Checks each minute from noon to the next morning.
     @Test(
         "leaves no gap in quiet hours that begin or end in a repeated or skipped hour",
         arguments: [
-            // Two in the night comes twice: 00:00Z to 00:59Z, and again.
+            // The hour from 02:00 comes twice: from 00:00Z and from 01:00Z.
             ClockNight("2026-10-25", "02:30", "07:00", quiet: ("00:30", "06:00")),
             ClockNight("2026-10-25", "01:30", "02:15", quiet: ("23:30", "01:15")),
             ClockNight("2026-10-25", "03:10", "07:00", quiet: ("02:10", "06:00")),
-            // And never: at 01:00Z it is three. Those that begin then are counted from summer's half past two.
+            // The hour is skipped: 01:00Z is 03:00. Quiet hours that begin at 02:30 begin at 02:30 of summer time.
             ClockNight("2027-03-28", "02:30", "07:00", quiet: ("00:30", "05:00")),
             ClockNight("2027-03-28", "02:30", "03:15", quiet: ("00:30", "01:15")),
             ClockNight("2027-03-28", "01:30", "07:00", quiet: ("00:30", "05:00")),
             ClockNight("2027-03-28", "03:00", "07:00", quiet: ("01:00", "05:00")),
             ClockNight("2027-03-28", "22:00", "02:30", quiet: ("21:00", "01:30")),
-            // And as on every other day.
+            // No clock change in this night.
             ClockNight("2026-10-24", "02:30", "07:00", quiet: ("00:30", "05:00")),
         ])
     func changedClocks(night: ClockNight) async throws {

@@ -26,7 +26,7 @@ struct QuotaTests {
             #expect(half.millionths == 500_000)
             _ = try await world.ask(holds: half, number: 3)
             #expect(try await world.ask(StoreWorld.bob, number: 2)?.part == half)
-            // Another project's is its own.
+            // The quota of another project is independent.
             #expect(try await world.ask(StoreWorld.bob, project: "chimes")?.part == .whole)
         }
     }
@@ -36,7 +36,7 @@ struct QuotaTests {
         try await withStores { world in
             for round in 1...20 {
                 let project = "project-\(round)"
-                // Free again three seconds later, for all at once.
+                // The quota is free again three seconds later, for all processes at once.
                 _ = try await world.ask(project: project)
                 let parts = try await withThrowingTaskGroup(of: Int32.self) { group in
                     for process in 1...8 {
@@ -49,7 +49,7 @@ struct QuotaTests {
                     return try await group.reduce(into: [Int32]()) { $0.append($1) }
                 }
                 #expect(parts.count == 8 && parts.allSatisfy { $0 >= 0 })
-                // Whoever was first has it all, until it hears of the others.
+                // The first process has the whole quota until it learns of the others.
                 #expect(parts.reduce(0, +) == 1_000_000)
             }
         }

@@ -38,7 +38,7 @@ struct ReadyRouteTests {
             let parcels = world.stores.parcels
             #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)
             #expect(try await parcels.readyRoutes(knownFormats: [1, 7], now: dawn).routes.count == 1)
-            // Away from home, and lapsed: the same holds for them.
+            // The same holds for cross-environment and lapsed parcels.
             try await world.pool.script(
                 """
                 UPDATE parcels SET lapses = 2, origin_route_id = route_id, origin_generation = 1,

@@ -54,7 +54,7 @@ struct RegisterTests {
             #expect(device.record.registeredAt == dawn + .seconds(60))
             #expect(device.record.createdAt == dawn)
             #expect(device.record.badge == 0, "a badge counts at creation only")
-            // The row was locked, which leaves its own version in place.
+            // Locking the row leaves its version in place.
             #expect(try await world.number(version) == before)
         }
     }
@@ -348,12 +348,12 @@ struct TopicBoundTests {
             let answers = await world.stores.registry.register(batch, app: world.app)
             #expect((try? answers[0].get()) != nil && (try? answers[2].get()) != nil)
             #expect(answers[1] == .failure(.invalid(constraint: StoreFault.routesPerApp)))
-            // A process that has not seen the route yet.
+            // This process has not cached the new route yet.
             let other = Stores(pool: world.pool).registry
             let known = await other.register([registration(4, topic: "last")], app: world.app)
             #expect((try? known[0].get()) != nil)
             let app = try await world.stores.registry.createApp(slug: "belfry", name: "Belfry").id
-            // The twin of a topic that is there already is none more.
+            // The sibling route of an existing topic does not count as a further topic.
             var sandbox = registration(6, topic: "t9")
             sandbox.environment = .sandbox
             let duplicate = await other.register([sandbox], app: world.app)

@@ -1,10 +1,10 @@
 import Postgres
 import Testing
 
-/// What a foreign key would say of a registration's route is said by triggers (decision 0037).
+/// Triggers check the route of a registration in place of a foreign key (decision 0037).
 @Suite("The route of a registration")
 struct RegisteredRouteTests {
-    /// Of two apps: routes of two providers in the first, one in the other.
+    /// Creates two apps: routes of two providers in the first, one route in the other.
     private static func withRoutes(
         _ body: (StoreWorld, _ routes: [(app: Int, id: Int, provider: Int)]) async throws -> Void
     ) async throws {

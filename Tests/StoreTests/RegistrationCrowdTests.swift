@@ -5,12 +5,12 @@ import Registry
 import Store
 import Testing
 
-/// Times before and after whenever the test runs; and any one between them.
+/// Times that lie before, after and around the run of the test.
 private let dawn = StoreWorld.dawn
 private let dusk = dawn + .seconds(80 * 365 * 86_400)
 private let noon = dawn + .seconds(40 * 365 * 86_400)
 
-/// A stream of numbers that its seed repeats.
+/// A sequence of numbers that repeats for the same seed.
 private struct Dice {
     private var state: UInt64
     init(seed: UInt64) { state = seed }
@@ -24,8 +24,8 @@ private struct Dice {
     }
 }
 
-/// What one backend says, and what its devices are to be after it: last words by installation and by token, and nothing
-/// of how the registry comes to it.
+/// One backend: what it registers, and which devices are expected afterwards. It keeps only the latest registration by
+/// installation and by token, and knows nothing of how the registry works.
 private struct Backend {
     struct Key: Hashable {
         let installation: String
@@ -65,7 +65,7 @@ private struct Backend {
         devices[key].map { lastClaim[$0.name] == key } ?? false
     }
 
-    /// Few devices and few tokens: twins, swaps and moves in every batch.
+    /// Draws from few devices and few tokens, so that each batch has duplicates, swaps and moves.
     mutating func next() -> (registration: DeviceRegistration, expected: Expected) {
         let provider: Provider = dice.below(4) == 0 ? .fcm : .apns
         var registration = DeviceRegistration(
@@ -88,7 +88,7 @@ private struct Backend {
         return (registration, take(registration) ? .done : .stale)
     }
 
-    /// What the door would have refused. Never stale: what is stale is not written, and nobody hears that it was bad.
+    /// Makes a registration that validation would reject. It is never stale, because a stale one is not checked.
     private mutating func spoilt(_ registration: DeviceRegistration) -> DeviceRegistration {
         var registration = registration
         registration.asOf = nil
@@ -132,12 +132,12 @@ private struct Backend {
     }
 }
 
-/// Devices and tokens that all backends fight for, told from the answers.
+/// Devices and tokens that all backends compete for, derived from the answers.
 ///
-/// No backend knows whose word came last. But each such registration says nothing of when it was learned, so that its row
-/// got the time of its writing, by the database's clock, under the locks of all rows that it changed: two of them that
-/// share a device or a token were written in the order of these times. Those of one batch share neither with each other,
-/// and come to the same in any order. So this is an order, one by one, that has to explain all that is stored.
+/// No backend knows which registration came last. But each such registration has no time of its own. Its row gets the
+/// time of writing by the database's clock, under the locks of all rows that it changes. Two registrations that share a
+/// device or a token are therefore written in the order of these times. Registrations of one batch share neither, and
+/// give the same result in any order. So sorting by time gives a sequence that has to explain everything stored.
 private struct Contest {
     struct Taking {
         let at: WallInstant
@@ -149,7 +149,7 @@ private struct Contest {
 
     let takings: [Taking]
 
-    /// What is wrong with the answers, and the rows that are to be there in the end.
+    /// Returns errors in the answers, and the rows that are expected at the end.
     func outcome() -> (wrong: [String], devices: [Backend.Key: (device: Backend.Device, isLive: Bool)]) {
         var wrong: [String] = []
         var last: [String: Taking] = [:]
@@ -176,12 +176,13 @@ private struct Crowd: CustomTestStringConvertible {
     let seed: UInt64
     let processes: Int
     let backends: Int
-    /// All wait for each other between them, and what is stored is compared: contested rows tell nothing but who was last.
+    /// After each round all backends wait for each other, and the rows are compared.
+    /// A contested row shows only its last writer.
     let rounds: Int
-    /// Registrations of each backend in each round, without those that are contested.
+    /// Registrations of each backend in each round, without the contested ones.
     let each: Int
     let lotMax: Int
-    /// In each lot.
+    /// Contested registrations in each lot.
     let contestedMax: Int
 
     var testDescription: String { "seed \(seed)" }
@@ -193,14 +194,14 @@ private struct Crowd: CustomTestStringConvertible {
     }
 }
 
-/// One backend in the crowd, and what it heard.
+/// One backend in the crowd, and the answers it received.
 private struct Member {
     var backend: Backend
     var dice: Dice
     var takings: [Contest.Taking] = []
     var wrong: [String] = []
 
-    /// Its registrations in lots, each after the answer to the one before; in between, some that others fight for.
+    /// Sends its registrations in lots, each after the previous answer, mixed with contested ones.
     func afterRound(of crowd: Crowd, _ committer: RegistrationCommitter, _ app: AppID) async -> Member {
         var member = self
         var left = crowd.each
@@ -260,7 +261,7 @@ struct RegistrationCrowdTests {
         arguments: Crowd.small)
     private func small(_ crowd: Crowd) async throws { _ = try await Self.held(crowd) }
 
-    /// What is stored in the end, after it was compared.
+    /// Runs the crowd, compares the stored rows, and returns them.
     private static func held(_ crowd: Crowd) async throws -> [String] {
         print("seed \(crowd.seed)")
         var stored: [String] = []

@@ -7,10 +7,10 @@ import Testing
 
 private let dawn = StoreWorld.dawn
 
-/// Retention beside a gateway at full speed: how much a round takes away, and what it may keep others from.
+/// Retention beside a gateway at full speed: how much a round deletes, and what it may delay.
 @Suite("Retention under load")
 struct RetentionPaceTests {
-    /// Old rows of everything that is swept by rows, more than two rounds take.
+    /// Old rows in every table that is swept by rows, more than two rounds delete.
     private static let backlog = """
         INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
             expires_at, finished_at, audience)
@@ -41,8 +41,8 @@ struct RetentionPaceTests {
             + (SELECT count(*) FROM route_minutes) + (SELECT count(*) FROM push_history)
         """
 
-    /// At one round each fifteen seconds, and rounds that follow each other while they find something, it is never
-    /// behind: a table gets at most a few thousand rows a second.
+    /// A round starts every fifteen seconds, and rounds follow each other while they find rows. Retention therefore
+    /// keeps up: a table gets at most a few thousand rows a second.
     @Test("deletes 5,000 rows per table in each round, and reports whether more remain")
     func pace() async throws {
         try await withStores { world in
@@ -56,7 +56,7 @@ struct RetentionPaceTests {
         }
     }
 
-    /// What is not old enough is not walked through: a round that finds nothing costs some pages, however much is kept.
+    /// Recent rows are not scanned: a round that finds nothing reads a few pages, however much is kept.
     @Test("reads only a few pages when nothing is old enough")
     func idleRound() async throws {
         var one = PoolSettings()
@@ -78,7 +78,7 @@ struct RetentionPaceTests {
             let before = try await world.pagesRead()
             #expect(try await world.stores.sweeper.sweep() == 0)
             let read = try await world.pagesRead() - before
-            // The feed's are its oldest 5,000, which have no index by age.
+            // The pages of the feed are its oldest 5,000 rows, which have no index by age.
             #expect(read < 200, "a round that found nothing read \(read) pages")
         }
     }
@@ -95,8 +95,8 @@ struct RetentionPaceTests {
         }
     }
 
-    /// A backup reads the history for hours. While a day's partition waits for it to end, settles wait behind: not for
-    /// longer than the disk would make them.
+    /// A backup reads the history for hours. While the sweep waits for a partition, settles queue behind it. They may
+    /// not wait longer than a slow disk would make them.
     @Test("delays no settle while a backup keeps it from dropping a partition")
     func backup() async throws {
         try await withStores { world in
@@ -126,7 +126,7 @@ extension Result {
 }
 
 extension StoreWorld {
-    /// Of shared buffers, by the one connection of its pool.
+    /// Pages of shared buffers, read by the pool's only connection.
     fileprivate func pagesRead() async throws -> Int {
         _ = try await pool.read(query("SELECT pg_stat_force_next_flush()"))
         return try await number(
@@ -137,7 +137,7 @@ extension StoreWorld {
             """)
     }
 
-    /// A settle's part in the history, one after the other, which would wait for as long as a partition's change does.
+    /// Writes to the history as settles do, one after the other. Each would wait as long as a change of a partition.
     fileprivate func writeHistory(until sweep: Task<Int, any Error>) async throws {
         let ended = Ended()
         Task {

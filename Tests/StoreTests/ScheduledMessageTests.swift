@@ -129,7 +129,7 @@ struct ScheduledMessageTests {
     func inOrder() async throws {
         try await withStores { world in
             try await world.register(1...2)
-            // Ids of one millisecond don't rise.
+            // Ids of one millisecond are not in rising order.
             try await accept(world, message(world, 2), message(world, 1))
             #expect(try await world.stores.messages.fallDue(now: noon) == 2)
             #expect(try await plan(world, at: noon) == StoreWorld.message(2))

@@ -4,7 +4,7 @@ import QueueRules
 import Reactor
 import Testing
 
-/// Printed for people, not asserted: times belong to a machine. The bytes are a bound.
+/// Times depend on the machine: they are printed, not asserted. The number of bytes is asserted.
 @Suite("The history that a settle writes")
 struct SettleCostTests {
     private static let members = 5_000
@@ -24,7 +24,7 @@ struct SettleCostTests {
     private func settle(_ world: StoreWorld, _ number: UInt64, isReported: Bool) async throws -> Duration {
         try await world.send(world.newMessage(number))
         let parcel = try #require(try await world.lease())
-        // A hundredth of the tokens is dead, spread over the parcel.
+        // One in a hundred tokens is unregistered, spread over the parcel.
         var run = ParcelRun(
             parcel: parcel, leasedAt: MonotonicInstant(nanoseconds: 0), policy: RetryPolicy(), isRepeatable: true)
         let gone = Outcome.rejected(Rejection(fault: .tokenUnregistered, reason: "Unregistered"))

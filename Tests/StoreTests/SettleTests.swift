@@ -137,7 +137,7 @@ struct SettleTests {
             let own = try #require(try await world.lease())
             let part = own.settling([(0..<1, TerminalStatus(.accepted))])
             _ = try await parcels.settle(part, now: dawn)
-            // The same again, as after an ambiguous commit: one ahead tells that it was ours.
+            // Repeats the settle, as after an ambiguous commit. A count that is one ahead shows that it was committed.
             let again = try await parcels.settle(part, now: dawn)
             #expect(again == .fenced(status: ParcelStatus(epoch: 1, settles: 1, isLeased: true)))
             _ = try await parcels.rescue(now: dawn + .seconds(61))
@@ -233,7 +233,7 @@ struct LastSettleTests {
                 let order = LeaseOrder(
                     route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
                 let parcel = try #require(try await world.stores.parcels.lease(order))
-                // The audience was full: only an empty slice more tells the planner that it has ended.
+                // The slice was full: only one more, empty slice shows the planner that the audience has ended.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { _ = try await messages.planSlice(idsMax: 10, knownFormats: [1]) }
                     group.addTask { _ = try await world.stores.parcels.settle(parcel.settlingAll()) }

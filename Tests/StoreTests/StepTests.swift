@@ -6,12 +6,12 @@ import Store
 import Synchronization
 import Testing
 
-/// Notes which steps were reached, and looks from outside at what was committed by then.
+/// Notes which steps were reached.
 private final class Notes: StepListener {
     let steps = Mutex<[Step]>([])
     func reached(_ step: Step) { steps.withLock { $0.append(step) } }
 
-    /// Those since it was last asked.
+    /// Returns the steps since the last call.
     func take() -> [Step] {
         steps.withLock { steps in
             defer { steps = [] }
@@ -115,7 +115,7 @@ struct HalfStoppedMessageTests {
         #expect(try await world.stores.messages.control(control, app: world.app, id: id, now: Self.dawn) == .done)
     }
 
-    /// What a process leaves that died between two slices.
+    /// Leaves the state of a process that died between two slices.
     private func halfCarriedOut(_ world: StoreWorld, _ from: Int, _ to: Int) async throws {
         try await world.pool.script(
             """
@@ -178,7 +178,7 @@ struct WorkNotifierTests {
     }
 }
 
-/// What a listener heard.
+/// The events that a listener received.
 private actor ReceivedEvents {
     private var text: Set<String> = []
     private var waiting: [(String, CheckedContinuation<Void, Never>)] = []

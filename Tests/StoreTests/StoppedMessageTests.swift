@@ -76,7 +76,7 @@ struct CancelledMessageTests {
             _ = try await world.control(.cancel)
             #expect(try await world.lease()?.message == StoreWorld.message(2))
             #expect(try await world.lease() == nil)
-            // Held, not leased: no badge was raised, and nobody is told of ready parcels.
+            // The parcels are on hold, not leased: no badge was raised, and no route is listed as ready.
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 3 AND epoch = 0") == 4)
             #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 0)
             #expect(try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn).routes.isEmpty)
@@ -95,7 +95,7 @@ struct CancelledMessageTests {
             #expect(
                 try await world.stores.messages.stopped(among: [leased.message])
                     == [StoppedMessage(message: leased.message, stop: .cancelled)])
-            // One was answered; one goes back untried; of one the answer was lost.
+            // One push was answered, one is handed back untried, and the answer of one was lost.
             let back = Remainder(
                 route: leased.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, members: [leased.members[1].registration])
@@ -177,7 +177,7 @@ struct PausedMessageTests {
             #expect(try await world.control(.pause) == .done)
             #expect(try await world.control(.pause) == .done)
             #expect(try await world.lease() == nil)
-            // What was in flight comes back untried, and is held as it is born.
+            // Pushes in flight are handed back untried, and their new parcel is on hold at once.
             let back = Remainder(
                 route: leased.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, members: leased.members.map(\.registration))

@@ -2,14 +2,14 @@ import Postgres
 import Store
 import TestSupport
 
-/// The one private server of this test process, with a migrated database that every test's own is copied from.
+/// The private server of this test process, with a migrated database that is copied for each test.
 enum StoreServer {
     private static let starting = Task {
         RunEvidence.secrets([StoreWorld.endOfTokens])
         return try await TemplateServer.start { pool in _ = try await Migrator(pool: pool).migrate() }
     }
 
-    /// A fresh copy of the migrated database, or of another.
+    /// Creates a copy of the migrated database, or of the given template.
     static func makeDatabase(template: String? = nil) async throws -> PostgresSettings {
         try await starting.value.makeDatabase(from: template)
     }

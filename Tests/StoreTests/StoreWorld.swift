@@ -8,9 +8,9 @@ import Store
 import TestSupport
 import Testing
 
-/// One test's database with one app, and the words to tell a story in it.
+/// One test's database with one app, and the operations that tests use.
 ///
-/// Time is handed in and starts on a fixed day; a test that says nothing of it happens in one instant.
+/// Time is an argument and starts on a fixed day. A test that passes no time happens in one instant.
 struct StoreWorld {
     static let dawn = WallInstant(secondsSince1970: 1_793_448_000)
     static let topic = "com.example.app"
@@ -22,12 +22,12 @@ struct StoreWorld {
     let app: AppID
     let settings: PostgresSettings
 
-    /// A message's id: rising with its number.
+    /// A message id that rises with its number.
     static func message(_ number: UInt64) -> MessageID {
         MessageID(UniversalID(high: 0x0192_0000_0000_7000 | number, low: 0x8000_0000_0000_0000))
     }
 
-    /// The half of a token that all have, so that it is found in a log.
+    /// The half that all tokens share, so that a search finds them in a log.
     private static let sharedBytes: [UInt8] = (16..<32).map { UInt8(truncatingIfNeeded: $0 &* 37) }
     static let endOfTokens = Hexadecimal.text(sharedBytes)
 
@@ -52,13 +52,13 @@ struct StoreWorld {
         let device = try await insisting {
             try await stores.registry.register([registration], app: app, now: now)[0].get()
         }
-        // What is answered is what is stored, however it was put together.
+        // The answer equals the stored record, whichever way it was built.
         let stored = try await stores.registry.devices(app: app, installation: device.record.installation)
         #expect(stored.contains(device.record), "\(device.record) was answered, \(stored) is stored")
         return device
     }
 
-    /// Installations "i1" to "i<count>" with the tokens of those numbers.
+    /// Registers the installations "i<number>" of the range, each with the token of its number.
     @discardableResult
     func register(
         _ range: ClosedRange<Int>, environment: PushEnvironment = .production, at now: WallInstant = dawn
@@ -69,7 +69,7 @@ struct StoreWorld {
         }
     }
 
-    /// As callers do: whoever was held up by others for too long, or by a disk, asks again.
+    /// Repeats a contended call, as callers do after a lock or a slow disk held it up.
     func insisting<Answer>(_ ask: () async throws -> Answer) async throws -> Answer {
         for _ in 1...20 {
             do { return try await ask() } catch StoreFault.contended {}
@@ -77,7 +77,7 @@ struct StoreWorld {
         return try await ask()
     }
 
-    /// Another app on the same database.
+    /// Creates another app in the same database.
     func neighbour() async throws -> StoreWorld {
         let app = try await stores.registry.createApp(slug: "harbour", name: "Harbour")
         return StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings)
@@ -94,7 +94,7 @@ struct StoreWorld {
             readsLocale: readsLocale, pushType: pushType, idempotency: idempotency)
     }
 
-    /// Accepts a message and plans it to its end.
+    /// Accepts a message and plans it completely.
     @discardableResult
     func send(
         _ message: NewMessage, parcelMembersMax: Int = 5_000, at now: WallInstant = dawn
@@ -128,7 +128,7 @@ struct StoreWorld {
         return try await stores.parcels.lease(order, now: now)
     }
 
-    /// Everybody that a message's parcels hold, rising.
+    /// All members in the parcels of a message, in rising order.
     func members(of message: MessageID) async throws -> [Int64] {
         let rows = try await pool.read(
             query("SELECT members FROM parcels WHERE message_id = $1") { $0.uuid(message.value) })
@@ -147,7 +147,7 @@ struct StoreWorld {
         Int(try await pool.read(query("SELECT (\(sql))::int8")).int64(0, 0))
     }
 
-    /// The whole feed, once nothing that could still write to it runs any more.
+    /// The whole feed, once no transaction that could still write to it is running.
     func feed() async throws -> [FeedbackItem] {
         let rows = try await number("SELECT count(*) FROM feedback WHERE app_id = \(app.value)")
         let limit = Clocks.monotonicNow() + .seconds(60)
@@ -160,7 +160,7 @@ struct StoreWorld {
     }
 }
 
-/// A world of its own for one test.
+/// Gives a test a database and an app of its own.
 func withStores(
     steps: (any StepListener)? = nil, pool: PoolSettings = .patient,
     _ body: (StoreWorld) async throws -> Void
@@ -173,7 +173,7 @@ func withStores(
     }
 }
 
-/// The fault that the work ends with.
+/// Returns the fault that the work throws.
 func fault<Answer>(_ work: () async throws(StoreFault) -> Answer) async -> StoreFault? {
     do throws(StoreFault) {
         _ = try await work()
@@ -184,7 +184,7 @@ func fault<Answer>(_ work: () async throws(StoreFault) -> Answer) async -> Store
 extension LeasedParcel {
     var indices: [Int32] { members.map(\.index) }
 
-    /// A settlement of some members by their positions in `members`.
+    /// A settlement of some members, by their positions in `members`.
     func settling(
         _ terminalCounts: [(Range<Int>, TerminalStatus)], remainders: [Remainder] = [], settles: Int32? = nil,
         sample: AnswerSample = AnswerSample()
@@ -228,7 +228,7 @@ extension LeasedParcel {
 }
 
 extension StoreWorld {
-    /// By the real clock.
+    /// Uses the database's clock if no time is given.
     func progress(_ number: UInt64 = 1, at now: WallInstant? = nil) async throws -> MessageProgress {
         try #require(try await stores.messages.progress(app: app, id: StoreWorld.message(number), now: now))
     }

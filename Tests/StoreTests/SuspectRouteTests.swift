@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 private let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
 
 extension StoreWorld {
-    /// The sandbox took them, and production did not.
+    /// The sandbox accepted the tokens, and production did not know them.
     fileprivate func find(
         _ ids: some Sequence<RegistrationID>, at now: WallInstant = dawn
     ) async throws -> VerdictReport {
@@ -22,7 +22,7 @@ extension StoreWorld {
         return try await stores.parcels.applyVerdicts(registration, under: rule, now: now)
     }
 
-    /// As a settle counts what production answered.
+    /// Counts the answers of production, as a settle does.
     fileprivate func receive(_ answered: Int, suspected: Int = 0, at now: WallInstant) async throws {
         let receive = query(
             """
@@ -76,7 +76,7 @@ struct SuspectRouteTests {
             #expect(try await world.find([ids[10]]).suspectRoutes.map(\.found) == [11])
             #expect(try await world.find([ids[11]], at: dawn + .seconds(599)).suspectRoutes.map(\.found) == [12])
             #expect(try await world.inSandbox() == 10)
-            // Many good answers bear more.
+            // More good answers allow more moves.
             try await world.receive(200, at: dawn + .seconds(480))
             #expect(try await world.find(ids[11..<20], at: dawn + .seconds(599)).suspectRoutes.isEmpty)
             #expect(try await world.inSandbox() == 19)
@@ -92,7 +92,7 @@ struct SuspectRouteTests {
             try await world.receive(50, at: dawn + .seconds(-8 * 86_400))
             try await world.receive(50, suspected: 50, at: dawn + .seconds(-86_400))
             #expect(try await world.find(ids[..<20]).suspectRoutes.isEmpty)
-            // The answers of those, and the first that home took, are in the window still.
+            // The answers to those tokens, and the first accepted ones of the origin route, are still in the window.
             try await world.receive(25, at: dawn + .seconds(60))
             #expect(try await world.find(ids[20...], at: dawn + .seconds(90)).suspectRoutes.isEmpty)
             #expect(try await world.inSandbox() == 80)

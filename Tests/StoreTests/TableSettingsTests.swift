@@ -1,25 +1,25 @@
 import TestSupport
 import Testing
 
-/// Every table has been thought of: what is dead in it at ten million rows before a vacuum comes, and what else its use
-/// asks for. Reasons stand in the migrations and in docs/operations/database.md; a table that is new gets its line here.
+/// Checks each table for its dead rows before a vacuum, at ten million rows, and for what else its use needs.
+/// The migrations and docs/operations/database.md give the reasons. Each new table gets its line here.
 @Suite("The storage settings of each table")
 struct TableSettingsTests {
     /// What a table is used for.
     private enum Use {
-        /// Bounded by apps, credentials, keys, routes: the server's own settings do.
+        /// Its size is bounded by apps, credentials, keys or routes: the server's defaults are enough.
         case small
-        /// Registered once, changed seldom, read by index alone.
+        /// Rows are registered once, seldom changed, and read by index only.
         case registry
-        /// Changes with every push, in its page.
+        /// Rows change with every push, within their page.
         case activity
-        /// Rows of seconds.
+        /// Rows live for seconds.
         case queue
-        /// For ever; the last ones change.
+        /// Rows are kept for ever; only the latest ones change.
         case account
-        /// Goes from one end on, by rows.
+        /// Old rows are deleted, row by row.
         case swept
-        /// Written once, dropped whole.
+        /// Rows are written once, and the whole partition is dropped.
         case day
     }
 
@@ -36,22 +36,22 @@ struct TableSettingsTests {
         "message_contents": .swept, "inline_targets": .swept, "feedback": .swept, "idempotency_keys": .swept,
         "route_minutes": .swept, "push_history_other": .swept, "user_days": .swept,
     ]
-    /// Partitions, by what their names begin with.
+    /// The prefix of partition names.
     private static let days = "push_history_d"
 
     private struct Table {
         let name: String
         let options: [String: String]
-        /// Of what is kept outside its rows.
+        /// The options of its TOAST table.
         let outside: [String: String]
 
-        /// Rows that are dead before a vacuum comes, where so many live.
+        /// Dead rows before a vacuum starts, at the given number of live rows.
         func dead(of rows: Double) -> Double {
             let share = options["autovacuum_vacuum_scale_factor"].flatMap(Double.init) ?? 0.2
             return (options["autovacuum_vacuum_threshold"].flatMap(Double.init) ?? 50) + share * rows
         }
 
-        /// New rows that no vacuum has seen yet, where so many live.
+        /// New rows that no vacuum has seen yet, at the given number of live rows.
         func unseen(of rows: Double) -> Double {
             1_000 + (options["autovacuum_vacuum_insert_scale_factor"].flatMap(Double.init) ?? 0.2) * rows
         }
@@ -103,7 +103,7 @@ struct TableSettingsTests {
             #expect(table.unseen(of: 10 * million) <= 0.6 * million, name)
         case .activity:
             #expect(table.options["fillfactor"] == "50", name)
-            // A broadcast to all, which leaves one dead version of each row, sets none off.
+            // A broadcast to all devices leaves one dead version of each row, and starts no vacuum.
             #expect(table.dead(of: 10 * million) >= 15 * million, name)
         case .queue:
             #expect(table.dead(of: 10 * million) <= 10_000, name)
@@ -132,7 +132,7 @@ struct TableSettingsTests {
             var batch = (1...400).map { StoreWorld.registration("i\($0)", token: $0) }
             for place in batch.indices where place % 20 == 0 { batch[place].locale = .set("fr") }
             for answer in await world.stores.registry.register(batch, app: world.app) { _ = try answer.get() }
-            // What stays in its page although no index names a changed column writes no index.
+            // An update that stays in its page and changes no indexed column writes no index.
             let stayed = """
                 WITH moved AS (
                     UPDATE registrations r SET app_version = '2' FROM registrations old

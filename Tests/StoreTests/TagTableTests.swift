@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The table of tags")
 struct TagTableTests {
-    /// Each installation with its tags, as the table has them and as the arrays have them.
+    /// The differences between the tag table and the tag arrays of the installations.
     private static let difference = """
         SELECT count(*) FROM (
             (SELECT app_id, tag, registration_id FROM registration_tags

@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A retired token")
 struct UndoTests {
-    /// Retires it by a 410 that speaks of this generation.
+    /// Retires the registration by a 410 answer for the given generation.
     private static func retire(
         _ world: StoreWorld, _ id: RegistrationID, generation: Int32 = 1, at now: WallInstant = dawn
     ) async throws {
@@ -43,7 +43,7 @@ struct UndoTests {
             #expect(try await world.feed().map(\.verdict) == [.retired, .undone])
             try await Self.retire(world, id, generation: 2)
             #expect(try await world.device("i1").state == .retired, "the provider says so again")
-            // That retirement is another entry.
+            // The second retirement is another entry of the feed.
             guard case .live(let later) = try await Self.undo(world, retired) else { return }
             #expect(later.state == .retired)
         }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The scan of named users' devices")
 struct UserScanTests {
-    /// Plans an audience to its end; the rows of each slice, and how many were read for it at most.
+    /// Plans an audience completely. Returns the ids, the number of slices, and the most rows read for one slice.
     private func walk(_ owned: [[Int64]], idsMax: Int) -> (ids: [Int64], slices: Int, readMax: Int) {
         let users = owned.indices.map { "u\($0)" }
         var (ids, slices, readMax): ([Int64], Int, Int) = ([], 0, 0)
@@ -35,7 +35,7 @@ struct UserScanTests {
         return (ids, slices, readMax)
     }
 
-    /// Devices of one user after the other, of all in turn, of anybody by chance, or of ten users by chance and the next ten.
+    /// Orders the devices user by user, in turn, at random, or at random within each ten users.
     private func crowd(_ devices: [Int], _ order: Int, _ random: inout SeededGenerator) -> [[Int64]] {
         var owners = devices.enumerated().flatMap { Array(repeating: $0, count: $1) }
         switch order {
@@ -75,7 +75,7 @@ struct UserScanTests {
 }
 
 extension [Int64] {
-    /// The first place from which on it is true.
+    /// The first index from which on the condition is true.
     fileprivate func partitionPoint(_ isBehind: (Int64) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

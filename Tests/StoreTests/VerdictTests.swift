@@ -24,7 +24,7 @@ extension StoreWorld {
         return try await stores.parcels.applyVerdicts(verdicts, now: now)
     }
 
-    /// As settles have counted it.
+    /// Counts the answers, as a settle does.
     private func receive(_ sample: AnswerSample, at now: WallInstant) async throws {
         let route = try await route()
         let receive = query(
@@ -42,7 +42,7 @@ extension StoreWorld {
         _ = try await pool.run(receive)
     }
 
-    /// Registers `i1` and doubts it among so many answers.
+    /// Registers `i1` and suspects it among the given number of answers.
     fileprivate func suspicion(answered: Int, suspected: Int = 1) async throws -> RegistrationID {
         let id = try await register(1...1)[0]
         try await suspectAll([id], answered: answered, suspected: suspected, at: Self.dawn)
@@ -57,7 +57,7 @@ extension StoreWorld {
         _ = try await apply(suspicions, answered: answered, suspected: suspected, at: now)
     }
 
-    /// How many tokens are retired then.
+    /// The number of tokens that are retired at that time.
     fileprivate func confirm(at seconds: Int64) async throws -> Int {
         try await stores.parcels.confirmSuspicions(rule, now: Self.dawn + .seconds(seconds)).retired
     }
