@@ -263,7 +263,7 @@ struct MessageRateTests {
 
 @Suite("The rate limit of a message")
 struct RateChangeTests {
-    @Test("applies to the next quantum when it is raised")
+    @Test("applies a raised rate from the next quantum on")
     func raised() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -275,7 +275,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("shrinks the next quantum when it is lowered, and reaches the sending processes")
+    @Test("shrinks the next quantum when the rate is lowered, and reaches the sending processes")
     func lowered() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -288,7 +288,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("makes ready parcels wait when it is set on a message that had none")
+    @Test("makes ready parcels wait when a message that had no rate gets one")
     func set() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -304,7 +304,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("makes waiting parcels ready when it is removed, and leaves no row")
+    @Test("makes waiting parcels ready when the rate is removed, and leaves no row")
     func removed() async throws {
         try await withStores { world in
             try await world.register(1...100)
@@ -317,7 +317,7 @@ struct RateChangeTests {
         }
     }
 
-    @Test("forgives all debt beyond one second when it is changed")
+    @Test("forgives all debt beyond one second when the rate is changed")
     func debt() async throws {
         try await withStores { world in
             try await world.register(1...10)

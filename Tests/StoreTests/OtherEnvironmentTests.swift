@@ -227,7 +227,7 @@ struct CrossEnvironmentRunTests {
 
 @Suite("A token that may belong to the sibling environment")
 struct FoundTokenStoreTests {
-    @Test("moves there when it is found, loses its suspicion, and ignores later origin answers")
+    @Test("moves to the sibling when found, loses its suspicion, and ignores later origin answers")
     func found() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
@@ -261,7 +261,7 @@ struct FoundTokenStoreTests {
         }
     }
 
-    @Test("stays there when the app repeats the old environment; a replacement token does not")
+    @Test("stays in the found environment when its app repeats the old one; a new token does not")
     func registeredAgain() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]

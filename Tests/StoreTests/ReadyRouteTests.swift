@@ -8,7 +8,7 @@ private let dawn = StoreWorld.dawn
 
 @Suite("A route with work that is due")
 struct ReadyRouteTests {
-    @Test("appears in pages by rising id, with its app, provider, environment and topic")
+    @Test("appears in the ready routes by rising id, page by page, with its app and topic")
     func reported() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -51,7 +51,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("appears once for each topic service with a due parcel; a lease takes from one service")
+    @Test("appears once per topic service with a due parcel, and each lease takes from one service")
     func services() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -122,7 +122,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("stays out when its provider is unknown, and hides no route behind it")
+    @Test("stays out of the ready routes when its provider is unknown, and hides no route behind it")
     func unknownProvider() async throws {
         try await withStores { world in
             try await world.register(1...1)
@@ -143,7 +143,7 @@ struct ReadyRouteTests {
         }
     }
 
-    @Test("appears while it has a parcel that is due and not leased")
+    @Test("appears in the ready routes only while it has a parcel that is due and not leased")
     func due() async throws {
         try await withStores { world in
             try await world.register(1...1)

@@ -24,7 +24,7 @@ struct UndoTests {
         }
     }
 
-    @Test("returns once by an undo, and answers from before the undo do not retire it again")
+    @Test("becomes active again by an undo, and earlier answers do not retire it again")
     func undone() async throws {
         try await withStores { world in
             let id = try await world.register(1...1)[0]
