@@ -10,12 +10,12 @@ enum TestHash {
     static func sha256(_ text: String) -> [UInt8] { Hashes.sha256(Array(text.utf8)) }
 }
 
-@Suite("An answer")
+@Suite("A JSON answer of the API")
 struct AnswerTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
     private static let id = MessageID(UniversalID(high: 0x0192_3456_789a_7bcd, low: 0x8123_4567_89ab_cdef))
 
-    @Test("to a message names it, and promises nothing yet")
+    @Test("names the accepted message by its id, with all outcomes at zero")
     func accepted() {
         let body = MessageAnswer.accepted([Self.id])
         #expect(
@@ -27,7 +27,7 @@ struct AnswerTests {
         #expect(MessageAnswer.id(inAccepted: [0]) == nil)
     }
 
-    @Test("about a message has its whole account")
+    @Test("contains the whole account of a message: outcomes, reasons, providers")
     func account() {
         let account = MessageAccount(
             id: Self.id, state: .finished, acceptedAt: noon, expiresAt: noon + .seconds(60), finishedAt: noon,
@@ -48,13 +48,14 @@ struct AnswerTests {
                 + #""expired":0,"suppressed":0,"cancelled":0,"gave_up":0},"pending":0}}}"#)
     }
 
-    @Test("with a page says where the next one begins, or that there is none")
+    @Test("gives the cursor of the next page, or null on the last one")
     func page() {
         #expect(Self.text(MessageAnswer.page([], next: nil)) == #"{"items":[],"next":null}"#)
         #expect(Self.text(MessageAnswer.page([], next: "c")) == #"{"items":[],"next":"c"}"#)
     }
 
-    @Test("shows the end of a long token, and nothing of a short one", arguments: [1, 2, 15, 16, 32, 2_048])
+    @Test(
+        "shows the last characters of a long token, and nothing of a short one", arguments: [1, 2, 15, 16, 32, 2_048])
     func masked(bytes: Int) {
         let masked = DeviceAnswer.mask(DeviceToken(bytes: Array(repeating: 0xab, count: bytes)), of: .apns)
         #expect(masked == (bytes < 16 ? "…" : "…abab"))
@@ -62,7 +63,7 @@ struct AnswerTests {
         #expect(text == (bytes < 16 ? "…" : "…kkkk"))
     }
 
-    @Test("about a device has every member, and the token masked")
+    @Test("contains every member of a device, with the token masked")
     func device() throws {
         let body = DeviceAnswer.body(Self.record, change: .replaced)
         let answer = try #require(try JSONReader.read(body).object)
@@ -79,7 +80,7 @@ struct AnswerTests {
         #expect(!Self.text(body).contains("cdcdcd"))
     }
 
-    @Test("about an installation has every kind's registration")
+    @Test("contains the registration of every kind of an installation")
     func installation() throws {
         let body = DeviceAnswer.body(Self.record, all: [Self.record, Self.record])
         let answer = try #require(try JSONReader.read(body).object)

@@ -9,7 +9,7 @@ struct AttributesPatchTests {
 
     private static func patch(_ attributes: String) -> String { #"{"attributes": \#(attributes)}"# }
 
-    @Test("with 40,000 members is refused without a question to the database, removals too", arguments: ["1", "null"])
+    @Test("fails before any database query with 40,000 members, even if all are removals", arguments: ["1", "null"])
     func isRefusedEarly(value: String) async throws {
         try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
             let path = "/v1/apps/tower/devices/phone"
@@ -21,7 +21,7 @@ struct AttributesPatchTests {
         }
     }
 
-    @Test("changes all eleven kinds of it, and removes in one request as many as there may be")
+    @Test("changes registrations of all eleven kinds, and removes up to 1,024 attributes at once")
     func elevenKinds() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/phone"

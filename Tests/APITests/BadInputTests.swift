@@ -14,7 +14,7 @@ struct BadInputTests {
         ("messages", BadInput.messages), ("secrets", BadInput.secrets),
     ]
 
-    @Test("is refused with a stable code and a sentence that helps, one answer each, and changes nothing")
+    @Test("gets one answer with a stable code and a helpful sentence, and changes nothing")
     func table() async throws {
         try await withGateway { world in
             let keys = try await Self.fill(world)
@@ -35,7 +35,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("of one code alone is named once")
+    @Test("appears in the test table under a unique name")
     func names() {
         let names = Self.fixed.flatMap(\.1).map(\.name)
         #expect(Set(names).count == names.count, "\(Dictionary(grouping: names) { $0 }.filter { $1.count > 1 }.keys)")

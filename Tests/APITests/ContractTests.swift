@@ -1,7 +1,7 @@
 import API
 import Testing
 
-@Suite("The contract")
+@Suite("The OpenAPI contract")
 struct ContractTests {
     /// Methods and paths of the document, which is written one line a path and one a method.
     private static var described: [String] {
@@ -19,12 +19,12 @@ struct ContractTests {
         return described.sorted()
     }
 
-    @Test("describes every route, and no other")
+    @Test("describes every endpoint, and no other")
     func everyEndpoint() {
         #expect(Self.described == Endpoint.all.map(\.testDescription).sorted())
     }
 
-    @Test("names every route as the program does")
+    @Test("names every operation as the program does")
     func operationNames() {
         let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
         for endpoint in Endpoint.all {
@@ -32,7 +32,7 @@ struct ContractTests {
         }
     }
 
-    @Test("refers only to what it defines")
+    @Test("refers only to components that it defines")
     func references() {
         let text = String(decoding: EmbeddedDocuments.contract, as: UTF8.self)
         for match in text.matches(of: /#\/components\/[a-zA-Z]+\/([a-zA-Z]+)/) {
@@ -40,7 +40,7 @@ struct ContractTests {
         }
     }
 
-    @Test("has every refusal of an operation under its status, each once")
+    @Test("lists every problem code under its status, each once")
     func codes() {
         let listed = Contract.current.codes.flatMap(\.value)
         // Those that no operation hears: nothing fits, a line of an import, or what HTTP itself is about.
@@ -57,7 +57,7 @@ struct ContractTests {
         }
     }
 
-    @Test("holds for what any request may hear")
+    @Test("matches the answers of every endpoint to bad requests")
     func anyRequest() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -87,7 +87,7 @@ struct ContractTests {
         }
     }
 
-    @Test("holds where the database is away", arguments: Endpoint.all)
+    @Test("matches the answers of every endpoint while the database is unreachable", arguments: Endpoint.all)
     func noDatabase(endpoint: Endpoint) async throws {
         try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
             let path = endpoint.template.replacing("{", with: "").replacing("}", with: "")

@@ -11,7 +11,7 @@ import Testing
 /// The work that the gateway does for one request, as processor time of the request's own task in proportion to that of reading a
 /// megabyte of JSON: measured in the same run, on the same thread. What grows with the square of a body takes thousands
 /// of times as much.
-@Suite("The dearest request of each route", .timeLimit(.minutes(5)))
+@Suite("The most expensive request of each endpoint", .timeLimit(.minutes(5)))
 struct CostliestRequestTests {
     /// A machine that is busy elsewhere may spoil one measurement, and not three.
     private static let attemptsMax = 3
@@ -20,12 +20,12 @@ struct CostliestRequestTests {
     /// Each line of an import is answered, as a request is: so many may take as much as reading a megabyte.
     private static let linesPerReading = 1_000
 
-    @Test("is known for each endpoint that takes a body, and for no other")
+    @Test("exists for every endpoint with a body, and for no other endpoint")
     func places() {
         #expect(CostliestRequest.places.keys.sorted() == Endpoint.all.filter(\.takesBody).map(\.name).sorted())
     }
 
-    @Test("with a body of a megabyte takes no more work than reading a few of them")
+    @Test("costs no more than reading a few megabytes of JSON, with a body of one megabyte")
     func bodies() async throws {
         try await Self.measure(readingsMax: 10) { limits in
             var requests: [() -> CostliestRequest] = []
@@ -51,7 +51,7 @@ struct CostliestRequestTests {
         }
     }
 
-    @Test("with a head as long as it may be takes less work than reading a megabyte")
+    @Test("costs less than reading a megabyte of JSON, with a head of the largest size")
     func heads() async throws {
         try await Self.measure(readingsMax: 1) { limits in
             Endpoint.all.flatMap { CostliestRequest.heads($0, bytesMax: limits.headerBytesMax) }.map { head in { head }

@@ -7,14 +7,14 @@ struct ErrorPageTests {
     private static let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    @Test("explains every code once")
+    @Test("explains every problem code once")
     func everyCode() {
         #expect(
             ProblemCode.allCases.filter { ErrorPage.text.components(separatedBy: "\n## \($0.rawValue)\n").count != 2 }
                 == [])
     }
 
-    @Test("gives each a cause and a remedy that are sentences")
+    @Test("gives each problem code a cause and a remedy in whole sentences")
     func sentences() {
         let paragraphs = ErrorPage.text.dropLast().components(separatedBy: "\n\n")
         for name in ["Cause: ", "Remedy: "] {
@@ -24,7 +24,7 @@ struct ErrorPageTests {
         }
     }
 
-    @Test("has every code that the program declares")
+    @Test("contains every problem code that the program declares")
     func everyDeclaration() throws {
         var declared: [String] = []
         let files = FileManager.default.enumerator(
@@ -36,7 +36,7 @@ struct ErrorPageTests {
         #expect(declared.sorted() == ProblemCode.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("is byte for byte what the program writes: carillon errors >docs/errors.md")
+    @Test("equals the program's output byte for byte: carillon errors >docs/errors.md")
     func written() throws {
         let page = try Data(contentsOf: Self.root.appending(path: "docs/errors.md"))
         #expect(page == Data(ErrorPage.bytes), "write it anew: .build/release/carillon errors >docs/errors.md")

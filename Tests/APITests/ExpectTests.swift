@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("A client that waits to be asked for its body")
+@Suite("A client that sends Expect: 100-continue")
 struct ExpectTests {
     private static let body = #"{"slug": "tower", "name": "Tower"}"#
 
@@ -12,7 +12,7 @@ struct ExpectTests {
             "POST", path, key: key, headers: ["Expect: 100-continue", "Content-Length: \(length)"] + headers)
     }
 
-    @Test("is asked once, and answered on the same connection, request after request")
+    @Test("receives one 100 and then the answer, request after request on the same connection")
     func asked() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -27,7 +27,7 @@ struct ExpectTests {
         }
     }
 
-    @Test("is not asked where it did not wait")
+    @Test("receives no 100 if it sends the body at once")
     func unasked() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -36,7 +36,7 @@ struct ExpectTests {
         }
     }
 
-    @Test("is not asked in HTTP/1.0, which knows no such answer")
+    @Test("receives no 100 over HTTP/1.0")
     func oldProtocol() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -46,7 +46,7 @@ struct ExpectTests {
         }
     }
 
-    @Test("of an import is asked before the answer begins")
+    @Test("receives 100 before the answer to an import begins")
     func importing() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/import"
@@ -59,7 +59,7 @@ struct ExpectTests {
         }
     }
 
-    @Test("hears the refusal at once where its request is refused by its head, and the connection ends")
+    @Test("receives the refusal of a request's head at once, and the connection closes")
     func refused() async throws {
         try await withGateway { world in
             let refusals: [(String, Int)] = [

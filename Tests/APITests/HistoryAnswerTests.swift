@@ -7,11 +7,11 @@ import Testing
 private let id = MessageID(UniversalID(high: 0x0192_3456_789a_7bcd, low: 0x8123_4567_89ab_cdef))
 private let leg = RouteDescription(provider: .apns, environment: .sandbox, topic: "com.example.app")
 
-@Suite("An answer about pushes")
+@Suite("A JSON answer about pushes")
 struct HistoryAnswerTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test("lists failures, those of deleted devices without a name")
+    @Test("lists failures, with a null installation for a deleted device")
     func failures() {
         let failures = ["phone", nil].map {
             PushFailure(
@@ -27,7 +27,7 @@ struct HistoryAnswerTests {
                 + #""reason":"retries_exhausted","at":"2026-12-01T12:00:00.000Z","attempts":7}],"next":"c"}"#)
     }
 
-    @Test("lists who was named by a user's name or by a token, of which it shows the end")
+    @Test("lists failures by user, or by token with only its end shown")
     func named() {
         let token = DeviceToken(bytes: (0..<32).map { UInt8($0) })
         let terminalStatus = TerminalStatus(.rejected, "unknown_user")
@@ -46,7 +46,7 @@ struct HistoryAnswerTests {
                 + #"{"installation":null,"token":"…1e1f","kind":"alert","provider":"apns",\#(remaining)],"next":null}"#)
     }
 
-    @Test("tells of a name that nobody was registered under without parcel and route")
+    @Test("omits parcel and route for an installation that was never registered")
     func nobody() {
         let terminalStatus = TerminalStatus(.rejected, "unknown_device")
         let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(terminalStatus))
@@ -63,7 +63,7 @@ struct HistoryAnswerTests {
                     status: status, steps: steps)))
     }
 
-    @Test("tells the steps of one push, and where it is now")
+    @Test("lists the steps of a push, and where the push is now")
     func steps() {
         let tried = PushStep(at: noon, parcel: ParcelID(7), leg: leg, attempts: 1, event: .goesOn("provider_busy"))
         let push = PendingPush(
@@ -79,7 +79,7 @@ struct HistoryAnswerTests {
         )
     }
 
-    @Test("has a word for each place where a push can be")
+    @Test("names every state that a push can be in")
     func text() throws {
         let push = PendingPush(parcel: ParcelID(8), leg: leg, attempts: 0, dueAt: noon, cause: nil)
         let text: [(PushStatus, String)] = [
@@ -95,9 +95,9 @@ struct HistoryAnswerTests {
     }
 }
 
-@Suite("What became of pushes, over HTTP")
+@Suite("The push history API")
 struct ServedHistoryTests {
-    @Test("can be asked for each device of a message, and of the failures among them")
+    @Test("returns the history of each device of a message, and the failures of the message")
     func asked() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"

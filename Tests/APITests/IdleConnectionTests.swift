@@ -5,11 +5,11 @@ import NIOEmbedded
 import NIOHTTP1
 import Testing
 
-@Suite("A connection on which nothing is asked")
+@Suite("An idle connection")
 struct IdleConnectionTests {
     private let idle: Duration = .seconds(75)
 
-    @Test("is closed when its time is over, and not before")
+    @Test("closes when the idle timeout is over, and not before")
     func idleFromTheStart() throws {
         let line = try Line(idle)
         line.pass(.seconds(74))
@@ -18,7 +18,7 @@ struct IdleConnectionTests {
         #expect(!line.isOpen)
     }
 
-    @Test("has its whole time again after each answer")
+    @Test("waits the whole idle timeout again after each answer")
     func busyMeanwhile() throws {
         let line = try Line(idle)
         for _ in 1...3 {
@@ -32,7 +32,7 @@ struct IdleConnectionTests {
         #expect(!line.isOpen)
     }
 
-    @Test("stays as long as an answer takes, and has its time from then on")
+    @Test("stays open while an answer takes long, and waits the idle timeout from then on")
     func slowAnswer() throws {
         let line = try Line(idle)
         try line.ask()
@@ -45,7 +45,7 @@ struct IdleConnectionTests {
         #expect(!line.isOpen)
     }
 
-    @Test("is closed also where something came behind its last answer that is no request")
+    @Test("closes although bytes that are no request arrived after the last answer")
     func noRequest() throws {
         let line = try Line(idle)
         try line.ask()

@@ -3,7 +3,7 @@ import JSON
 import Store
 import Testing
 
-@Suite("A stream of lines")
+@Suite("The line splitter of an import")
 struct LineSplitterTests {
     private static func split(_ text: String, chunk: Int = .max, lineBytesMax: Int = 10) -> [LineSplitter.Line] {
         var splitter = LineSplitter(lineBytesMax: lineBytesMax)
@@ -32,12 +32,12 @@ struct LineSplitterTests {
         line(10, "last"),
     ]
 
-    @Test("is cut the same, however it arrives", arguments: [1, 2, 3, 5, 7, 11, 1_000])
+    @Test("finds the same lines, however the stream is cut into chunks", arguments: [1, 2, 3, 5, 7, 11, 1_000])
     func chunks(chunk: Int) {
         #expect(Self.split(Self.pushHistory, chunk: chunk) == Self.reported)
     }
 
-    @Test("counts every line that ended")
+    @Test("counts every line that ended, blank ones included")
     func count() {
         var splitter = LineSplitter(lineBytesMax: 10)
         _ = splitter.take(Array(Self.pushHistory.utf8))
@@ -47,14 +47,14 @@ struct LineSplitterTests {
         #expect(splitter.finish() == nil)
     }
 
-    @Test("drops a line without end, and tells its number when it ends")
+    @Test("drops a line that exceeds the limit, and reports its number when it ends")
     func endless() {
         var splitter = LineSplitter(lineBytesMax: 64)
         for _ in 0..<1_000 { #expect(splitter.take(Array(repeating: UInt8(ascii: "x"), count: 65_536)).isEmpty) }
         #expect(splitter.take(Array("x\ny\n".utf8)) == [Self.line(1, nil), Self.line(2, "y")])
     }
 
-    @Test("that is empty has no lines", arguments: ["", "\n\n\n", "\r\n", " "])
+    @Test("finds no lines in empty or blank input", arguments: ["", "\n\n\n", "\r\n", " "])
     func nothing(text: String) {
         #expect(Self.split(text).isEmpty)
     }
@@ -69,11 +69,11 @@ extension LineSplitter {
     }
 }
 
-@Suite("An import's answer")
+@Suite("The answer to an import")
 struct ImportAnswerTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    @Test("tells refusals by line, how far it came, and how it all ended")
+    @Test("reports refusals by line, progress, and the totals at the end")
     func pushHistory() {
         var answer = ImportAnswer()
         answer.count(.created)
@@ -90,7 +90,7 @@ struct ImportAnswerTests {
                 + #""moved":1,"unchanged":0,"stale":1}"# + "\n")
     }
 
-    @Test("tells where to go on where it can't")
+    @Test("reports where to resume when the import is interrupted")
     func interrupted() {
         var answer = ImportAnswer()
         answer.count(.created)
@@ -108,7 +108,7 @@ struct ImportAnswerTests {
             Problem(.malformedRequest, "A chunk of the body has no size."),
         ]
 
-    @Test("says what is kept and where to go on, whatever ended it for now", arguments: lineEnds)
+    @Test("says what was imported and where to resume, whatever interrupted the import", arguments: lineEnds)
     func terminalStatus(problem: Problem) throws {
         var answer = ImportAnswer()
         _ = answer.progress(through: 7)

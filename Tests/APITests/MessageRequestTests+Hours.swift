@@ -5,7 +5,7 @@ import Testing
 
 // What a message asks of clocks.
 extension MessageRequestTests {
-    @Test("names an hour that is the same everywhere, or one of each device's clock")
+    @Test("takes a time that is the same everywhere, or a local time of each device")
     func hours() throws {
         func read(_ options: String) throws -> SendHour? {
             try Self.read(#"{"audience": {"all": true}, "options": {\#(options)}}"#).sendAt
@@ -22,7 +22,7 @@ extension MessageRequestTests {
             try read(local + #", "local_time_passed": "send""#) == .local(LocalSending(hour: hour, sendsPassed: true)))
     }
 
-    @Test("says what to write where its hour has a zone too many, or none")
+    @Test("explains how to write send_at if its zone is missing or not allowed")
     func wrongHours() {
         for (options, input) in [
             (#""send_at": "2026-12-01T12:00:00""#, "2026-12-01T12:00:00+01:00; or set device_local_time"),
@@ -35,7 +35,7 @@ extension MessageRequestTests {
         }
     }
 
-    @Test("may ignore what its app spares people")
+    @Test("overrides the app's quiet hours or daily cap on request")
     func ignored() throws {
         func ignored(_ options: String) throws -> AppLimits {
             try Self.read(#"{"audience": {"all": true}, "options": \#(options)}"#).contents[0].options.ignored

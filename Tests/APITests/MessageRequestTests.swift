@@ -2,20 +2,20 @@ import API
 import Model
 import Testing
 
-@Suite("A message's request")
+@Suite("A request to send a message")
 struct MessageRequestTests {
     static func read(_ text: String) throws(Problem) -> MessageRequest {
         try MessageRequest.read(Array(text.utf8))
     }
 
-    @Test("for everyone may say nothing but that")
+    @Test("needs no member but the audience")
     func least() throws {
         let read = try Self.read(#"{"audience": {"all": true}}"#)
         #expect(read.audience == .all)
         #expect(read.contents[0] == MessageContent())
     }
 
-    @Test("with a list of records is a message for each, which share the rest")
+    @Test("produces one message per record of a list, with the other members shared")
     func records() throws {
         let read = try Self.read(
             #"""
@@ -29,7 +29,7 @@ struct MessageRequestTests {
     }
 
     @Test(
-        "is refused where a list of records is none",
+        "fails with a pointer to a record list that is empty, too long or malformed",
         arguments: [
             ("[]", "/apns"), (#"[{}, 1]"#, "/apns/1"), (#"["aps"]"#, "/apns/0"),
             ("[" + Array(repeating: "{}", count: 17).joined(separator: ",") + "]", "/apns"),
@@ -41,7 +41,7 @@ struct MessageRequestTests {
         #expect(problem?.pointer?.description == pointer)
     }
 
-    @Test("says everything it can")
+    @Test("accepts every member at once")
     func most() throws {
         let read = try Self.read(
             #"""
@@ -79,7 +79,7 @@ struct MessageRequestTests {
                     fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8))))
     }
 
-    @Test("may be for users, for tags and for tokens", arguments: 0..<selections.count)
+    @Test("accepts users, tags, a filter, stale devices and tokens as the audience", arguments: 0..<selections.count)
     func selection(place: Int) throws {
         let (text, expected) = Self.selections[place]
         #expect(try Self.read(#"{"audience": \#(text)}"#).audience == Audience(expected))
@@ -119,7 +119,7 @@ struct MessageRequestTests {
         ),
     ]
 
-    @Test("takes null for absence")
+    @Test("treats null as absent")
     func nullIsAbsence() throws {
         let read = try Self.read(
             #"""
@@ -129,12 +129,12 @@ struct MessageRequestTests {
         #expect(read == (try Self.read(#"{"audience": {"all": true}}"#)))
     }
 
-    @Test("may be for nobody")
+    @Test("accepts an empty list of installations")
     func emptyAudience() throws {
         #expect(try Self.read(#"{"audience": {"installations": []}}"#).audience == .installations([]))
     }
 
-    @Test("keeps installations apart that only look alike")
+    @Test("distinguishes installations whose names only look alike")
     func installationsByBytes() throws {
         let read = try Self.read("{\"audience\": {\"installations\": [\"\u{e9}\", \"e\u{301}\", \"\u{e9}\"]}}")
         guard case .installations(let names) = read.audience.selection else { return #expect(Bool(false)) }
@@ -142,7 +142,7 @@ struct MessageRequestTests {
     }
 
     @Test(
-        "may name the kind that its push type goes to, or starts with",
+        "accepts an audience kind that its push type can reach",
         arguments: [
             ("alert", "alert"), ("background", "alert"), ("voip", "voip"), ("liveactivity", "live-activity"),
             ("liveactivity", "push-to-start"),
@@ -153,18 +153,18 @@ struct MessageRequestTests {
         #expect(read.audience.kind?.name == kind)
     }
 
-    @Test("is a list where its records are in one, be it one record")
+    @Test("produces a list if the records are in an array, even for one record")
     func isList() throws {
         #expect(try Self.read(#"{"audience": {"all": true}, "apns": [{}]}"#).isList)
         #expect(try !Self.read(#"{"audience": {"all": true}, "apns": {}}"#).isList)
     }
 
-    @Test("raises the badge by a word")
+    @Test("accepts increment as the badge")
     func increment() throws {
         #expect(try Self.read(#"{"audience": {"all": true}, "badge": "increment"}"#).contents[0].badge == .increment)
     }
 
-    @Test("is told what is wrong with it", arguments: refusals)
+    @Test("fails with a problem code and a pointer to the wrong member", arguments: refusals)
     func refused(refusal: Refusal) {
         refusal.check { (bytes) throws(Problem) in try MessageRequest.read(bytes) }
     }

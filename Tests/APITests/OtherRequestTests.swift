@@ -2,9 +2,9 @@ import API
 import Credentials
 import Testing
 
-@Suite("Smaller requests")
+@Suite("A request about an app or a badge")
 struct SmallRequestTests {
-    @Test("make an app")
+    @Test("carries the slug and the name of a new app")
     func app() throws {
         let read = try AppRequest.read(Array(#"{"slug": "clock-tower_2", "name": "Clock tower ⏰"}"#.utf8))
         #expect(read.slug == "clock-tower_2")
@@ -12,7 +12,7 @@ struct SmallRequestTests {
     }
 
     @Test(
-        "for an app are told what is wrong with them",
+        "fails with a code and a pointer to the wrong member of an app",
         arguments: [
             Refusal("{}", .missingMember, "/slug"), Refusal(#"{"slug": "a"}"#, .missingMember, "/name"),
             Refusal(#"{"slug": "", "name": "A"}"#, .invalidValue, "/slug"),
@@ -34,7 +34,7 @@ struct SmallRequestTests {
         refusal.check { (bytes) throws(Problem) in try AppRequest.read(bytes) }
     }
 
-    @Test("set a badge, and take off it")
+    @Test("sets a badge, or consumes a part of it")
     func badge() throws {
         #expect(try BadgeRequest.readBadge(Array(#"{"badge": 0}"#.utf8)) == 0)
         #expect(try BadgeRequest.readBadge(Array(#"{"badge": 2147483647}"#.utf8)) == .max)
@@ -42,7 +42,7 @@ struct SmallRequestTests {
     }
 
     @Test(
-        "for a badge are told what is wrong with them",
+        "fails with a code and a pointer to the wrong badge",
         arguments: [
             Refusal("{}", .missingMember, "/badge"), Refusal(#"{"badge": null}"#, .missingMember, "/badge"),
             Refusal(#"{"badge": -1}"#, .invalidValue, "/badge"), Refusal(#"{"badge": 1.0}"#, .invalidValue, "/badge"),
@@ -55,7 +55,7 @@ struct SmallRequestTests {
     }
 
     @Test(
-        "for taking off a badge are told what is wrong with them",
+        "fails with a code and a pointer to the wrong count to consume",
         arguments: [
             Refusal("{}", .missingMember, "/count"), Refusal(#"{"count": 0}"#, .invalidValue, "/count"),
             Refusal(#"{"count": -1}"#, .invalidValue, "/count"), Refusal(#"{"count": "1"}"#, .wrongType, "/count"),
@@ -66,13 +66,13 @@ struct SmallRequestTests {
     }
 }
 
-@Suite("A credential's request")
+@Suite("A request that adds a credential")
 struct CredentialRequestTests {
     private static func read(_ text: String) throws(Problem) -> CredentialSubmission {
         try CredentialRequest.read(Array(text.utf8))
     }
 
-    @Test("hands in a token key")
+    @Test("carries a token key for both environments")
     func token() throws {
         let read = try Self.read(
             #"""
@@ -89,7 +89,7 @@ struct CredentialRequestTests {
         #expect(p8 == Array("-----BEGIN".utf8))
     }
 
-    @Test("hands in a certificate as PEM or PKCS#12, staged unless it says otherwise")
+    @Test("carries a certificate as PEM or PKCS#12, staged unless it asks for activation")
     func certificate() throws {
         let pem = try Self.read(
             #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#)
@@ -105,7 +105,7 @@ struct CredentialRequestTests {
         }
     }
 
-    @Test("is told what is wrong with it", arguments: refusals)
+    @Test("fails with a problem code and a pointer to the wrong member", arguments: refusals)
     func refused(refusal: Refusal) {
         refusal.check { (bytes) throws(Problem) in try CredentialRequest.read(bytes) }
     }
@@ -157,7 +157,7 @@ struct CredentialRequestTests {
         certificate(#""pkcs12": "AQID", "key_id": "A""#, .unknownMember, "/key_id"),
     ]
 
-    @Test("never has its secrets quoted in a problem")
+    @Test("keeps secrets out of the problem that it causes")
     func secretsAreNotQuoted() {
         let secret = "MIGHAgEAMBMGByqGSM49"
         let problem = refusal { () throws(Problem) in

@@ -1,11 +1,11 @@
 import API
 import Testing
 
-@Suite("A request's target")
+@Suite("The target of a request")
 struct RequestTargetTests {
     private static func segments(_ target: String) throws(Problem) -> [String] { try RequestTarget(target).segments }
 
-    @Test("is taken apart before it is decoded, once")
+    @Test("splits into segments before each segment is decoded, once")
     func decodedOnce() throws {
         #expect(try Self.segments("/v1/apps/a%2Fb") == ["v1", "apps", "a/b"])
         #expect(try Self.segments("/v1/%252F") == ["v1", "%2F"])
@@ -16,14 +16,14 @@ struct RequestTargetTests {
         #expect(try Self.segments("/a%3Fb%23c") == ["a?b#c"])
     }
 
-    @Test("keeps empty segments, which lead nowhere")
+    @Test("keeps empty segments in the path")
     func emptySegments() throws {
         #expect(try Self.segments("/") == [""])
         #expect(try Self.segments("/v1/apps/") == ["v1", "apps", ""])
         #expect(try Self.segments("//v1//apps") == ["", "v1", "", "apps"])
     }
 
-    @Test("has its query behind the first question mark")
+    @Test("separates the query at the first question mark")
     func query() throws {
         let target = try RequestTarget("/v1/apps?cursor=a?b&limit=2")
         #expect(target.path == "/v1/apps")
@@ -32,7 +32,7 @@ struct RequestTargetTests {
     }
 
     @Test(
-        "is refused where it could be read in two ways",
+        "fails to parse if it could be read in two ways",
         arguments: [
             "", "v1/apps", "*", "http://host/v1", "/v1/%", "/v1/%4", "/v1/%ZZ", "/v1/%G0", "/v1/%-1", "/v1/%00",
             "/v1/a%00b", "/v1/%ff", "/v1/%C3", "/v1/%C0%AF", "/v1/%ED%A0%80", "/v1/../x", "/v1/./x", "/v1/..",
@@ -44,9 +44,9 @@ struct RequestTargetTests {
     }
 }
 
-@Suite("A query")
+@Suite("The query of a request")
 struct QueryTests {
-    @Test("gives its parameters, decoded once")
+    @Test("gives each parameter, decoded once")
     func values() throws {
         let query = try QueryReader("after=%41b%2526&limit=7", known: ["after", "limit"])
         #expect(query["after"] == "Ab%26")
@@ -54,7 +54,7 @@ struct QueryTests {
         #expect(query["cursor"] == nil)
     }
 
-    @Test("may be empty, or have empty values")
+    @Test("accepts empty values and an empty query")
     func empty() throws {
         #expect(try QueryReader("", known: [])["after"] == nil)
         let query = try QueryReader("&after=&&", known: ["after", "limit"])
@@ -63,7 +63,7 @@ struct QueryTests {
     }
 
     @Test(
-        "is refused where it says something else",
+        "fails with invalid_query on unknown, repeated or malformed parameters",
         arguments: ["page=2", "limit=1&limit=2", "after=%ZZ", "after=%00", "%FF=1", "Limit=1", "limit=1;after=2", "x"])
     func refused(text: String) {
         let problem = refusal { () throws(Problem) in
@@ -73,7 +73,7 @@ struct QueryTests {
     }
 
     @Test(
-        "asks for a page of a size that is offered",
+        "fails with invalid_query on a page size outside the limits",
         arguments: ["0", "-1", "501", "1.5", "1e2", "ten", "99999999999999999999", "%31%30%30%30"])
     func limit(text: String) throws {
         let query = try QueryReader("limit=\(text)", known: ["limit"])
@@ -81,9 +81,9 @@ struct QueryTests {
     }
 }
 
-@Suite("An Idempotency-Key")
+@Suite("The Idempotency-Key header")
 struct IdempotencyKeyTests {
-    @Test("is one word, or absent")
+    @Test("holds one word of up to 255 bytes, or is absent")
     func good() throws {
         #expect(try IdempotencyKey.read([]) == nil)
         #expect(try IdempotencyKey.read(["order-17/!~"]) == "order-17/!~")
@@ -91,7 +91,7 @@ struct IdempotencyKeyTests {
     }
 
     @Test(
-        "is refused where it names nothing certain",
+        "fails to parse if it is empty, repeated, too long, or not one ASCII word",
         arguments: [[""], ["a b"], ["a", "a"], [String(repeating: "k", count: 256)], ["é"], ["a\t"]])
     func bad(values: [String]) {
         #expect(refusal { () throws(Problem) in try IdempotencyKey.read(values) }?.code == .invalidIdempotencyKey)

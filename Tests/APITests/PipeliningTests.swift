@@ -7,7 +7,7 @@ import TLS
 import TestSupport
 import Testing
 
-@Suite("A client that pipelines", .timeLimit(.minutes(3)))
+@Suite("A connection with pipelined requests", .timeLimit(.minutes(3)))
 struct PipeliningTests {
     /// Requests that a client sends again and again, and how many are parsed before one is answered.
     struct Ahead: Sendable, CustomTestStringConvertible {
@@ -37,7 +37,7 @@ struct PipeliningTests {
             parsed: 4),
     ]
 
-    @Test("has few requests parsed before it is answered, and the next one with each answer", arguments: ahead)
+    @Test("parses only a few requests ahead, and one more with each answer", arguments: ahead)
     func fewParsed(ahead: Ahead) async throws {
         try await withGateway { world in
             for pieceBytes in [1, 7, 16_384, 1 << 20] where pieceBytes > 7 || ahead.request.utf8.count < 1_000 {
@@ -59,7 +59,7 @@ struct PipeliningTests {
         }
     }
 
-    @Test("has few requests parsed, wherever they are cut")
+    @Test("parses only a few requests ahead, wherever they are cut")
     func cutAnywhere() async throws {
         try await withGateway { world in
             for seed in 1...100 as ClosedRange<UInt64> {
@@ -87,7 +87,7 @@ struct PipeliningTests {
 
     /// Chunks of one byte; and one chunk of empty lines, at each of which a head could end.
     @Test(
-        "has a chunked body parsed no faster than it is read",
+        "parses a chunked body no faster than the body is read",
         arguments: [
             (String(repeating: "1\r\nx\r\n", count: 10_000), 10_000),
             ("3e80\r\n" + String(repeating: "\n", count: 16_000) + "\r\n", 16_000),
@@ -106,7 +106,7 @@ struct PipeliningTests {
         }
     }
 
-    @Test("is heard to have ended once its last request is parsed")
+    @Test("signals the end of input once the last request is parsed")
     func inputEnds() async throws {
         try await withGateway { world in
             try Line(world.services).within { line in
@@ -119,7 +119,7 @@ struct PipeliningTests {
         }
     }
 
-    @Test("is not late with what the gateway holds back")
+    @Test("applies no deadline to bytes that the gateway holds back")
     func notLate() async throws {
         try await withGateway { world in
             try Line(world.services).within { line in
@@ -138,7 +138,7 @@ struct PipeliningTests {
     }
 
     @Test(
-        "gets all its answers in order, also where it reads none before it has sent the last request",
+        "answers in order, even to a client that reads only after its last request",
         arguments: [false, true])
     func slowReader(endsSending: Bool) async throws {
         try await withGateway { world in
@@ -159,7 +159,7 @@ struct PipeliningTests {
         }
     }
 
-    @Test("is hung up on after the pause where it reads nothing, over TLS too", arguments: [false, true])
+    @Test("closes after the pause if the client reads nothing, also over TLS", arguments: [false, true])
     func hungUp(isEncrypted: Bool) async throws {
         var limits = GatewayLimits()
         limits.bodyPauseMax = .milliseconds(300)

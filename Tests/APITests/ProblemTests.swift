@@ -5,9 +5,9 @@ import JSON
 import Store
 import Testing
 
-@Suite("A problem")
+@Suite("A problem answer")
 struct ProblemTests {
-    @Test("is what RFC 9457 asks for")
+    @Test("contains the members that RFC 9457 defines")
     func body() {
         let problem = Problem(.invalidToken, "Not \"hex\".", at: .root / "token")
         #expect(
@@ -16,7 +16,7 @@ struct ProblemTests {
                 + #""code":"invalid_token","detail":"Not \"hex\".","pointer":"/token"}"#)
     }
 
-    @Test("keeps its cause for the operator")
+    @Test("keeps the internal cause out of the body, for the operator only")
     func cause() {
         let problem = Problem(StoreFault.damaged("apps_list, column 2"), .reads)
         #expect(problem.code == .internalError)
@@ -24,7 +24,7 @@ struct ProblemTests {
         #expect(!String(decoding: problem.body, as: UTF8.self).contains("apps_list"))
     }
 
-    @Test("tells when to try again exactly where that is wise")
+    @Test("carries Retry-After exactly where a retry is useful and safe")
     func retryAfter() {
         let transient: [StoreFault] = [.unavailable, .contended, .cancelled]
         for fault in transient {
@@ -43,13 +43,13 @@ struct ProblemTests {
         }
     }
 
-    @Test("about a lost commit says that a repetition may double, where it may")
+    @Test("warns after a lost commit that a repetition without a key may take effect twice")
     func honest() {
         #expect(Problem(StoreFault.commitUnknown, .mayDouble).detail.contains("a second time"))
         #expect(Problem(StoreFault.commitUnknown, .isKeyed).detail.contains("same Idempotency-Key"))
     }
 
-    @Test("speaks APNs' words where APNs would refuse", arguments: contentFaults)
+    @Test("uses the code and the pointer of an APNs content fault", arguments: contentFaults)
     func content(fault: APNsContentFault) {
         let problem = Problem(fault)
         #expect(problem.code.rawValue == fault.code)
@@ -65,7 +65,7 @@ struct ProblemTests {
         .wrongValue(.root / "apns" / "aps", expected: "an object"),
     ]
 
-    @Test("speaks the vault's words where a credential is refused", arguments: credentialFaults)
+    @Test("uses the problem code of each credential fault", arguments: credentialFaults)
     func credential(fault: CredentialFault, code: ProblemCode) {
         #expect(Problem(fault, .mayDouble).code == code)
     }
@@ -88,7 +88,7 @@ struct ProblemTests {
         (.store(.unknownApp), .unknownApp),
     ]
 
-    @Test("about a costly key file names its member, its rounds and a way out")
+    @Test("names the member, the rounds and a remedy for a costly key file")
     func costlyKeyFile() {
         let problem = Problem(CredentialFault.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .mayDouble)
         #expect(problem.pointer == .root / "pkcs12")
@@ -98,7 +98,7 @@ struct ProblemTests {
         #expect(Problem(CredentialFault.shareUsedUp, .mayDouble).retryAfterSeconds != nil)
     }
 
-    @Test("about a lost commit of a credential says nothing of what was changed, and how to repeat it")
+    @Test("never claims after a credential's lost commit that nothing changed")
     func credentialCommitUnknown() {
         let lost = CredentialFault.store(.commitUnknown)
         for problem in [Problem(lost, .mayDouble), Problem(lost, .isKeyed)] {
@@ -108,7 +108,7 @@ struct ProblemTests {
         #expect(Problem(lost, .isKeyed).retryAfterSeconds != nil)
     }
 
-    @Test("has a code that is one word, of one meaning")
+    @Test("carries a unique title and a unique code in snake case")
     func codes() {
         let codes = ProblemCode.allCases.map(\.rawValue)
         #expect(Set(codes).count == codes.count)
@@ -117,7 +117,7 @@ struct ProblemTests {
     }
 }
 
-@Suite("The budget for bodies")
+@Suite("The memory budget for request bodies")
 struct BodyBudgetTests {
     private static let tower = BodyBudget.Account(app: "tower")
     private static let belfry = BodyBudget.Account(app: "belfry")
@@ -128,7 +128,7 @@ struct BodyBudgetTests {
         return held
     }
 
-    @Test("gives what there is, and takes it back")
+    @Test("grants what is free, and takes back what is returned")
     func budget() throws {
         let budget = BodyBudget(bytesMax: 10, shareFloor: 10)
         try budget.take(6, for: Self.tower)
@@ -139,7 +139,7 @@ struct BodyBudgetTests {
         try budget.take(6, for: Self.belfry)
     }
 
-    @Test("leaves to others as much as one app holds, and more the more of them hold all that they may")
+    @Test("lets an app hold at most as many bytes as remain free for the others")
     func shares() throws {
         let budget = BodyBudget(bytesMax: 1_200, shareFloor: 0)
         #expect(Self.holds(budget, 1, Self.tower) == 600)
@@ -152,7 +152,7 @@ struct BodyBudgetTests {
         #expect(Self.holds(budget, 1, Self.tower) == 375)
     }
 
-    @Test("has room for one whole request of whoever holds nothing, as long as there is any")
+    @Test("grants one whole request to an app that holds nothing, as long as there is space")
     func floor() throws {
         let budget = BodyBudget(bytesMax: 1_000, shareFloor: 400)
         #expect(Self.holds(budget, 100, Self.tower) == 500)

@@ -4,7 +4,7 @@ import JSON
 import Model
 import Testing
 
-@Suite("The estimate in an answer")
+@Suite("The progress in a message's answer")
 struct ProgressAnswerTests {
     private func estimate(
         _ state: MessageState, audience: Int64?, scanned: Double?, lastDue: WallInstant? = nil
@@ -24,7 +24,7 @@ struct ProgressAnswerTests {
         return try #require(answer.object?["progress"]?.object?["estimate"]?.object)
     }
 
-    @Test("has how large the audience will be while it is being found, and an end")
+    @Test("estimates the audience and the end while the audience is being found")
     func planning() throws {
         let early = try estimate(.planning, audience: nil, scanned: 0.25)
         #expect(early.members.map(\.name) == ["audience", "finished_at", "pushes_per_second"])
@@ -32,14 +32,14 @@ struct ProgressAnswerTests {
         #expect(early["finished_at"] == "2026-12-01T12:01:10.000Z")
     }
 
-    @Test("has the audience itself once it is known, and an end that is hours away")
+    @Test("shows the known audience, and an end that is hours away")
     func known() throws {
         let known = try estimate(.sending, audience: 200, scanned: nil, lastDue: noon + .seconds(36_000))
         #expect(known["audience"]?.integer == 200)
         #expect(known["finished_at"] == "2026-12-01T22:00:00.000Z")
     }
 
-    @Test("is null where nothing can be said")
+    @Test("contains null for an estimate that cannot be made")
     func unknown() throws {
         let unknown = try estimate(.planning, audience: nil, scanned: nil)
         #expect(unknown["audience"] == .null && unknown["finished_at"] == .null)
@@ -58,7 +58,7 @@ struct ProgressAnswerTests {
         return waiting.map { [$0["for"], $0["until"]] }
     }
 
-    @Test("stands beside what a message waits for whose audience nobody looks for: its hour, and who paused it")
+    @Test("names the scheduled time and the pause that a message waits for")
     func whole() throws {
         let hour: [JSONValue?] = ["hour", "2026-12-01T12:00:01.000Z"]
         #expect(try waits(.scheduled, sendAt: noon + .seconds(1)) == [hour])

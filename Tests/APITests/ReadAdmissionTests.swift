@@ -3,7 +3,7 @@ import Model
 import Synchronization
 import Testing
 
-@Suite("Costly reads", .timeLimit(.minutes(2)))
+@Suite("The admission of costly reads", .timeLimit(.minutes(2)))
 struct ReadAdmissionTests {
     private let ann = AppID(1)
     private let bob = AppID(2)
@@ -45,7 +45,7 @@ struct ReadAdmissionTests {
         await Asking(app, reads).reply
     }
 
-    @Test("are as many of an app as it leaves free, and one of each in any case, as long as there is room")
+    @Test("gives an app at most as many places as it leaves free, and each app at least one")
     func shares() async {
         let reads = reads(waiting: 0)
         for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }
@@ -59,7 +59,7 @@ struct ReadAdmissionTests {
         for _ in 1...2 { #expect(await ask(bob, reads) == .begun) }
     }
 
-    @Test("wait in line, where who came first has the first place that their app may have")
+    @Test("admits waiting reads in order of arrival, within each app's share")
     func line() async throws {
         let reads = reads()
         for app in [ann, ann, bob] { #expect(await ask(app, reads) == .begun) }
@@ -82,7 +82,7 @@ struct ReadAdmissionTests {
         #expect(await fourth.last == .begun)
     }
 
-    @Test("go round the apps: who has a crowd in line keeps no other's single one waiting")
+    @Test("alternates between apps, so that a single read does not wait for another app's crowd")
     func round() async throws {
         let reads = reads()
         let apps = (1...4).map { AppID($0) }
@@ -103,7 +103,7 @@ struct ReadAdmissionTests {
         try #require(await next(after: apps[3]) == 3)
     }
 
-    @Test("know whose turn it was when: who comes back goes before nobody who has waited for longer")
+    @Test("admits a returning app only after apps that have waited for longer")
     func again() async throws {
         let reads = reads()
         let others = (2...5).map { AppID($0) }
@@ -120,7 +120,7 @@ struct ReadAdmissionTests {
         #expect(back.reply == nil)
     }
 
-    @Test("are refused where as many of the app's wait, and where one has waited for too long, but for the patient")
+    @Test("refuses a read over the waiting limit or after the timeout, unless it waits forever")
     func refused() async throws {
         let reads = reads(waiting: 1, timeout: .zero)
         for _ in 1...2 { #expect(await ask(ann, reads) == .begun) }

@@ -2,7 +2,7 @@ import API
 import TestSupport
 import Testing
 
-@Suite("Garbage at the door")
+@Suite("Random garbage in a request")
 struct ReaderFuzzTests {
     private static let rounds = 4_000
     private static let samples: [[UInt8]] = [
@@ -37,7 +37,7 @@ struct ReaderFuzzTests {
         return bytes
     }
 
-    @Test("is a registration, a message, a credential or a problem, and never a trap", arguments: 1...4)
+    @Test("yields a parsed body or a 400 or 422, and never a trap", arguments: 1...4)
     func bodies(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<Self.rounds {
@@ -57,7 +57,7 @@ struct ReaderFuzzTests {
         }
     }
 
-    @Test("in a path is a route, a refusal, and never a trap", arguments: 1...4)
+    @Test("yields a matched path or a refusal, and never a trap", arguments: 1...4)
     func targets(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let parts = Array("/%2e.?#&=azA0é+ *\u{0}%ZZ%00%ff".utf8)
@@ -73,7 +73,7 @@ struct ReaderFuzzTests {
         }
     }
 
-    @Test("in lines is cut the same in any chunks", arguments: 1...4)
+    @Test("splits into the same import lines, whatever the chunks", arguments: 1...4)
     func lines(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<400 {

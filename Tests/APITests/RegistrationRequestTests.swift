@@ -3,20 +3,20 @@ import JSON
 import Model
 import Testing
 
-@Suite("A registration")
+@Suite("A request to register a device")
 struct RegistrationRequestTests {
     private static func read(_ text: String, as installation: String = "i1") throws(Problem) -> DeviceRegistration {
         try RegistrationRequest.read(Array(text.utf8), installation: installation, now: noon)
     }
 
-    @Test("that says only what it must is for production and alerts, and keeps the rest")
+    @Test("defaults to production and alerts, and leaves other members unchanged")
     func least() throws {
         let read = try Self.read(#"{"provider": "apns", "token": "00ff"}"#)
         #expect(
             read == DeviceRegistration(installation: "i1", provider: .apns, token: DeviceToken(bytes: [0x00, 0xff])))
     }
 
-    @Test("says everything it can")
+    @Test("accepts every member at once")
     func most() throws {
         let read = try Self.read(
             #"""
@@ -36,7 +36,7 @@ struct RegistrationRequestTests {
     }
 
     @Test(
-        "names the app by its bundle id, also where it says the whole topic of its kind",
+        "takes the bundle id from a topic with the suffix of its kind",
         arguments: [
             ("com.example.app", "voip"), ("com.example.app.voip", "voip"),
             ("com.example.app.location-query", "location"),
@@ -48,7 +48,7 @@ struct RegistrationRequestTests {
         #expect(read.topic == "com.example.app")
     }
 
-    @Test("is refused with a topic of another kind's tokens, and told the bundle id")
+    @Test("fails on a topic of another kind, and names the bundle id to use")
     func topicOfAnotherKind() throws {
         let problem = #expect(throws: Problem.self) {
             try Self.read(#"{"provider": "apns", "token": "00", "topic": "com.example.app.voip"}"#)
@@ -57,7 +57,7 @@ struct RegistrationRequestTests {
         #expect(problem?.detail.contains("the bundle id com.example.app,") == true)
     }
 
-    @Test("clears with null what it may keep, and takes null for absence elsewhere")
+    @Test("clears optional members with null, and treats null as absent elsewhere")
     func nullClears() throws {
         let read = try Self.read(
             #"""
@@ -72,13 +72,13 @@ struct RegistrationRequestTests {
                     timeZone: .clear, appVersion: .clear, tags: .clear, attributes: .clear))
     }
 
-    @Test("takes a token of any length", arguments: [1, 31, 32, 54, 80, 100, 2_048])
+    @Test("accepts an APNs token of any length", arguments: [1, 31, 32, 54, 80, 100, 2_048])
     func anyTokenLength(bytes: Int) throws {
         let read = try Self.read(#"{"provider": "apns", "token": "\#(String(repeating: "5A", count: bytes))"}"#)
         #expect(read.token == DeviceToken(bytes: Array(repeating: 0x5a, count: bytes)))
     }
 
-    @Test("takes a token of FCM of any length, as its bytes", arguments: [1, 2, 152, 163, 1_000, 4_096])
+    @Test("accepts an FCM token of any length, as its bytes", arguments: [1, 2, 152, 163, 1_000, 4_096])
     func anyTextLength(bytes: Int) throws {
         let text = String(repeating: "A:_", count: bytes).prefix(bytes)
         let read = try Self.read(#"{"provider": "fcm", "token": "\#(text)", "kind": "alert", "environment": null}"#)
@@ -86,14 +86,14 @@ struct RegistrationRequestTests {
             read == DeviceRegistration(installation: "i1", provider: .fcm, token: DeviceToken(bytes: Array(text.utf8))))
     }
 
-    @Test("has attributes of eight levels")
+    @Test("accepts attributes with eight levels")
     func deepAttributes() throws {
         let attributes = #"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":-1.5e308}}}}}}}}"#
         let read = try Self.read(#"{"provider": "apns", "token": "00", "attributes": \#(attributes)}"#)
         #expect(read.attributes == .set(Array(attributes.utf8)))
     }
 
-    @Test("keeps each of many tags once, in their order", arguments: [3, 16, 17, 32])
+    @Test("keeps each tag once, in the order given", arguments: [3, 16, 17, 32])
     func tagsOnce(_ count: Int) throws {
         let tags = (0..<count).map { "tag \($0)" }
         let twice = (tags + tags.reversed()).map { "\"\($0)\"" }.joined(separator: ",")
@@ -102,7 +102,7 @@ struct RegistrationRequestTests {
         #expect(kept == tags)
     }
 
-    @Test("keeps tags apart that only look alike")
+    @Test("distinguishes tags that only look alike")
     func tagsByBytes() throws {
         let composed = "caf\u{e9}"
         let decomposed = "cafe\u{301}"
@@ -111,14 +111,14 @@ struct RegistrationRequestTests {
         #expect(tags.map { $0.unicodeScalars.count } == [4, 5])
     }
 
-    @Test("is told what is wrong with it", arguments: refusals)
+    @Test("fails with a problem code and a pointer to the wrong member", arguments: refusals)
     func refused(refusal: Refusal) {
         refusal.check { (bytes) throws(Problem) in
             try RegistrationRequest.read(bytes, installation: "i1", now: noon)
         }
     }
 
-    @Test("is told the same in a line of an import", arguments: refusals)
+    @Test("fails in the same way in a line of an import", arguments: refusals)
     func refusedLine(refusal: Refusal) {
         // Behind what has to be said, so that places in the text stay what they are.
         guard refusal.input.hasPrefix(#"{"provider""#) else { return }
@@ -128,14 +128,14 @@ struct RegistrationRequestTests {
         }
     }
 
-    @Test("in a line names its installation, as any text")
+    @Test("takes any text as the installation in a line of an import")
     func lineNamesInstallation() throws {
         let line = #"{"installation": "a/b c…", "provider": "apns", "token": "00"}"#
         #expect(try RegistrationRequest.readLine(Array(line.utf8), now: noon).installation == "a/b c…")
     }
 
     @Test(
-        "in a line is refused without a name that can be used",
+        "fails in a line of an import without a usable installation",
         arguments: [
             Refusal(#"{"provider": "apns", "token": "00"}"#, .missingMember, "/installation"),
             Refusal(#"{"installation": null, "provider": "apns", "token": "00"}"#, .missingMember, "/installation"),
@@ -152,7 +152,7 @@ struct RegistrationRequestTests {
         refusal.check { (bytes) throws(Problem) in try RegistrationRequest.readLine(bytes, now: noon) }
     }
 
-    @Test("in a path has its name there, and nowhere else")
+    @Test("fails if the body names the installation that the path names")
     func bodyHasNoInstallation() {
         let problem = refusal { () throws(Problem) in
             try Self.read(#"{"provider": "apns", "token": "00", "installation": "i1"}"#)
@@ -161,7 +161,7 @@ struct RegistrationRequestTests {
         #expect(problem?.pointer?.description == "/installation")
     }
 
-    @Test("never has its token quoted in a problem")
+    @Test("keeps the token out of the problem that it causes")
     func tokenIsNotQuoted() {
         let secret = "0badc0de0badc0de0badc0dex"
         let problem = refusal { () throws(Problem) in try Self.read(#"{"provider": "apns", "token": "\#(secret)"}"#) }

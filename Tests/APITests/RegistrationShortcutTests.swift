@@ -11,9 +11,9 @@ import Store
 import TestSupport
 import Testing
 
-@Suite("The shortcut of registrations")
+@Suite("The shortcut for registrations")
 struct RegistrationShortcutTests {
-    @Test("answers by itself what came whole and is right, new or known")
+    @Test("answers a complete, ordinary registration itself, new or known")
     func taken() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -36,7 +36,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("hands on what asks for more than the usual, as it came", arguments: UnusualRegistration.all)
+    @Test("passes an unusual request on, exactly as it arrived", arguments: UnusualRegistration.all)
     func passedOn(unusual: UnusualRegistration) async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -48,7 +48,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("hands on what comes in pieces, whichever they are")
+    @Test("passes on a request that arrives in pieces, wherever it was cut")
     func pieces() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -63,7 +63,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("puts a body together that the parser cut in two")
+    @Test("joins a body that the parser split in two")
     func twoBuffers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -79,7 +79,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("answers in the order of the requests, whoever answers")
+    @Test("answers in the order of the requests, even beside requests that it passed on")
     func order() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -95,7 +95,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("takes the next one again once others have answered theirs")
+    @Test("takes the next registration again once a passed-on request is answered")
     func afterOthers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -109,7 +109,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("takes nothing from a client that reads no answers")
+    @Test("passes on everything from a client that reads no answers")
     func unread() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -121,7 +121,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("hands on a request that had begun when the connection's end was told, before it")
+    @Test("passes on a request begun before the connection's quiesce event, and then the event")
     func begunBeforeTheEnd() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -137,7 +137,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("gives the room back that bodies took, whatever became of them")
+    @Test("returns memory to the body budget, whatever became of the request")
     func budget() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 300
@@ -158,7 +158,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("opens to keys as every route does")
+    @Test("answers only for a remembered key that may register in the app")
     func keys() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -210,7 +210,7 @@ struct RegistrationShortcutTests {
         return try #require(try made.member("key")?.string)
     }
 
-    @Test("stands where every connection of the server is made")
+    @Test("stands in the pipeline of every server connection")
     func placed() async throws {
         try await withGateway { world in
             let (services, channel) = (world.services, NIOAsyncTestingChannel())
@@ -228,7 +228,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("lets nothing overtake an answer that is on its way: no end of the connection, no fault")
+    @Test("lets no end of input and no error overtake an answer on its way")
     func terminalCounts() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -246,7 +246,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("registers also where the client is gone before its answer")
+    @Test("registers the device even if the client disconnects before the answer")
     func gone() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -263,7 +263,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("tells as every route does that the database is away")
+    @Test("reports an unreachable database as every endpoint reports it")
     func fault() async throws {
         let missing = try await GatewayDatabase.missing()
         try await withGateway { world in
@@ -287,7 +287,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("answers as the long way does, byte for byte but for the time")
+    @Test("answers exactly as the ordinary path does, except for times")
     func sameAnswers() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -311,7 +311,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    @Test("keeps the order of a crowd of requests on one connection")
+    @Test("answers a crowd of pipelined requests in their order")
     func pipelined() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()

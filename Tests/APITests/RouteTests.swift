@@ -3,32 +3,32 @@ import HTTPTypes
 import Logging
 import Testing
 
-@Suite("The routes")
+@Suite("The endpoint table")
 struct RouteTests {
     private static func match(_ method: String, _ path: String) throws(Problem) -> EndpointMatch {
         try EndpointTable.match(HTTPRequest.Method(method) ?? .trace, try RequestTarget(path).segments)
     }
 
-    @Test("lead every template to its endpoint, with its names in order", arguments: Endpoint.all)
+    @Test("matches every template to its endpoint, with the names in order", arguments: Endpoint.all)
     func everyEndpoint(endpoint: Endpoint) throws {
         let match = try Self.match(endpoint.method.rawValue, endpoint.template)
         #expect(match.endpoint === endpoint)
         #expect(match.names == endpoint.template.split(separator: "/").filter { $0.hasPrefix("{") }.map(String.init))
     }
 
-    @Test("serve HEAD where GET is served")
+    @Test("serves HEAD wherever GET is served")
     func head() throws {
         #expect(try Self.match("HEAD", "/v1/apps/a").endpoint.name == "readApp")
     }
 
-    @Test("tell an installation named import from the import")
+    @Test("distinguishes an installation named import from the import endpoint")
     func importByMethod() throws {
         #expect(try Self.match("PUT", "/v1/apps/a/devices/import").names == ["a", "import"])
         #expect(try Self.match("POST", "/v1/apps/a/devices/import").endpoint.name == "importDevices")
         #expect(try Self.match("POST", "/v1/apps/a/devices/%69mport").endpoint.name == "importDevices")
     }
 
-    @Test("give a name its slashes back")
+    @Test("decodes slashes in a name after matching")
     func slashInName() throws {
         let match = try Self.match("GET", "/v1/apps/a/devices/b%2Fbadge/badge")
         #expect(match.endpoint.name == "readBadge")
@@ -36,7 +36,7 @@ struct RouteTests {
     }
 
     @Test(
-        "lead nowhere else",
+        "matches no other path",
         arguments: [
             "/", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/V1/apps", "/v2/apps", "/v1/apps//devices/i",
             "/v1/apps/a/users", "/v1/apps/a/devices/", "/v1/apps/a/devices/i/badge/",
@@ -48,7 +48,7 @@ struct RouteTests {
     }
 
     @Test(
-        "say of what is to come that it is not served yet, and what to do meanwhile", arguments: PlannedEndpoint.all)
+        "says that a planned endpoint is not served yet, and what to do meanwhile", arguments: PlannedEndpoint.all)
     func planned(endpoint: PlannedEndpoint) {
         let path = endpoint.template.replacing("{", with: "").replacing("}", with: "")
         let problem = refusal { () throws(Problem) in try Self.match(endpoint.method.rawValue, path) }
@@ -58,7 +58,7 @@ struct RouteTests {
     }
 
     @Test(
-        "say which methods a path has",
+        "lists the methods that a path allows",
         arguments: [
             ("POST", "/healthz", "GET, HEAD"), ("DELETE", "/v1/apps", "GET, HEAD, POST"),
             ("POST", "/v1/apps/a/devices/i", "DELETE, GET, HEAD, PATCH, PUT"),
@@ -74,29 +74,29 @@ struct RouteTests {
         #expect(problem?.allow == allow)
     }
 
-    @Test("read a body where the contract has one", arguments: Endpoint.all)
+    @Test("takes a body exactly where the contract has one", arguments: Endpoint.all)
     func bodies(endpoint: Endpoint) {
         #expect(endpoint.takesBody == Contract.current.takesBody(endpoint))
     }
 
-    @Test("take the query parameters that the contract has", arguments: Endpoint.all)
+    @Test("takes exactly the query parameters of the contract", arguments: Endpoint.all)
     func queries(endpoint: Endpoint) {
         #expect(endpoint.query.sorted() == ContractQueries.current.names(of: endpoint).sorted())
     }
 
-    @Test("have names and paths of their own")
+    @Test("gives each endpoint its own name and path")
     func names() {
         #expect(Set(Endpoint.all.map(\.name)).count == Endpoint.all.count)
         #expect(Set(Endpoint.all.map(\.testDescription)).count == Endpoint.all.count)
     }
 
-    @Test("are open where they tell nothing about anyone")
+    @Test("requires a key everywhere except for health, readiness, contract and errors")
     func open() {
         #expect(
             Endpoint.all.filter { $0.access == .open }.map(\.name) == ["health", "readiness", "contract", "errors"])
     }
 
-    @Test("are in the log where the gateway is to blame, and readiness not at each question")
+    @Test("logs internal errors as errors, and an unready answer to the readiness check as debug")
     func logged() {
         let (broken, unready) = (Problem(.internalError, ""), Problem(.notReady, ""))
         #expect(Endpoint.all.allSatisfy { broken.logLevel(on: $0) == .error })

@@ -6,7 +6,7 @@ import Postgres
 import Signing
 import Testing
 
-@Suite("Credentials over HTTP")
+@Suite("The credentials API")
 struct ServedCredentialTests {
     private static func key(activate: Bool = false) throws -> (body: String, secret: String) {
         let pem = try ES256Key.generate().privatePEM()
@@ -26,7 +26,7 @@ struct ServedCredentialTests {
         return String(decoding: body.bytes, as: UTF8.self)
     }
 
-    @Test("go in, are taken into use and out of it, and never come out")
+    @Test("stores, activates, retires and deletes a credential, and never returns its secret")
     func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -52,7 +52,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("of both environments are taken into use together or not at all")
+    @Test("activates the credentials of both environments together or not at all")
     func bothOrNone() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -84,7 +84,7 @@ struct ServedCredentialTests {
         return items.compactMap { $0.object?["state"]?.string }
     }
 
-    @Test("have one effect under one key, and the first answer, byte for byte")
+    @Test("repeats the first answer to the same Idempotency-Key, without a second effect")
     func once() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -105,7 +105,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("that come twice at once have one effect")
+    @Test("takes simultaneous requests with one Idempotency-Key as one request")
     func duplicates() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -123,7 +123,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("that fill one slot at once leave one active")
+    @Test("leaves one credential active per environment after simultaneous activations")
     func race() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -136,7 +136,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("are taken out of use once, however often it is asked")
+    @Test("retires a credential once, however often that is requested")
     func retiredTwice() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -149,7 +149,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("do not open in each other's rows")
+    @Test("refuses to open a sealed credential from another row")
     func boundToTheirRow() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -170,7 +170,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("stand in the database without a byte of their secret, and so does what is signed with them")
+    @Test("seals keys and provider tokens, so that the database holds no secret in plain")
     func sealedAtRest() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -202,7 +202,7 @@ struct ServedCredentialTests {
         return !parts(left).isDisjoint(with: parts(right))
     }
 
-    @Test("can't be had with another master key, which is refused")
+    @Test("refuses another master key than the one in use")
     func otherMasterKey() async throws {
         try await withGateway { world in
             try await world.service.proveMasterKey()
@@ -215,7 +215,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("belong to their app")
+    @Test("answers unknown_credential for another app's credential and for malformed ids")
     func foreign() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -231,7 +231,7 @@ struct ServedCredentialTests {
         }
     }
 
-    @Test("are refused with their place, and without a word of them")
+    @Test("refuses an invalid credential with a pointer, without repeating its secret")
     func refused() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"

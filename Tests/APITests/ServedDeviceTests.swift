@@ -7,9 +7,9 @@ import Store
 import TestSupport
 import Testing
 
-@Suite("Apps and devices over HTTP")
+@Suite("The apps and devices API")
 struct ServedDeviceTests {
-    @Test("an app is made once, whoever repeats it")
+    @Test("creates an app once, and returns it again for the same request")
     func apps() async throws {
         try await withGateway { world in
             let made = try await world.expect(201, "POST", "/v1/apps", #"{"slug": "tower", "name": "Tower ⏰"}"#)
@@ -23,7 +23,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("apps are listed page by page, each once")
+    @Test("lists apps page by page, each once")
     func appPages() async throws {
         try await withGateway { world in
             for slug in ["a", "b", "c", "d", "e"] { try await world.makeApp(slug) }
@@ -38,7 +38,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a registration is made, kept, changed and removed")
+    @Test("creates, keeps, changes and removes a registration")
     func device() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -63,7 +63,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a new installation is made, also where its token lived elsewhere before")
+    @Test("creates a new installation, even if its token was registered elsewhere before")
     func movedHere() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -76,7 +76,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a device that was found in the other environment shows that one, whatever its app goes on saying")
+    @Test("shows the environment that a device was found in, until its token changes")
     func otherEnvironment() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -96,7 +96,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("an installation shows every kind of token, one of them first")
+    @Test("shows every kind of token of an installation, alert first")
     func kinds() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -112,7 +112,7 @@ struct ServedDeviceTests {
     }
 
     @Test(
-        "an installation's name is decoded once, and may be anything",
+        "decodes an installation's name once, and accepts any text",
         arguments: [
             ("a%2Fb", "a/b"), ("%252F", "%2F"), ("a%20b+c", "a b+c"), ("%F0%9F%94%94", "🔔"), ("import", "import"),
             ("'%22%3B--", "'\";--"), ("%0A", "\n"), ("...", "..."), ("e%CC%81", "e\u{301}"),
@@ -128,7 +128,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("an installation's name that was not encoded makes no device")
+    @Test("refuses an installation's name that is not percent-encoded")
     func rawName() async throws {
         try await withGateway { world in
             let devices = try await world.makeApp() + "/devices/"
@@ -138,7 +138,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("an installation's name has at most 256 bytes")
+    @Test("limits an installation's name to 256 bytes")
     func longName() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/"
@@ -148,7 +148,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a registration is refused with its place")
+    @Test("refuses an invalid registration with a pointer to the wrong member")
     func refusedRegistration() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -159,7 +159,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("attributes of the largest shape are kept as they are")
+    @Test("keeps attributes with numbers of extreme size")
     func attributes() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -172,7 +172,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a badge is set, read and consumed, never below zero")
+    @Test("sets, reads and consumes a badge, never below zero")
     func badge() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -190,7 +190,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("a badge is consumed once under one key")
+    @Test("consumes a badge once per Idempotency-Key")
     func consumeOnce() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -211,7 +211,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("an unknown device stays unknown under the same key")
+    @Test("repeats unknown_device under the same Idempotency-Key")
     func consumeUnknown() async throws {
         try await withGateway { world in
             let consume = try await world.makeApp() + "/devices/i1/badge/consume"
@@ -222,7 +222,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("what happened to tokens is read page by page, and asked for again")
+    @Test("lists token feedback page by page, and continues from the last cursor")
     func feedback() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -261,7 +261,7 @@ struct ServedDeviceTests {
         }
     }
 
-    @Test("who comes back to the feed after its retention is told so, and begins anew")
+    @Test("refuses a feedback cursor older than the retention, and serves the feed from the start")
     func sweptFeedback() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()

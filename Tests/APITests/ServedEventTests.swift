@@ -56,7 +56,7 @@ private struct Follower {
     }
 }
 
-@Suite("A message that is followed", .timeLimit(.minutes(3)))
+@Suite("The event stream of a message", .timeLimit(.minutes(3)))
 struct ServedEventTests {
     private static let hello = #"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#
 
@@ -77,7 +77,7 @@ struct ServedEventTests {
         while try await world.stores.messages.planSlice(knownFormats: [1, 2]) != .nothing {}
     }
 
-    @Test("tells what there is at once, then what changes, and ends with its end")
+    @Test("sends the current state at once, then each change, and ends with the message")
     func toTheEnd() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -110,7 +110,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("is heard to be there while nothing happens, and nothing is said twice")
+    @Test("sends heartbeats while nothing changes, and repeats no event")
     func heartbeats() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -124,7 +124,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("ends for whoever's key is revoked, with the reason")
+    @Test("ends with a problem when the key is revoked")
     func revoked() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -141,7 +141,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("ends where its app is deleted")
+    @Test("ends with a problem when the app is deleted")
     func deletedApp() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -155,7 +155,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("ends where the message is gone")
+    @Test("ends with a problem when the message is deleted")
     func deletedMessage() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -169,7 +169,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("is refused like any other question")
+    @Test("refuses unknown messages and keys without the scope, as other endpoints do")
     func refused() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -187,7 +187,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("takes a seat, of which an app and a process have so many, and which whoever leaves gives back")
+    @Test("limits the streams per app and per process, and frees the place of a client that leaves")
     func seats() async throws {
         var limits = Self.limits
         limits.streamsMax = 3
@@ -216,7 +216,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("is looked at once for all who follow it")
+    @Test("queries the progress once for all clients that follow a message")
     func oneLook() async throws {
         var limits = Self.limits
         limits.eventPause = .milliseconds(400)
@@ -239,7 +239,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("is not told of as it was before, where a look fails")
+    @Test("never sends an older state after a failed query")
     func failedLook() async throws {
         var limits = Self.limits
         limits.eventPause = .milliseconds(700)
@@ -263,7 +263,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("is told by a database whose clock went back")
+    @Test("reports changes although the database's clock stepped back")
     func clockStep() async throws {
         let database = try await GatewayDatabase.make()
         try await withPool(database) { pool in
@@ -292,7 +292,7 @@ struct ServedEventTests {
         }
     }
 
-    @Test("costs no memory where nobody reads, and its seat goes to others")
+    @Test("disconnects a client that reads nothing, and frees its place")
     func unread() async throws {
         var limits = Self.limits
         limits.bodyPauseMax = .milliseconds(300)

@@ -4,7 +4,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("An import over HTTP")
+@Suite("The import API")
 struct ServedImportTests {
     private static func line(_ number: Int, installation: String? = nil) -> String {
         let name = installation ?? "i\(number)"
@@ -21,7 +21,7 @@ struct ServedImportTests {
         try await world.pool.read(Query(Statement(unprepared: "SELECT count(*) FROM registrations"))).int64(0, 0)
     }
 
-    @Test("registers what it can, and names what it can't by its line")
+    @Test("registers the valid lines, and reports the invalid ones by number")
     func mixed() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -53,7 +53,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("names the lines of an app that names too many topics, and takes the others")
+    @Test("refuses lines with one topic too many for the app, and imports the others")
     func tooManyTopics() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -77,7 +77,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("answers while it is being sent")
+    @Test("answers each part while the body is still being sent")
     func streams() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/import"
@@ -103,7 +103,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("takes thousands of lines, and the same again without an effect")
+    @Test("imports thousands of lines, and changes nothing when they are repeated")
     func large() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -122,7 +122,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("that is cut off goes on behind the last resume point that arrived, and ends as one import would have")
+    @Test("resumes a cut-off import at the last resume point, with the result of a whole import")
     func resumed() async throws {
         var limits = GatewayLimits()
         limits.batchLinesMax = 50
@@ -163,7 +163,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("takes its share of what bodies may hold, and leaves the rest to other requests and other apps")
+    @Test("limits the body bytes of imports, and leaves memory to other requests and apps")
     func budget() async throws {
         var limits = GatewayLimits()
         limits.importBytes = 1_000
@@ -195,7 +195,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("counts among all bodies")
+    @Test("counts an import's bytes against the budget of all bodies")
     func countsAmongBodies() async throws {
         var limits = GatewayLimits()
         limits.importBytes = 1_000
@@ -230,7 +230,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("stops where the app is gone, and says up to where it came", arguments: [false, true])
+    @Test("stops when the app is deleted, and reports how far it came", arguments: [false, true])
     func appGone(byOwner: Bool) async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/import"
@@ -258,7 +258,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("that falls silent is told that what it sent is kept, and where to go on")
+    @Test("stops when the client falls silent, and says what was imported and where to resume")
     func fallsSilent() async throws {
         var limits = GatewayLimits()
         limits.bodyPauseMax = .milliseconds(500)
@@ -282,7 +282,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("stops where its key is revoked, and says up to where it came")
+    @Test("stops when the key is revoked, and reports how far it came")
     func keyRevoked() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -308,7 +308,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("is refused as a whole without an app or a key, and takes nothing for everything")
+    @Test("refuses an unknown app or a missing key as a whole, and accepts an empty body")
     func edges() async throws {
         try await withGateway { world in
             try await world.refuse(.unknownApp, "POST", "/v1/apps/none/devices/import", Self.line(1))
@@ -321,7 +321,7 @@ struct ServedImportTests {
         }
     }
 
-    @Test("that breaks off leaves what was whole")
+    @Test("keeps the complete lines of a body that breaks off")
     func brokenOff() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/import"

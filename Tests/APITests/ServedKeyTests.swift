@@ -2,7 +2,7 @@ import API
 import Model
 import Testing
 
-@Suite("API keys of a running gateway")
+@Suite("An API key of a running gateway")
 struct ServedKeyTests {
     private func make(
         _ world: GatewayWorld, _ path: String, _ scopes: String, name: String = "client", members: String = ""
@@ -20,7 +20,7 @@ struct ServedKeyTests {
         try await world.call(method, path, body, key: key).status
     }
 
-    @Test("open what their scopes say and nothing else")
+    @Test("opens the endpoints of its scopes, and no others")
     func scopes() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -47,7 +47,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("of one app open no other app, whether it is there or not, and nothing that is of all apps")
+    @Test("opens its own app only, unless it was created for all apps")
     func otherApps() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -67,7 +67,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("that lack a scope are told which ones would do, for programs too")
+    @Test("gets the names of the missing scopes in a refusal, readable by programs")
     func missingScopes() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -92,7 +92,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("with messages reach whom they name; all and tags take broadcast")
+    @Test("reaches named receivers with the scope messages, and all or tags only with broadcast")
     func broadcast() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -114,7 +114,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("show tokens whole where they have the scope by its name")
+    @Test("shows whole tokens only with the scope tokens")
     func tokens() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -131,7 +131,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("are shown once, listed without themselves, and refused from their revocation on")
+    @Test("appears in full only when it is created, and stops working once it is revoked")
     func lifecycle() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -158,7 +158,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("of a deleted app don't open the next one of its slug")
+    @Test("opens no later app with the slug of its deleted app")
     func nextOfTheSlug() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -173,7 +173,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("make keys that live no longer than they do, and none once they are revoked elsewhere")
+    @Test("creates keys that expire no later than itself, and none once it is revoked")
     func successors() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -199,7 +199,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("can't make keys that open more than they do")
+    @Test("creates no key with more scopes than its own")
     func noClimbing() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -219,7 +219,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("revoke no key that opens more than they do, and whatever they could have made")
+    @Test("revokes itself and keys with no more scopes than its own, and no other key")
     func noShuttingOut() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -247,7 +247,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("are refused with a reason where they are cut, mistyped or unknown")
+    @Test("gets a 401 with a reason if it is cut off, mistyped or unknown")
     func malformed() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -265,7 +265,7 @@ struct ServedKeyTests {
     }
 
     @Test(
-        "are made of a name and of scopes that are known, and end in the future",
+        "needs a name, known scopes and an expiry in the future",
         arguments: [
             (#"{"scopes": ["devices"]}"#, ProblemCode.missingMember, "/name"),
             (#"{"name": "a"}"#, .missingMember, "/scopes"), (#"{"name": "a", "scopes": []}"#, .invalidValue, "/scopes"),
@@ -286,7 +286,7 @@ struct ServedKeyTests {
         }
     }
 
-    @Test("come as a bearer, once, however the scheme is written, and in no other way")
+    @Test("counts only as a single bearer token, however the scheme is written")
     func bearer() async throws {
         try await withGateway { world in
             let key = GatewayWorld.key

@@ -3,9 +3,9 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("The door of a running gateway")
+@Suite("The HTTP listener of a running gateway")
 struct ServedListenerTests {
-    @Test("tells whoever asks that it lives, and whether it is ready")
+    @Test("reports liveness and readiness without a key")
     func health() async throws {
         try await withGateway { world in
             let alive = try await world.call("GET", "/healthz", key: nil)
@@ -21,7 +21,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("hands out the contract and the page of errors as they are written")
+    @Test("serves the contract and the error page as they are written")
     func documents() async throws {
         try await withGateway { world in
             let contract = try await world.call("GET", "/openapi.yaml", key: nil)
@@ -31,7 +31,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("answers HEAD with the head of GET's answer")
+    @Test("answers HEAD with the headers of GET and no body")
     func head() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -45,7 +45,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("opens to the key alone")
+    @Test("refuses a missing, wrong or repeated key")
     func key() async throws {
         try await withGateway { world in
             let paths = ["/v1/apps", "/v1/apps/a", "/v1/apps/a/messages", "/v1/apps/a/credentials"]
@@ -63,7 +63,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("asks for the key before it reads a body")
+    @Test("checks the key before it reads a body")
     func keyBeforeBody() async throws {
         try await withGateway { world in
             let reply = try await world.call("POST", "/v1/apps", "not json", key: "wrong")
@@ -71,7 +71,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("knows its paths, their methods and their queries")
+    @Test("refuses unknown paths, methods, queries, cursors and apps")
     func paths() async throws {
         try await withGateway { world in
             try await world.refuse(.notFound, "GET", "/")
@@ -89,7 +89,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("bounds a body, declared or in chunks, and goes on")
+    @Test("refuses a body above the limit, declared or chunked, and continues to serve")
     func bodies() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -107,7 +107,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("says no while it holds as many bodies as it may")
+    @Test("refuses a body while the memory for bodies is used up")
     func budget() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -137,7 +137,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("lets no app starve the others by bodies that it does not end")
+    @Test("limits the memory of one app's unfinished bodies, so that other apps are served")
     func noisyApp() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -167,7 +167,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("lets nobody starve the apps by naming others that don't exist")
+    @Test("limits the memory of bodies for invented apps, so that real apps are served")
     func inventedApps() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -194,7 +194,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("keeps no room for what was only announced, and hangs up on a body that trickles")
+    @Test("reserves no memory for announced bytes, and disconnects a body that trickles")
     func trickle() async throws {
         var limits = GatewayLimits()
         limits.bodyBytesMax = 1_000
@@ -214,7 +214,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("hangs up on a client that goes on sending what nobody reads", arguments: ["/v1/apps", "/nowhere"])
+    @Test("disconnects a client that keeps sending after its refusal", arguments: ["/v1/apps", "/nowhere"])
     func endlessBody(path: String) async throws {
         var limits = GatewayLimits()
         limits.lingerTime = .seconds(3)
@@ -232,7 +232,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("hangs up behind the answer to HTTP/1.0, which knows no second request unless it says so")
+    @Test("closes the connection after an HTTP/1.0 request, unless the client asks to keep it")
     func oldProtocol() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -248,7 +248,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("keeps the connection of a client whose small body it did not read")
+    @Test("keeps the connection after refusing a small body unread")
     func smallUnreadBody() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -260,7 +260,7 @@ struct ServedListenerTests {
     }
 
     @Test(
-        "stays up under what is no HTTP",
+        "survives bytes that are not HTTP",
         arguments: [
             "\r\n\r\n\r\n", "GARBAGE\r\n\r\n", "GET /v1/apps HTTP/1.1\r\nHost gateway\r\n\r\n",
             "POST /v1/apps HTTP/1.1\r\nHost: g\r\nContent-Length: -1\r\n\r\n",
@@ -279,7 +279,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("takes no request whose body broke off for a whole one")
+    @Test("ignores a request whose body broke off")
     func brokenOff() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)
@@ -291,7 +291,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("says that the database is away, and when to come back")
+    @Test("reports an unreachable database, and when to retry")
     func noDatabase() async throws {
         try await withGateway(database: try await GatewayDatabase.missing(), pool: .impatient) { world in
             for (method, path, body) in [
@@ -305,7 +305,7 @@ struct ServedListenerTests {
         }
     }
 
-    @Test("says that the database did not answer in time, when to come back, and that nothing was changed")
+    @Test("reports a database that answers too late, when to retry, and that nothing changed")
     func slowDatabase() async throws {
         let database = try await GatewayDatabase.make()
         var bounds = PoolSettings()

@@ -5,11 +5,11 @@ import Postgres
 import Reactor
 import Testing
 
-@Suite("Messages over HTTP")
+@Suite("The messages API")
 struct ServedMessageTests {
     private static let hello = #"{"audience": {"all": true}, "notification": {"body": "Noon"}, "badge": "increment"}"#
 
-    @Test("are accepted, and can be asked for")
+    @Test("accepts a message, and returns it by its id")
     func accepted() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -29,7 +29,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("tell whom they were for, and are found by their state")
+    @Test("shows the requested audience without names or tokens, and filters by state")
     func asked() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -58,7 +58,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("are paused, resumed and cancelled, each as often as one likes, until they are over")
+    @Test("pauses, resumes and cancels a message any number of times, until it has ended")
     func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -78,7 +78,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("have a rate, and get another, until they are over")
+    @Test("sets, changes and removes the rate of a message until it has ended")
     func rates() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -105,7 +105,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("wait for the hour that they name, and repeat their answer when it has passed")
+    @Test("schedules a message for send_at, within limits, and repeats the answer to its key")
     func hours() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -131,7 +131,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("leave at an hour of each device's clock, and say so")
+    @Test("schedules a message for a local time of each device, and shows that time")
     func localHours() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -171,7 +171,7 @@ struct ServedMessageTests {
     }
 
     @Test(
-        "may have what only FCM refuses, where the app has nobody there",
+        "accepts members that only FCM refuses, if the app has no FCM devices",
         arguments: ["from", "message_type", "notification", "google.a", "gcm.notification.x"])
     func reservedNames(name: String) async throws {
         try await withGateway { world in
@@ -192,7 +192,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("are held against a provider that has no devices yet, where they have an object for it")
+    @Test("validates a provider's own object even if the app has no devices there")
     func ownObject() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -204,7 +204,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("to tokens are held against the tokens' providers, whomever else the app reaches")
+    @Test("validates a message to tokens for the tokens' providers only")
     func tokensNameTheirProviders() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -218,7 +218,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("are measured by the providers that the app reaches")
+    @Test("measures the payload by the providers that the app reaches")
     func sizes() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -232,7 +232,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("that name one topic too many are refused")
+    @Test("refuses inline tokens that name one topic too many")
     func tooManyTopics() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -249,7 +249,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("tell the step when the client has its answer, and not before the commit")
+    @Test("reports the answered step only for an accepted message")
     func answeredStep() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -260,7 +260,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("have one effect under one key, and the first answer, byte for byte")
+    @Test("repeats the first answer to the same Idempotency-Key, without a second message")
     func once() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -280,7 +280,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("that come twice at once have one effect")
+    @Test("takes simultaneous requests with one Idempotency-Key as one message")
     func duplicates() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -297,7 +297,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("are listed newest first, page by page")
+    @Test("lists messages newest first, page by page")
     func pages() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -319,7 +319,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("that APNs would refuse are refused at the door")
+    @Test("refuses a message that APNs would refuse")
     func content() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/messages"
@@ -354,7 +354,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("have to wait where too many are unfinished; another app's do not")
+    @Test("refuses new messages while too many are unfinished, of that app only")
     func backlog() async throws {
         try await withGateway(backlog: (messages: 3, broadcasts: 2)) { world in
             let path = try await world.makeApp() + "/messages"
@@ -373,7 +373,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("that repeat an accepted one get its answer also where too many are unfinished")
+    @Test("repeats an accepted answer even while too many messages are unfinished")
     func repeatedAtFullBacklog() async throws {
         try await withGateway(backlog: (messages: 1, broadcasts: 1)) { world in
             let path = try await world.makeApp() + "/messages"
@@ -390,7 +390,7 @@ struct ServedMessageTests {
         }
     }
 
-    @Test("need an app that is there")
+    @Test("refuses a message of an unknown app")
     func unknownApp() async throws {
         try await withGateway { world in
             try await world.refuse(.unknownApp, "POST", "/v1/apps/none/messages", Self.hello)

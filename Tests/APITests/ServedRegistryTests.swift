@@ -5,7 +5,7 @@ import Testing
 
 private let fcmToken = "dXk2bN9fQ0m:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx_sD7"
 
-@Suite("The registry over HTTP")
+@Suite("The device registry API")
 struct ServedRegistryTests {
     private static func fcm(_ token: String = fcmToken, _ members: String = "") -> String {
         #"{"provider": "fcm", "token": "\#(token)"\#(members)}"#
@@ -15,7 +15,7 @@ struct ServedRegistryTests {
         try reply.member("items")?.array?.compactMap { $0.object?["installation"]?.string } ?? []
     }
 
-    @Test("a token of FCM is registered as it is, shown masked, and has one kind, no sandbox and no topic")
+    @Test("stores an FCM token unchanged, shows it masked, and refuses kinds other than alert")
     func fcm() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/a1"
@@ -30,7 +30,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a token without an installation gets one that is always the same, or the one that has it")
+    @Test("derives a stable installation from a token, or finds the one that holds it")
     func byToken() async throws {
         try await withGateway { world in
             let devices = try await world.makeApp() + "/devices"
@@ -51,7 +51,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a patch changes what it names, of one kind or of all")
+    @Test("patches the named members, of one kind or of all kinds")
     func patch() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/devices/i1"
@@ -79,7 +79,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("devices are listed by what they say, page by page")
+    @Test("lists devices by their properties and by a filter, page by page")
     func lists() async throws {
         try await withGateway { world in
             let devices = try await world.makeApp() + "/devices"
@@ -117,7 +117,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("two lists at once of an app are under way, and leave room for another's", .timeLimit(.minutes(2)))
+    @Test("limits one app's simultaneous lists, and leaves room for other apps", .timeLimit(.minutes(2)))
     func listsInTurn() async throws {
         var limits = GatewayLimits()
         limits.costlyReadsWaitingPerAppMax = 0
@@ -164,7 +164,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a device is stale once it was silent for longer than its app allows")
+    @Test("lists a device as stale once it is silent for longer than the app allows")
     func stale() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -198,7 +198,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("an app's time zone is one that the database knows, and stays with it")
+    @Test("keeps an app's time zone, and accepts only zones that the database knows")
     func timeZone() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -219,7 +219,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("an app's quiet hours and cap stay until they are taken away")
+    @Test("keeps an app's quiet hours and daily cap until they are removed")
     func limits() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -239,7 +239,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("tokens are looked up as their providers write them")
+    @Test("looks tokens up in the form that their providers use")
     func lookup() async throws {
         try await withGateway { world in
             let devices = try await world.makeApp() + "/devices"
@@ -267,7 +267,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a badge is set and consumed by token, and kept for each kind")
+    @Test("sets and consumes a badge by token, separately for each kind")
     func badges() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -304,7 +304,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a retired token is brought back, and what can't be is said")
+    @Test("restores a retired token, or says why it cannot be restored")
     func undo() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -341,7 +341,7 @@ struct ServedRegistryTests {
         }
     }
 
-    @Test("a person is erased, and an app deleted")
+    @Test("erases a user's data, and deletes an app")
     func erased() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()

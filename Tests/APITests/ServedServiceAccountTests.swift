@@ -4,7 +4,7 @@ import JSON
 import Signing
 import Testing
 
-@Suite("Service accounts over HTTP")
+@Suite("The service account API")
 struct ServedServiceAccountTests {
     private static func account(_ changes: [String: JSONValue] = [:]) throws -> (object: JSONValue, secret: String) {
         let pem = String(decoding: try RS256Key.generate().privatePEM(), as: UTF8.self)
@@ -24,7 +24,7 @@ struct ServedServiceAccountTests {
         return String(decoding: JSONValue.object(object).bytes, as: UTF8.self)
     }
 
-    @Test("go in, are taken into use, and their key never comes out")
+    @Test("stores and activates a service account, and never returns its key")
     func lifecycle() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -41,7 +41,7 @@ struct ServedServiceAccountTests {
         }
     }
 
-    @Test("are sealed with their plain key, in whatever form it came")
+    @Test("seals the plain key, in whatever form it was submitted")
     func sealedPlain() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
@@ -62,7 +62,7 @@ struct ServedServiceAccountTests {
     }
 
     @Test(
-        "are refused where their token_uri leads into our own network",
+        "refuses a token_uri that points into a private network",
         arguments: [
             "http://oauth2.googleapis.com/token", "https://localhost/token", "https://127.0.0.1:8443/token",
             "https://169.254.169.254/token", "https://[::1]/token", "https://10.1.2.3/token",
@@ -76,7 +76,7 @@ struct ServedServiceAccountTests {
         }
     }
 
-    @Test("are refused with their place, and without a word of them")
+    @Test("refuses an invalid service account with a pointer, without repeating its values")
     func refused() async throws {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The search of PostgreSQL's log")
 struct ServersLogTests {
-    @Test("finds a token once, and finds it alarming that there is no log")
+    @Test("finds a logged token once, and reports a missing log")
     func finds() throws {
         let path = "/tmp/carillon-log-\(getpid())-\(Entropy.uint64())"
         defer { _ = unsafe unlink(path) }

@@ -8,7 +8,7 @@ struct SlowCrowdTests {
     private static let slowCount = 1_000
     private static let honestCount = 200
 
-    @Test("hold up nobody else, and are all ended at their deadline")
+    @Test("block no other request, and all end with a 408 at their deadline")
     func beside() async throws {
         var limits = GatewayLimits()
         limits.headTimeout = .seconds(4)

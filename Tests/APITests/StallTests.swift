@@ -1,7 +1,7 @@
 import API
 import Testing
 
-@Suite("A request that stalls")
+@Suite("A request that stalls or is malformed")
 struct StallTests {
     private static let start = "POST /v1/apps HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer \(GatewayWorld.key)\r\n"
 
@@ -35,7 +35,7 @@ struct StallTests {
         return limits
     }
 
-    @Test("is told so at its deadline, and nothing of it is carried out", arguments: stalls)
+    @Test("gets a 408 at its deadline, and changes nothing", arguments: stalls)
     func refused(stall: Stall) async throws {
         try await withGateway(limits: Self.limits) { world in
             let before = try await world.contents()
@@ -60,7 +60,7 @@ struct StallTests {
         }
     }
 
-    @Test("in a body is told so at its own deadline, where earlier bodies came whole")
+    @Test("gets a 408 at its body's deadline, even after earlier complete bodies")
     func laterBody() async throws {
         try await withGateway(limits: Self.limits) { world in
             // Its deadline is the first one that a timer is set for.
@@ -78,7 +78,7 @@ struct StallTests {
         }
     }
 
-    @Test("behind another one is told so after that one's answer")
+    @Test("gets a 408 after the answer to the previous request")
     func secondRequest() async throws {
         try await withGateway(limits: Self.limits) { world in
             let wire = try Wire(port: world.port)
@@ -90,7 +90,7 @@ struct StallTests {
         }
     }
 
-    @Test("as an import is told what was done, and what is to be sent again")
+    @Test("reports, for an import, what was imported and where to resume")
     func stalledImport() async throws {
         try await withGateway(limits: Self.limits) { world in
             let app = try await world.makeApp()
@@ -109,7 +109,7 @@ struct StallTests {
         }
     }
 
-    @Test("as an import whose chunks are none is told the same way")
+    @Test("reports where to resume an import that has a malformed chunk")
     func brokenImport() async throws {
         try await withGateway { world in
             let app = try await world.makeApp()
@@ -123,7 +123,7 @@ struct StallTests {
         }
     }
 
-    @Test("is not waited for once it has its answer: nobody gets two")
+    @Test("gets no second answer after a refusal")
     func answered() async throws {
         try await withGateway(limits: Self.limits) { world in
             let wire = try Wire(port: world.port)
@@ -133,7 +133,7 @@ struct StallTests {
         }
     }
 
-    @Test("no longer is one that offers another protocol: its connection ends with the answer")
+    @Test("closes the connection after the answer to an upgrade offer")
     func upgrade() async throws {
         try await withGateway { world in
             let wire = try Wire(port: world.port)

@@ -3,9 +3,9 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-@Suite("A client that takes nothing of its answer")
+@Suite("A client that reads nothing of its answer")
 struct UnreadAnswerTests {
-    @Test("is hung up on after the pause, and not before")
+    @Test("loses its connection after the pause, and not before")
     func stuck() throws {
         let line = try Line(unsent: 1_000)
         try line.write(1_000)
@@ -15,7 +15,7 @@ struct UnreadAnswerTests {
         #expect(!line.isOpen)
     }
 
-    @Test("is hung up on although more is written to it")
+    @Test("loses its connection although more is written to it")
     func moreIsWritten() throws {
         let line = try Line(unsent: 1_000)
         try line.write(1_000)
@@ -28,7 +28,7 @@ struct UnreadAnswerTests {
         #expect(!line.isOpen)
     }
 
-    @Test("for a while stays, and has the whole pause again after each byte, whatever is written meanwhile")
+    @Test("keeps its connection if it reads a byte within each pause")
     func slow() throws {
         let line = try Line(unsent: 1_000)
         try line.write(1_000)

@@ -1,7 +1,7 @@
 import Testing
 import carillon_bench
 
-@Suite("What a bench is asked for")
+@Suite("The command line of the bench")
 struct BenchOptionsTests {
     /// nil: it would be measured.
     private func refusal(_ arguments: String) -> String? {
@@ -12,7 +12,7 @@ struct BenchOptionsTests {
     }
 
     @Test(
-        "is refused in one line where a part of it would be ignored",
+        "refuses, in one line, options of which one would be ignored",
         arguments: [
             ("broadcast --rate 1000 --rounds 3", "--rounds is of whole rounds: --rate sends one broadcast."),
             ("broadcast --cancel --rounds 5", "--rounds is of whole rounds: --cancel sends one broadcast."),
@@ -40,7 +40,7 @@ struct BenchOptionsTests {
     }
 
     @Test(
-        "goes together where both are measured",
+        "accepts options that can be measured together",
         arguments: [
             "broadcast --rate 8000 --devices 40000 --values", "broadcast --rate 40000 --pause-seconds 2",
             "broadcast --rate 5000 --cancel --values", "broadcast --filter x --values", "broadcast --local-hour 20",

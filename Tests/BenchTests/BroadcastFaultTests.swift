@@ -1,7 +1,7 @@
 import Testing
 import carillon_bench
 
-@Suite("A measured broadcast")
+@Suite("The report of a measured broadcast")
 struct BroadcastFaultTests {
     private static let rate = 20_000
     private static let devices = 200_000
@@ -28,7 +28,7 @@ struct BroadcastFaultTests {
     private func codes(_ figures: BroadcastControlFigures) -> [String] { figures.faults.map(\.code) }
 
     @Test(
-        "keeps its rate within a twentieth",
+        "names a rate that differs from the requested one by more than a twentieth",
         arguments: [
             (1.0, []), (0.96, []), (1.04, []), (0.94, ["rate_missed"]), (1.06, ["rate_exceeded"]),
         ] as [(Double, [String])])
@@ -38,7 +38,7 @@ struct BroadcastFaultTests {
         #expect(one.wasInTime)
     }
 
-    @Test("rushes at no moment, whatever its mean is", arguments: [20_000, 21_000, 23_101])
+    @Test("names a burst far above the rate, although the mean is right", arguments: [20_000, 21_000, 23_101])
     func exceedsRate(atOnce: Int64) {
         let start = ContinuousClock.now
         let samples = (0...100).map { tenth in
@@ -51,12 +51,12 @@ struct BroadcastFaultTests {
         #expect(figures.faults == (atOnce > 23_100 ? [.rateExceeded(1)] : []))
     }
 
-    @Test("has no rate where no second of it was counted")
+    @Test("names a missed rate where no second was counted")
     func noSeconds() {
         #expect(figures(.rate(Self.rate)).faults == [.rateMissed(share: 0)])
     }
 
-    @Test("fails for a single push while it was paused, and is told where it never was")
+    @Test("names a push sent during the pause, and a broadcast that ended before the pause")
     func paused() {
         #expect(figures(.pause(.seconds(60)), whilePaused: 0).faults.isEmpty)
         #expect(figures(.pause(.seconds(60)), whilePaused: 1).faults == [.sentWhilePaused(1)])
@@ -66,7 +66,7 @@ struct BroadcastFaultTests {
         #expect(figures(.pause(.seconds(60)), whilePaused: 0, perSecond: 1_000).faults.isEmpty)
     }
 
-    @Test("fails where one of two gateways had nothing to send", arguments: [0, 1, 2])
+    @Test("names a gateway that sent nothing", arguments: [0, 1, 2])
     func senders(count: Int) {
         let expected: [BroadcastFault] = count < 2 ? [.gatewayIdle(sending: count)] : []
         #expect(figures(.pause(.seconds(2)), whilePaused: 0, gatewaysSending: count).faults == expected)
@@ -77,7 +77,7 @@ struct BroadcastFaultTests {
             figures(.rate(Self.rate), gatewaysSending: count, perSecond: Double(Self.rate)).faults == expected)
     }
 
-    @Test("is accounted for to the push, and as often as the sink received it")
+    @Test("names pushes that are unaccounted for, and pushes that the sink counts differently")
     func account() {
         let half = Self.devices / 2
         #expect(figures(.cancel, accepted: half, cancelled: half, received: half).faults.isEmpty)
@@ -92,7 +92,7 @@ struct BroadcastFaultTests {
         #expect(figures(.cancel).faults == [.tooSoon])
     }
 
-    @Test("begins within a second, with as much memory as is promised")
+    @Test("names too much memory and a late first push")
     func promises() {
         #expect(BroadcastFault.found(memoryBytesMax: 150_000_000, first: .seconds(1)).isEmpty)
         #expect(
@@ -109,7 +109,7 @@ struct BroadcastFaultTests {
         ).faults
     }
 
-    @Test("goes to those whom it was for, and the sink knows of no others")
+    @Test("names devices outside the audience, and pushes that only the sink knows of")
     func reach() {
         #expect(reached(accepted: 70, received: 70).isEmpty)
         #expect(reached(accepted: 10, suppressed: 30, cancelled: 30, received: 10, meant: 10).isEmpty)

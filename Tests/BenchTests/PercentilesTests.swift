@@ -1,9 +1,9 @@
 import Testing
 import carillon_bench
 
-@Suite("Percentiles")
+@Suite("A percentile of measured times")
 struct PercentilesTests {
-    @Test("are the nearest ranks: a value that was measured, however few there are")
+    @Test("takes the nearest rank: a measured value, however few there are")
     func nearestRanks() {
         let hundred = Percentiles((1...100).reversed().map { .milliseconds($0) })
         #expect(hundred.all.map(\.value) == [50, 90, 99, 100])

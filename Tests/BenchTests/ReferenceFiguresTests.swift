@@ -1,7 +1,7 @@
 import Testing
 import carillon_bench
 
-@Suite("What a reference run says")
+@Suite("A reference measurement")
 struct ReferenceFiguresTests {
     private func isBelievable(_ time: Int, processor: Int, sink: Int, once: Int = 1_000) -> Bool {
         ReferenceSender.Figures(
@@ -9,7 +9,7 @@ struct ReferenceFiguresTests {
         ).isBelievable(beside: .milliseconds(once))
     }
 
-    @Test("is believed where the second half took its time, and nobody more than the machine has")
+    @Test("counts as believable only with times that the machine could have taken")
     func believable() {
         #expect(isBelievable(900, processor: 500, sink: 400))
         #expect(!isBelievable(250, processor: 100, sink: 100), "a quarter of the first")
@@ -19,7 +19,7 @@ struct ReferenceFiguresTests {
         #expect(!isBelievable(900, processor: 500, sink: 900_000), "a thousand cores")
     }
 
-    @Test("is the median of its rounds, half way between two")
+    @Test("takes the median of its rounds, or the mean of the middle two")
     func median() {
         #expect([3.0, 1, 2].median == 2)
         #expect([4.0, 1, 2, 3].median == 2.5)

@@ -2,14 +2,14 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("An audience, as people are asked about it")
+@Suite("The description of an audience in a terminal")
 struct AudienceDescriptionTests {
     private func text(_ message: String) throws -> AudienceDescription {
         AudienceDescription(of: try #require(try JSONReader.read(Array(message.utf8)).object))
     }
 
     @Test(
-        "is said in words, with the count where it is known",
+        "names the devices in words, with their number where it is known",
         arguments: [
             (#"{"audience":{"all":true}}"#, "all 1,000 devices", true),
             (#"{"audience":{"all":true,"providers":["fcm"]}}"#, "all 1,000 devices at fcm", true),
@@ -36,7 +36,7 @@ struct AudienceDescriptionTests {
         #expect(text.isDescribed == isDescribed)
     }
 
-    @Test("is counted by the lists that it is made of, or not at all")
+    @Test("gives the device lists that count the audience, or none where no list can")
     func lists() throws {
         func filters(_ message: String) throws -> [[String]]? {
             try text(message).lists.map { $0.map { $0.map { "\($0.name)=\($0.value)" } } }

@@ -1,10 +1,10 @@
 import CommandLine
 import Testing
 
-@Suite("Where a command finds its gateway")
+@Suite("The gateway address of a command")
 struct GatewayAddressTests {
     @Test(
-        "is a URL with a host, with or without a port",
+        "accepts a URL with a host, with or without a port",
         arguments: [
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080"), ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
             ("https://push.example.com", "https://push.example.com"), ("http://[::1]:8080", "http://[::1]:8080"),
@@ -15,7 +15,7 @@ struct GatewayAddressTests {
     }
 
     @Test(
-        "is refused in words where it can be none, so that nothing goes to another port than was meant",
+        "refuses text that is no such URL, so that no request goes to an unintended port",
         arguments: [
             "127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://127.0.0.1:", "http://127.0.0.1:/",
             "https://[::1]:", "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://127.0.0.1:port",
@@ -27,7 +27,7 @@ struct GatewayAddressTests {
     }
 
     @Test(
-        "holds no password and no query, neither of which is told again",
+        "refuses a password or a query, and repeats neither in the error",
         arguments: [
             "http://frida:geheim@127.0.0.1:8080", "http://geheim@127.0.0.1", "https://:geheim@[::1]/",
             "http://127.0.0.1:8080?key=geheim", "http://127.0.0.1/?geheim", "http://127.0.0.1/#geheim",

@@ -1,9 +1,9 @@
 import CommandLine
 import Testing
 
-@Suite("Whose keys a command means")
+@Suite("The app of a keys command")
 struct KeyOwnerTests {
-    @Test("is the app that was named, else the shell's, and all apps where that was said")
+    @Test("comes from the option, then from CARILLON_APP, and means all apps only with --all-apps")
     func named() throws {
         let shell = ["CARILLON_APP": "garden"]
         #expect(try KeyOwner.slug(given: nil, environment: shell, isAllApps: false) == "garden")
@@ -11,7 +11,7 @@ struct KeyOwnerTests {
         #expect(try KeyOwner.slug(given: nil, environment: shell, isAllApps: true) == nil)
     }
 
-    @Test("is never all apps by omission", arguments: [[:], ["CARILLON_APP": ""]])
+    @Test("never means all apps unless --all-apps is given, and given alone", arguments: [[:], ["CARILLON_APP": ""]])
     func nobody(environment: [String: String]) {
         let fault = #expect(throws: CommandFault.self) {
             try KeyOwner.slug(given: nil, environment: environment, isAllApps: false)

@@ -6,7 +6,7 @@ import Testing
 struct NotificationDrawingTests {
     private func json(_ text: String) throws -> JSONValue { try JSONReader.read(Array(text.utf8)) }
 
-    @Test("has every line as wide as its frame, whatever is said")
+    @Test("keeps every line as wide as the frame, whatever the text contains")
     func frame() throws {
         let long = String(repeating: "unbreakable", count: 9)
         let wide = String(repeating: "日本語の本文です。", count: 9)
@@ -25,7 +25,7 @@ struct NotificationDrawingTests {
         }
     }
 
-    @Test("tells of an APNs payload what a person would see, and beside it what nobody sees")
+    @Test("shows the visible text of an APNs payload, and lists badge, sound and data below it")
     func apns() throws {
         let payload = try json(
             #"{"aps":{"alert":{"title":"Noon","subtitle":"Bell","body":"Twelve"},"badge":3,"sound":"default"},"id":"4"}"#
@@ -40,7 +40,7 @@ struct NotificationDrawingTests {
         #expect(silent.lines.contains { $0.contains("nothing is shown") } && silent.remarks == ["wakes the app"])
     }
 
-    @Test("tells of FCM's request what Android shows, its own part before the common one")
+    @Test("shows what Android displays of an FCM request: the Android part before the common one")
     func fcm() throws {
         let request = try json(
             #"{"message":{"notification":{"title":"Noon","body":"Twelve"},"android":{"notification":{"title":"Midday"}}}}"#

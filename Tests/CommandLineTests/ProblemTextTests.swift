@@ -2,14 +2,14 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("A refusal in a terminal")
+@Suite("An API error in a terminal")
 struct ProblemTextTests {
     private static func sentence(_ problem: String) throws -> String? {
         ProblemText.sentence(of: try #require(try JSONReader.read(Array(problem.utf8)).object))
     }
 
     @Test(
-        "leads on to a command where the API's leads on to a request, whatever its sentence is",
+        "names a command as the remedy where the API's sentence names a request",
         arguments: [
             ("unknown_app", "carillon apps list lists the apps, carillon apps create creates one."),
             ("unknown_device", "carillon devices register registers one."),
@@ -22,7 +22,7 @@ struct ProblemTextTests {
         #expect(sentence?.hasSuffix(". " + wayOut) == true)
     }
 
-    @Test("names the scopes of which one is asked for, and the command that makes a key")
+    @Test("names the missing scopes, of which one suffices, and the command that creates a key")
     func scopes() throws {
         let sentence = try Self.sentence(
             #"{"code": "forbidden", "detail": "No. POST .../keys.", "missing_scopes": ["messages", "broadcast"]}"#)
@@ -32,14 +32,14 @@ struct ProblemTextTests {
     }
 
     @Test(
-        "is the gateway's sentence where that is true of a terminal too, and for codes that are newer than this program",
+        "repeats the gateway's sentence for codes without a sentence of its own, unknown ones too",
         arguments: ["forbidden", "slug_taken", "of_next_year"])
     func asItCame(code: String) throws {
         let detail = "Keys of one app are made by POST .../keys."
         #expect(try Self.sentence(#"{"code": "\#(code)", "detail": "\#(detail)"}"#) == detail)
     }
 
-    @Test("is none where something else than a gateway answers", arguments: ["{}", #"{"code": "not_found"}"#])
+    @Test("gives no sentence for a body that no gateway wrote", arguments: ["{}", #"{"code": "not_found"}"#])
     func stranger(body: String) throws {
         #expect(try Self.sentence(body) == nil)
     }

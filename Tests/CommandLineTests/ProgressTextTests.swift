@@ -2,7 +2,7 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("How far a message is, for people")
+@Suite("A message's progress in a terminal")
 struct ProgressTextTests {
     private func message(_ progress: String, pending: Int = 50) throws -> JSONValue {
         let account = #"{"id":"m","state":"sending","audience":100,"outcomes":{"accepted":49,"rejected":1},"#
@@ -14,7 +14,7 @@ struct ProgressTextTests {
         "reasons":[{"outcome":"rejected","reason":"BadTopic","count":1}],"other_reasons":2}
         """
 
-    @Test("is a bar, a pace and an end, and each provider with its reasons")
+    @Test("shows a bar, a pace, an estimated end, and the outcomes and reasons per provider")
     func screen() throws {
         let progress =
             #""at":"2026-12-01T12:00:00Z","ended":50,"providers":{\#(Self.apple)},"waiting":[],"#
@@ -30,7 +30,7 @@ struct ProgressTextTests {
         #expect(text.line == "sending  50 of 100 ended  3.9 a second, done in about 2 min")
     }
 
-    @Test("says no more than is known")
+    @Test("claims nothing unknown: no estimate without a pace, no share without an audience")
     func unknown() throws {
         let progress =
             #""ended":50,"providers":{},"waiting":[],"estimate":{"finished_at":null,"pushes_per_second":null}"#
@@ -39,7 +39,7 @@ struct ProgressTextTests {
         #expect(ProgressText(planned).bar == "[------------------------------]  the audience is being found")
     }
 
-    @Test("before its hour is the hour, also where it is paused, and afterwards what has been done")
+    @Test("shows the scheduled time before it, paused or not, and the work done after it")
     func scheduled() throws {
         func message(_ state: String, at now: String, ended: Int = 0) throws -> JSONValue {
             let members =
@@ -75,7 +75,7 @@ struct ProgressTextTests {
         #expect(try line("planning", at: "2026-12-01T11:59:59Z", ended: 1).contains("1 ended"))
     }
 
-    @Test("that reached nobody says why, which is no empty audience where somebody took it back")
+    @Test("says why no device received the message: empty audience, cancelled, or all failed")
     func nobody() {
         let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
         #expect(empty.whyNobody == "the audience is empty: no device matches it")
@@ -92,7 +92,7 @@ struct ProgressTextTests {
         #expect(refused.whyNobody == noDevice)
     }
 
-    @Test("while its audience is being found is of about as many as are expected, and never whole")
+    @Test("measures against the expected audience during planning, and never shows 100 %")
     func planning() throws {
         func text(ended: Int, expected: String) throws -> ProgressText {
             let members =
@@ -118,7 +118,7 @@ struct ProgressTextTests {
     }
 
     @Test(
-        "is as coarse as it is uncertain",
+        "rounds a duration to seconds, minutes, hours or days",
         arguments: [
             (0, "1 s"), (89, "89 s"), (90, "2 min"), (3_600, "60 min"), (7_200, "2 h"), (200_000, "2 days"),
         ])
@@ -126,7 +126,7 @@ struct ProgressTextTests {
         #expect(ProgressText.span(.seconds(seconds)) == text)
     }
 
-    @Test("of a gateway that counts beyond all numbers ends no program")
+    @Test("survives counts, paces and dates of the largest size")
     func absurd() throws {
         let count = String(Int64.max)
         let wait =
@@ -138,7 +138,7 @@ struct ProgressTextTests {
         #expect(!text.line.isEmpty && !text.screen([]).isEmpty)
     }
 
-    @Test("tells what pushes wait for, and what to do")
+    @Test("names what pushes wait for, and what to do about it")
     func waits() throws {
         func lines(_ members: String) throws -> [String] {
             let wait = #"{"provider":"apns","environment":"production","topic":"","pushes":40000,\#(members)}"#
@@ -175,9 +175,9 @@ struct ProgressTextTests {
     }
 }
 
-@Suite("Lines that are drawn over themselves")
+@Suite("A terminal screen that is redrawn")
 struct ScreenTests {
-    @Test("take the place of those before, however many they were")
+    @Test("replaces the previous lines, however many they were")
     func places() {
         var screen = Screen()
         #expect(screen.clear() == "")
@@ -223,7 +223,7 @@ struct ScreenTests {
         }
     }
 
-    @Test("stand once in a window that is too low for them, and the last one says how many are missing")
+    @Test("shortens lines that don't fit the window, and says how many are missing")
     func low() {
         var screen = Screen()
         var window = Window(rows: 5)

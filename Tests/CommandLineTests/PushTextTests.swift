@@ -2,13 +2,13 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("The story of a push, for people")
+@Suite("The history of a push in a terminal")
 struct PushTextTests {
     private func lines(_ pushHistory: String) throws -> [String] {
         PushText(try JSONReader.read(Array(pushHistory.utf8))).lines
     }
 
-    @Test("is told step by step, in words")
+    @Test("shows every step in words, with provider, attempt and reason")
     func steps() throws {
         let reported = try lines(
             """
@@ -28,7 +28,7 @@ struct PushTextTests {
             ])
     }
 
-    @Test("says where it stands while it is under way, and forges no line")
+    @Test("shows the state before the steps, and escapes control characters in a reason")
     func statuses() throws {
         func first(_ members: String) throws -> String? {
             try lines(#"{"installation":"p","kind":"alert",\#(members),"steps":[]}"#).first

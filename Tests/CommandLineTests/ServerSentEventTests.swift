@@ -1,7 +1,7 @@
 import CommandLine
 import Testing
 
-@Suite("A stream of server-sent events")
+@Suite("The parser of server-sent events")
 struct ServerSentEventTests {
     private func event(_ name: String, _ data: String, id: String = "") -> ServerSentEvent {
         ServerSentEvent(id: id, name: name, data: Array(data.utf8))
@@ -22,7 +22,7 @@ struct ServerSentEventTests {
         "retry: 2000\n\nid: 7\nevent: progress\ndata: {\"a\":1}\n\n: \n\ndata:x\r\ndata: y\r\n\r\nid: 8\nevent: finished\n"
         + "data\n\nevent: nothing\n\nnews: later\rdata: z\r\r"
 
-    @Test("is taken apart, however it was cut into pieces", arguments: [1, 2, 3, 7, 64, 4_096])
+    @Test("reads the same events, however the stream is cut into pieces", arguments: [1, 2, 3, 7, 64, 4_096])
     func pieces(bytes: Int) throws {
         #expect(
             try read(Self.text, by: bytes) == [
@@ -31,7 +31,7 @@ struct ServerSentEventTests {
             ])
     }
 
-    @Test("that is cut off leaves no half an event, and counts the lines without a meaning")
+    @Test("drops an event that was cut off, and counts heartbeats")
     func cutOff() throws {
         #expect(try read("event: progress\ndata: half").isEmpty)
         #expect(try read("event: progress\ndata: half\n").isEmpty)
@@ -40,7 +40,7 @@ struct ServerSentEventTests {
         #expect(parser.heartbeats == 2)
     }
 
-    @Test("may not go on without an end")
+    @Test("refuses an event that exceeds the size limit")
     func endless() {
         var parser = ServerSentEvents()
         #expect(throws: ServerSentEvents.Fault.eventTooLarge) {

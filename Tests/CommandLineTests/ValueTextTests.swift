@@ -2,10 +2,10 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("A member's value in a terminal")
+@Suite("A JSON value in a terminal")
 struct ValueTextTests {
     @Test(
-        "is told to people rather than to programs",
+        "reads as words for people: yes, no, a dash, a list with commas",
         arguments: [
             ("null", "-"), ("[]", "-"), ("{}", "-"), ("\"\"", "-"), ("true", "yes"), ("false", "no"), ("7", "7"),
             (#""fr-CA""#, "fr-CA"), (#"["news"]"#, "news"), (#"["news","sport"]"#, "news, sport"),

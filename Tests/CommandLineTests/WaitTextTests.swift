@@ -2,13 +2,13 @@ import CommandLine
 import JSON
 import Testing
 
-@Suite("What of a message waits for somebody to act")
+@Suite("A wait that needs an operator")
 struct WaitTextTests {
     private func lines(_ waits: String) throws -> [String] {
         WaitText.lines(of: try JSONReader.read(Array(#"{"id":"m","waiting":[\#(waits)]}"#.utf8)), app: "garden")
     }
 
-    @Test("is told with what to do, by what is missing")
+    @Test("names what is missing and the command that supplies it")
     func reported() throws {
         let missing = #"{"provider":"apns","environment":"sandbox","topic":"com.example.garden","pushes":2,"#
         #expect(
