@@ -1,6 +1,6 @@
 import API
 
-// Bodies: what is no JSON, and what is no request.
+// Bodies that are not JSON, and JSON that is not the expected request.
 extension BadInput {
     private static let tower = "/v1/apps/tower"
 

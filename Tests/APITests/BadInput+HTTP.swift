@@ -1,4 +1,4 @@
-// What is no request of HTTP/1.1, or one that two programs could read in two ways.
+// Bytes that are not HTTP/1.1, and requests that two programs could read in two ways.
 extension BadInput {
     private static let authorization = "Authorization: Bearer \(GatewayWorld.key)\r\n"
 

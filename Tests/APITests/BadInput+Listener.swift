@@ -1,4 +1,4 @@
-// What stops at the door: paths, methods, keys, queries, the Idempotency-Key.
+// Requests that fail before their body is read: paths, methods, keys, queries, the Idempotency-Key.
 extension BadInput {
     static let malformedPaths = reading(
         [
@@ -127,7 +127,7 @@ extension BadInput {
             "/v1/apps/tower/keys?cursor=x", "/v1/apps/tower/devices?cursor=%F0%9F%94%94",
         ], .invalidCursor)
 
-    /// - Parameters: keys that open their part alone.
+    /// - Parameters: keys that open only a part of the API.
     static func others(ofBelfry: String, devicesOnly: String, revoked: String) -> [BadInput] {
         [
             BadInput(

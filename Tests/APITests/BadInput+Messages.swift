@@ -1,6 +1,6 @@
 import API
 
-// Messages, credentials and keys that can't be.
+// Invalid messages, credentials and keys.
 extension BadInput {
     private static let tower = "/v1/apps/tower"
 
@@ -10,7 +10,7 @@ extension BadInput {
         BadInput("a message with \(name)", "POST", tower + "/messages", body, code, at: pointer)
     }
 
-    /// To all, with these members.
+    /// A message to all devices, with these members.
     private static func broadcast(_ name: String, _ members: String, _ code: ProblemCode, at pointer: String? = nil)
         -> BadInput
     {

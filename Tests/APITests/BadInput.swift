@@ -1,16 +1,16 @@
 import API
 import Testing
 
-/// One request that can't be carried out, as bytes, and what is to be said about it.
+/// One request that must be refused, as bytes, and the refusal that is expected.
 struct BadInput: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
     let code: ProblemCode
     let pointer: String?
-    /// What the sentence has to name.
+    /// The text that the problem's detail has to contain.
     let message: String
 
-    /// Whatever stands there, as it is.
+    /// Takes the bytes of `raw` unchanged.
     init(_ name: String, raw: String, _ code: ProblemCode, message: String = "") {
         self.init(name, bytes: Array(raw.utf8), code, message: message)
     }
@@ -23,7 +23,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         pointer = nil
     }
 
-    /// A request whose framing is right.
+    /// A well-framed request with a body.
     init(
         _ name: String, _ method: String, _ path: String, _ body: String, key: String? = GatewayWorld.key,
         headers: [String] = [], _ code: ProblemCode, at pointer: String? = nil, message: String = ""
@@ -35,7 +35,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         self.message = message
     }
 
-    /// The same without a body.
+    /// A well-framed request without a body.
     init(
         _ name: String, _ method: String, _ path: String, key: String? = GatewayWorld.key, headers: [String] = [],
         _ code: ProblemCode, message: String = ""
@@ -47,12 +47,12 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         pointer = nil
     }
 
-    /// GET, for each path.
+    /// A GET request for each path.
     static func reading(_ paths: [String], _ code: ProblemCode) -> [BadInput] {
         paths.map { BadInput("GET \($0.prefix(60))", "GET", $0, code) }
     }
 
-    /// The same with a body that is no text.
+    /// A well-framed request whose body is not text.
     static func bytes(_ name: String, _ method: String, _ path: String, _ body: [UInt8], _ code: ProblemCode) -> Self {
         let head = GatewayWorld.request(method, path, headers: ["Content-Length: \(body.count)"])
         return BadInput(name, bytes: Array(head.utf8) + body, code)
@@ -60,10 +60,10 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// Sends it on a connection of its own, says that nothing more comes, and looks at the one answer.
+    /// Sends the request on a connection of its own, ends the input, and checks the one answer.
     func check(port: Int) async throws {
         let wire = try Wire(port: port)
-        // Whoever is answered before they have ended may be hung up on.
+        // The gateway may close the connection before the whole request is sent.
         try? await wire.send(bytes)
         await wire.endSending()
         let hasBody = !bytes.starts(with: Array("HEAD ".utf8))
@@ -87,7 +87,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         let detail = problem["detail"]?.string ?? ""
         #expect(detail.hasSuffix(".") && detail.split(separator: " ").count >= 4, "\(name): \(detail)")
         #expect(message.isEmpty || detail.contains(message), "\(name): \(detail)")
-        // A refusal repeats no secret, and nothing at length.
+        // A refusal repeats no secret and no long input.
         #expect(detail.utf8.count < 600 && !reply.text.contains(GatewayWorld.key), "\(name): \(detail)")
         #expect(!reply.text.contains("0000000000"), "\(name): a token of the tests has a long row of zeros")
     }

@@ -28,7 +28,7 @@ struct BadInputTests {
             #expect(count > 300, "the table has \(count) rows")
             #expect(try await world.contents() == before, "nothing was changed")
             try await world.expect(200, "GET", "/v1/apps")
-            // Whoever changes one member of one row is seen.
+            // The comparison works: it notices one changed member of one row.
             let changed = GatewayWorld.registration(1, #", "locale": "fr-CA""#)
             try await world.expect(200, "PUT", "/v1/apps/tower/devices/phone", changed)
             #expect(try await world.contents() != before, "one changed member is seen")
@@ -59,7 +59,7 @@ struct BadInputTests {
 }
 
 extension GatewayWorld {
-    /// Every row of every table as text; when a key was last used apart, which asking changes.
+    /// Every row of every table as text, except the time of a key's last use, which each request changes.
     func contents() async throws -> [String] {
         let tables = try await pool.read(
             Query(Statement(unprepared: "SELECT relname::text FROM pg_stat_user_tables ORDER BY relname")))

@@ -2,15 +2,15 @@ import API
 import HTTPTypes
 import Testing
 
-/// docs/openapi.yaml, as far as it says what may be answered.
+/// The part of docs/openapi.yaml that says which answers an operation may give.
 ///
-/// Reads the document as it is written: one entry a line, two blanks a level, refusals as references.
+/// Relies on the document's layout: one entry per line, two spaces per level, refusals as references.
 struct Contract {
     static let current = Contract(String(decoding: EmbeddedDocuments.contract, as: UTF8.self))
 
     /// The codes of each refusal, by its name under components/responses.
     private(set) var codes: [String: [String]] = [:]
-    /// By operation and status: the refusal's name; empty where it is none.
+    /// The refusal's name by operation and status; empty if the answer is not a refusal.
     private var operations: [String: [Int: String]] = [:]
     private var withBody: Set<String> = []
 
@@ -42,7 +42,7 @@ struct Contract {
 
     func takesBody(_ endpoint: Endpoint) -> Bool { withBody.contains(endpoint.name) }
 
-    /// That it may be answered so.
+    /// Checks that the contract allows this answer.
     func check(_ method: String, _ path: String, _ reply: WireReply, _ sourceLocation: SourceLocation) {
         let code = reply.status < 400 ? nil : (try? reply.member("code"))?.string
         guard let endpoint = Self.endpoint(method, path) else {

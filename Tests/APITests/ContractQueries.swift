@@ -2,13 +2,13 @@ import API
 
 /// The query parameters of each operation in docs/openapi.yaml.
 ///
-/// Reads the document as `Contract` does: one entry a line, two blanks a level.
+/// Relies on the document's layout, as `Contract` does: one entry per line, two spaces per level.
 struct ContractQueries {
     static let current = ContractQueries(String(decoding: EmbeddedDocuments.contract, as: UTF8.self))
 
-    /// By operation: names of query parameters, and references to parameters of any sort.
+    /// Names of query parameters, and references to parameters of any kind, by operation.
     private var operations: [String: [String]] = [:]
-    /// The names of the query parameters among components/parameters, by reference.
+    /// The names of the query parameters under components/parameters, by reference.
     private var shared: [String: String] = [:]
 
     private init(_ text: String) {
@@ -42,7 +42,7 @@ struct ContractQueries {
         (operations[endpoint.name] ?? []).compactMap { $0.hasPrefix("#") ? shared[String($0.dropFirst())] : $0 }
     }
 
-    /// A parameter in one line: its name where it stands in the query, "#" and a name where it is a reference.
+    /// A parameter on one line: the name of a query parameter, or "#" and the name of a reference.
     private static func parameter(_ entry: Substring) -> [String] {
         if let match = entry.firstMatch(of: /parameters\/(\w+)"/) { return ["#" + match.1] }
         return entry.firstMatch(of: /name: (\w+), in: query/).map { [String($0.1)] } ?? []

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The OpenAPI contract")
 struct ContractTests {
-    /// Methods and paths of the document, which is written one line a path and one a method.
+    /// Methods and paths of the document, which has one line per path and one per method.
     private static var described: [String] {
         var described: [String] = []
         var path = ""
@@ -43,7 +43,7 @@ struct ContractTests {
     @Test("lists every problem code under its status, each once")
     func codes() {
         let listed = Contract.current.codes.flatMap(\.value)
-        // Those that no operation hears: nothing fits, a line of an import, or what HTTP itself is about.
+        // Codes that no operation lists: no route matched, a line of an import failed, or HTTP itself is the reason.
         let apart: Set<ProblemCode> = [
             .notFound, .methodNotAllowed, .routeNotSupported, .lineTooLong, .expectationFailed,
         ]
@@ -78,7 +78,7 @@ struct ContractTests {
         try await world.refuse(.invalidQuery, method, path("tower") + "?nonsense=1")
         try await world.refuse(.invalidIdempotencyKey, method, path("tower"), headers: ["Idempotency-Key: a b"])
         if endpoint.access != .open { #expect(try await world.call(method, path("tower"), key: nil).status == 401) }
-        // The world compares each answer with the contract; this is only to hear many.
+        // `GatewayWorld` compares each answer with the contract; these calls only produce many answers.
         let long = String(repeating: "x", count: 300)
         for path in [path("tower"), path("nobody"), path("No Slug"), path("tower", installation: long)] {
             for body in ["", "{}", "[", String(repeating: " ", count: 1_001)] {

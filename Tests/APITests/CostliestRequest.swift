@@ -1,11 +1,11 @@
 import API
 
-/// JSON that takes much work for its length, in one way or another.
+/// JSON values that take much work for their length, each in its own way.
 enum CostliestValue: CaseIterable {
     case members, nulls, repeatedName, longName, numbers, strings, objects, deepArrays, deepObjects, text, escapedText
     case placeholders
 
-    /// The length is at most so many bytes, and nearly as many.
+    /// A value of at most so many bytes, and nearly as many.
     func json(bytes: Int) -> [UInt8] {
         switch self {
         case .members: Self.list("{", bytes, "}") { "\"m\(Self.digits($0))\":0" }
@@ -54,16 +54,16 @@ enum CostliestValue: CaseIterable {
 /// A request that is as costly as its length allows.
 struct CostliestRequest: Sendable {
     let endpoint: Endpoint
-    /// For people.
+    /// A name for failure messages.
     let name: String
     let path: String
     let body: [UInt8]
-    /// The lines of an import, where they are many.
+    /// The number of lines in an import that has many.
     let lines: Int
-    /// Whether it has to be good.
+    /// Whether the request has to succeed.
     let isTaken: Bool
 
-    /// - Parameter path: nil: that of an app and an installation that there are.
+    /// - Parameter path: nil stands for the path of an existing app and installation.
     init(
         _ endpoint: Endpoint, _ name: String, path: String? = nil, body: [UInt8] = [], lines: Int = 0,
         isTaken: Bool = false
@@ -113,9 +113,9 @@ extension CostliestRequest {
 }
 
 extension CostliestRequest {
-    /// Where a value of a client's choice stands in an endpoint's body: at each `$`, one body. "$": it is the body.
+    /// Bodies in which a client chooses a value: each `$` marks the place, and "$" alone is the whole body.
     ///
-    /// A test fails for an endpoint that takes a body and says nothing here.
+    /// A test fails for an endpoint that takes a body and is missing here.
     static let places: [String: [String]] = [
         "createApp": ["$", #"{"slug":"dear","name":$}"#, #"{"slug":$,"name":"x"}"#],
         "changeApp": [
@@ -162,7 +162,7 @@ extension CostliestRequest {
 }
 
 extension CostliestRequest {
-    /// Many short lines: each is refused by an answer that is longer.
+    /// Many short lines, each refused by an answer that is longer than the line.
     static func imports(bytesMax: Int) -> [CostliestRequest] {
         ["{}", "{", "\r", #"{"a":0}"#].map { line in
             let count = bytesMax / (line.utf8.count + 1)
@@ -172,7 +172,7 @@ extension CostliestRequest {
     }
 }
 
-// Requests that are taken: of everything as much as there may be.
+// Requests that succeed with every member at its largest.
 extension CostliestRequest {
     static func fullest() -> [CostliestRequest] {
         func names(_ count: Int, bytes: Int) -> String {
@@ -213,12 +213,12 @@ extension CostliestRequest {
     }
 }
 
-// Messages whose parts multiply: each is compiled for every language, record and provider.
+// Messages whose parts multiply: each part is compiled for every language, record and provider.
 extension CostliestRequest {
     static func messages(bytesMax: Int) -> [CostliestRequest] {
         let records = 16
         var costly: [(name: String, members: String)] = []
-        // One text fits into a payload; the other is just short enough to be compiled.
+        // The first text fits into a payload; the second is just short enough to be compiled.
         for (value, bytes) in [CostliestValue.nulls, .members, .deepObjects].flatMap({ [($0, 3_500), ($0, 15_000)] }) {
             let object = String(decoding: value.json(bytes: bytes), as: UTF8.self)
             for (name, own) in [
@@ -254,7 +254,7 @@ extension CostliestRequest {
         }
     }
 
-    /// The most localizations that are allowed. What `first` says for a language, its regions say too.
+    /// The largest number of localizations. The regions inherit what `first` defines for the language.
     private static func languages(_ text: String, first: String? = nil) -> String {
         let regions = (0..<63).map { place in
             let region = String(decoding: [UInt8(65 + place / 8), UInt8(65 + place % 8)], as: UTF8.self)

@@ -8,16 +8,16 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
-/// The work that the gateway does for one request, as processor time of the request's own task in proportion to that of reading a
-/// megabyte of JSON: measured in the same run, on the same thread. What grows with the square of a body takes thousands
-/// of times as much.
+/// The gateway's work for one request is the processor time of the request's own task. It is compared with the time of
+/// reading a megabyte of JSON in the same run on the same thread. Work that grows with the square of a body takes
+/// thousands of times as much.
 @Suite("The most expensive request of each endpoint", .timeLimit(.minutes(5)))
 struct CostliestRequestTests {
-    /// A machine that is busy elsewhere may spoil one measurement, and not three.
+    /// A busy machine may spoil one measurement, but not three.
     private static let attemptsMax = 3
-    /// No busy machine makes this of a request that is cheap enough: measuring again would take minutes.
+    /// Above this ratio the request is too expensive on any machine: measuring again would take minutes.
     private static let hopeless = 10.0
-    /// Each line of an import is answered, as a request is: so many may take as much as reading a megabyte.
+    /// Each line of an import is answered like a request: so many lines may cost as much as reading a megabyte.
     private static let linesPerReading = 1_000
 
     @Test("exists for every endpoint with a body, and for no other endpoint")
@@ -29,7 +29,7 @@ struct CostliestRequestTests {
     func bodies() async throws {
         try await Self.measure(readingsMax: 10) { limits in
             var requests: [() -> CostliestRequest] = []
-            // Made once each: these tests are not optimized.
+            // The values are made once, because these tests are not optimized.
             let values = CostliestValue.allCases.map { ($0, $0.json(bytes: limits.bodyBytesMax - 200)) }
             let lines = CostliestValue.allCases.map { ($0, $0.json(bytes: limits.lineBytesMax - 200)) }
             for endpoint in Endpoint.all where endpoint.takesBody {
@@ -93,7 +93,7 @@ struct CostliestRequestTests {
     }
 }
 
-/// Asks the gateway's responder, without a network between, and measures.
+/// Calls the gateway's responder without a network, and measures the work.
 private final class CostliestBench: Sendable {
     private let responder: GatewayResponder
     private let thread: CountedThread

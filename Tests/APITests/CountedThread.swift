@@ -1,9 +1,9 @@
 import Glibc
 import Reactor
 
-/// One thread that a task runs on, so that what the task takes of the processor can be told from what other tests take.
+/// A thread for one task, so that the task's processor time is separate from that of other tests.
 ///
-/// Only what the task itself does is counted: tasks that it leaves behind and threads that it waits for are not.
+/// Counts only the task's own work, without tasks that it leaves behind and threads that it waits for.
 final class CountedThread: TaskExecutor {
     private let loop: ReactorLoop
 

@@ -15,7 +15,7 @@ import TLS
 import TestSupport
 import Testing
 
-/// A gateway's API on a port of its own, over a database of its own, and a client.
+/// The API of a gateway on a port of its own and over a database of its own, and a client.
 struct GatewayWorld: Sendable {
     static let key = "kQ7sL1mB9rT4vX2zC6nH8pW3yD5fG0jA"
 
@@ -27,7 +27,7 @@ struct GatewayWorld: Sendable {
     let readiness: Changing<API.Readiness>
     let services: GatewayServices
 
-    /// One request on a connection of its own. Whatever is answered has to stand in the contract.
+    /// Sends one request on a connection of its own. The contract has to allow the answer.
     @discardableResult
     func call(
         _ method: String, _ path: String, _ body: String? = nil, key: String? = GatewayWorld.key,
@@ -55,7 +55,7 @@ struct GatewayWorld: Sendable {
         return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")
     }
 
-    /// Calls that must be answered so.
+    /// Sends a request that must get this status.
     @discardableResult
     func expect(
         _ status: Int, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
@@ -66,7 +66,7 @@ struct GatewayWorld: Sendable {
         return reply
     }
 
-    /// Calls that must be refused so; also that the refusal has its shape.
+    /// Sends a request that must get this problem, and checks the shape of the problem.
     @discardableResult
     func refuse(
         _ code: ProblemCode, _ method: String, _ path: String, _ body: String? = nil, headers: [String] = [],
@@ -99,7 +99,7 @@ struct GatewayWorld: Sendable {
     }
 }
 
-/// A value that a test changes under the gateway.
+/// A value that a test changes while the gateway runs.
 final class Changing<Value: Sendable>: Sendable {
     private let held: Mutex<Value>
     init(_ value: Value) { held = Mutex(value) }
@@ -109,7 +109,7 @@ final class Changing<Value: Sendable>: Sendable {
     }
 }
 
-/// Nothing is sent here, so that nobody needs an access token.
+/// These tests send no pushes, so no access token is needed.
 struct NoTokenEndpoint: TokenEndpoint {
     func post(form: [UInt8], to url: String) async throws(TokenEndpointFault) -> TokenEndpointAnswer {
         throw .unreachable("there is none")
@@ -120,18 +120,18 @@ final class StepRecorder: StepListener {
     private let steps = Mutex<[Step]>([])
     func reached(_ step: Step) { steps.withLock { $0.append(step) } }
     var all: [Step] { steps.withLock { $0 } }
-    /// Waits until these were reached, and no others.
+    /// Waits until exactly these steps were reached.
     func reach(_ wanted: [Step]) async throws { try await eventually("the steps \(wanted)") { all == wanted } }
 }
 
 extension GatewayLimits {
-    /// Those of the tests: a body has at most a megabyte.
+    /// The limits of the tests: a body has at most a megabyte.
     init() { self.init(bodyBytesMax: 1 << 20) }
 }
 
 /// A world of its own for one test.
 ///
-/// - Parameter authority: makes the certificate of a gateway that speaks TLS; nil: it speaks plain HTTP.
+/// - Parameter authority: issues the certificate of a gateway that speaks TLS; nil means plain HTTP.
 func withGateway(
     limits: GatewayLimits = GatewayLimits(), backlog: (messages: Int, broadcasts: Int) = (1_000, 1_000),
     database: PostgresSettings? = nil, authority: CertificateAuthority? = nil,
@@ -201,7 +201,7 @@ private func serve(
     try outcome.get()
 }
 
-/// The one private server of this test process, with a migrated database that every test's own is copied from.
+/// The private server of this test process. Each test gets a copy of its migrated database.
 enum GatewayDatabase {
     private static let starting = Task {
         RunEvidence.secrets([GatewayWorld.key, String(GatewayWorld.token(0).prefix(40))])
@@ -212,12 +212,12 @@ enum GatewayDatabase {
 
     private static let log = Mutex<ServersLog?>(nil)
 
-    /// Lines of the server's log, since the last time, in which a secret of these tests stands.
+    /// Lines that the server logged since the last call and that contain a secret of these tests.
     static func leakedSecrets() -> [String] { log.withLock { $0 }?.secrets() ?? [] }
 
     static func make() async throws -> PostgresSettings { try await starting.value.makeDatabase() }
 
-    /// A database that is not there.
+    /// The settings of a database that does not exist.
     static func missing() async throws -> PostgresSettings {
         try await starting.value.settings.withDatabase("gateway_missing")
     }

@@ -61,7 +61,7 @@ struct LineSplitterTests {
 }
 
 extension LineSplitter {
-    /// A line of that number that is longer than the bound.
+    /// A line of that number that exceeds the limit.
     fileprivate func tooLong(_ number: Int) -> Line {
         var splitter = self
         for _ in 1..<number { _ = splitter.take([UInt8(ascii: "\n")]) }
@@ -101,7 +101,7 @@ struct ImportAnswerTests {
                 + #""code":"unknown_app","detail":"Gone."}"# + "\n")
     }
 
-    /// Whatever ends an import for now, and not the one request that it came in.
+    /// Problems that interrupt an import, which can be resumed after each of them.
     private static let lineEnds: [Problem] =
         [StoreFault.unavailable, .contended, .cancelled, .commitUnknown].map { Problem($0, .isIdempotent) } + [
             Problem(.requestTimeout, "Too slow. Nothing was changed; send it again."),

@@ -3,7 +3,7 @@ import Basis
 import Model
 import Testing
 
-// What a message asks of clocks.
+// The options of a message that concern the time of day.
 extension MessageRequestTests {
     @Test("takes a time that is the same everywhere, or a local time of each device")
     func hours() throws {

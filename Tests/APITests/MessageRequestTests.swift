@@ -169,7 +169,7 @@ struct MessageRequestTests {
         refusal.check { (bytes) throws(Problem) in try MessageRequest.read(bytes) }
     }
 
-    /// Members behind an audience.
+    /// A message to all devices with these members.
     private static func with(_ members: String, _ code: ProblemCode, _ pointer: String? = nil) -> Refusal {
         Refusal(#"{"audience": {"all": true}, \#(members)}"#, code, pointer)
     }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A connection with pipelined requests", .timeLimit(.minutes(3)))
 struct PipeliningTests {
-    /// Requests that a client sends again and again, and how many are parsed before one is answered.
+    /// A request that the client repeats, and the number of requests that are parsed before one is answered.
     struct Ahead: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let request: String
@@ -27,7 +27,7 @@ struct PipeliningTests {
             request:
                 "PUT / HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\n\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n"
         ),
-        // The first of them, whatever its size, and 64 kB.
+        // The first request is parsed whatever its size, and 64 kB after it.
         Ahead(
             testDescription: "long heads",
             request: "GET / HTTP/1.1\r\nHost: g\r\nA: \(String(repeating: "a", count: 30_000))\r\n\r\n", parsed: 4),
@@ -85,7 +85,7 @@ struct PipeliningTests {
         #expect(line.answered == requests.count, "seed \(seed)")
     }
 
-    /// Chunks of one byte; and one chunk of empty lines, at each of which a head could end.
+    /// The first case has chunks of one byte; the second has one chunk of empty lines, each of which could end a head.
     @Test(
         "parses a chunked body no faster than the body is read",
         arguments: [
@@ -180,7 +180,7 @@ struct PipeliningTests {
     }
 }
 
-/// A connection as the server makes it, with a clock of its own, and a library behind it that answers when it is told.
+/// A connection with the server's handlers and a clock of its own. The library behind it answers on command.
 private final class Line {
     private let channel = EmbeddedChannel()
     private let library = Library()

@@ -146,7 +146,7 @@ struct BodyBudgetTests {
         #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         #expect(Self.holds(budget, 1, Self.belfry) == 300)
         #expect(Self.holds(budget, 1, BodyBudget.Account(app: nil)) == 150)
-        // What was taken before the others came is not taken back; nothing is added to it.
+        // Bytes taken before the other apps came stay taken, but no more are granted.
         #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         budget.giveBack(600, of: Self.tower)
         #expect(Self.holds(budget, 1, Self.tower) == 375)

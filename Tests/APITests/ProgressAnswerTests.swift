@@ -45,7 +45,7 @@ struct ProgressAnswerTests {
         #expect(unknown["audience"] == .null && unknown["finished_at"] == .null)
     }
 
-    /// What the message as a whole waits for, and until when.
+    /// The reasons why the message as a whole waits, and until when.
     private func waits(_ state: MessageState, sendAt: WallInstant?, accepted: Int64 = 0) throws -> [[JSONValue?]] {
         let account = MessageAccount(
             id: MessageID(UniversalID(high: 1, low: 1)), state: state, acceptedAt: noon, expiresAt: noon,

@@ -16,7 +16,7 @@ struct ReadAdmissionTests {
         return ReadAdmission(limits)
     }
 
-    /// What becomes of somebody who asks: at once, or else once a place is given back.
+    /// One request for admission: answered at once, or when a place is given back.
     private final class Asking: Sendable {
         private let answer = Mutex<ReadAdmission.Reply?>(nil)
 
@@ -29,10 +29,10 @@ struct ReadAdmissionTests {
             while reply == nil, reads.waiting == before { await Task.yield() }
         }
 
-        /// nil: it waits.
+        /// nil while the request waits.
         var reply: ReadAdmission.Reply? { answer.withLock { $0 } }
 
-        /// Of one that is in line no more.
+        /// The answer to a request that no longer waits.
         var last: ReadAdmission.Reply? {
             get async {
                 while reply == nil { await Task.yield() }
@@ -91,7 +91,7 @@ struct ReadAdmissionTests {
         for _ in 1...3 { for app in apps { crowd.append(await Asking(app, reads)) } }
         let single = await Asking(AppID(5), reads)
         let all = crowd + [single]
-        /// Who has the place that the app gives back.
+        /// The index of the request that gets the place given back by the app.
         func next(after app: AppID) async -> Int? {
             let waiting = all.indices.filter { all[$0].reply == nil }
             reads.end(app)

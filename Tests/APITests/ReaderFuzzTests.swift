@@ -20,7 +20,7 @@ struct ReaderFuzzTests {
 
     private static let marks = Array(#"{}[]",:\0\u00\n -+.eE123tfn"#.utf8) + [0, 0x7f, 0x80, 0xc3, 0xed, 0xff]
 
-    /// A sample with a few bytes changed, dropped, doubled or joined to another.
+    /// A sample with a few bytes changed, dropped or inserted, or with another sample inside.
     private static func mangled(_ random: inout SeededGenerator) -> [UInt8] {
         var bytes = samples[Int.random(in: 0..<samples.count, using: &random)]
         for _ in 0..<Int.random(in: 1...6, using: &random) where !bytes.isEmpty {

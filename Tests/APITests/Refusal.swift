@@ -2,11 +2,11 @@ import API
 import Basis
 import Testing
 
-/// One bad input, and what is to be said about it.
+/// One invalid input, and the problem that it must cause.
 struct Refusal: Sendable, CustomTestStringConvertible {
     let input: String
     let code: ProblemCode
-    /// nil: none.
+    /// nil if the problem has no pointer.
     let pointer: String?
 
     init(_ input: String, _ code: ProblemCode, _ pointer: String? = nil) {

@@ -120,7 +120,7 @@ struct RegistrationRequestTests {
 
     @Test("fails in the same way in a line of an import", arguments: refusals)
     func refusedLine(refusal: Refusal) {
-        // Behind what has to be said, so that places in the text stay what they are.
+        // Only an object that begins with a provider can be given an installation.
         guard refusal.input.hasPrefix(#"{"provider""#) else { return }
         let line = #"{"installation":"i1","# + refusal.input.dropFirst()
         Refusal(line, refusal.code, refusal.pointer).check { (bytes) throws(Problem) in
@@ -169,7 +169,7 @@ struct RegistrationRequestTests {
         #expect(problem.map { String(decoding: $0.body, as: UTF8.self).contains("0badc0de") } == false)
     }
 
-    /// Members behind a provider and a token.
+    /// A registration with a provider, a token and these members.
     private static func with(_ members: String, _ code: ProblemCode, _ pointer: String? = nil) -> Refusal {
         Refusal(#"{"provider": "apns", "token": "00", \#(members)}"#, code, pointer)
     }
@@ -291,7 +291,7 @@ struct RegistrationRequestTests {
             #""attributes": {"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}"#, .invalidValue,
             "/attributes/a/a/a/a/a/a/a/a"),
         with(#""attributes": {"a": "\#(text(8_190))"}"#, .valueTooLong, "/attributes"),
-        // Fewer bytes than may be.
+        // The bytes are within the limit; the number of members is not.
         with(
             #""attributes": {"a": [{\#((0...1_023).map { "\"\($0)\":1" }.joined(separator: ","))}]}"#, .valueTooLong,
             "/attributes"),

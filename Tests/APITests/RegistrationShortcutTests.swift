@@ -87,7 +87,7 @@ struct RegistrationShortcutTests {
                 ShortcutFixture.put(app + "/devices/phone\($0)", GatewayWorld.registration($0))
             }
             try await ShortcutFixture.within(world) { fixture in
-                // What stands behind a request that others answer is theirs too.
+                // A request behind one that was passed on is passed on too.
                 try await fixture.come(puts[0] + puts[1] + ShortcutFixture.get("/healthz") + puts[2])
                 try await eventually("all of it to be handed on") { fixture.journal.text.count == 7 }
                 #expect(fixture.journal.text == ["201", "201", "GET", "end", "PUT", "body", "end"])
@@ -188,7 +188,7 @@ struct RegistrationShortcutTests {
             for other in others { #expect(try await text(other) == passedOn) }
             now.value = now.value + APIKeyAuthenticator.rememberedFor
             #expect(try await text(right) == passedOn, "what is known of it is too old")
-            // The app of that name is another one now.
+            // A new app now has that name.
             _ = try? await authenticator.caller(authorization: ["Bearer " + right])
             #expect(try await text(right) == ["200"])
             try await world.expect(202, "DELETE", app)
@@ -298,7 +298,7 @@ struct RegistrationShortcutTests {
                 #"{"provider": "apns", "token": "zz"}"#, #"{"provider": "apns"}"#, "[", "{}",
             ]
             for (place, body) in input.enumerated() {
-                // Names and tokens of their own, of one length: a token that moves is told so.
+                // Each path has a name and tokens of its own, equally long: the same token would be reported as moved.
                 let short = try await register(world, "\(app)/devices/one%20phone", body, isLong: false)
                 let other = body.replacing("0000", with: "1111").replacing("a:b", with: "c:d")
                 let long = try await register(world, "\(app)/devices/two%20phone", other, isLong: true)
@@ -335,7 +335,7 @@ struct RegistrationShortcutTests {
         }
     }
 
-    /// Over a connection of its own, whose first request brings to hand what the shortcut needs.
+    /// Registers over a connection of its own. The first request there caches what the shortcut needs.
     private func register(_ world: GatewayWorld, _ path: String, _ body: String, isLong: Bool) async throws -> WireReply
     {
         let wire = try Wire(port: world.port)
@@ -346,7 +346,7 @@ struct RegistrationShortcutTests {
             try await wire.send(GatewayWorld.request("PUT", path, body))
             return try await wire.reply()
         }
-        // Whoever asks to be asked for the body takes the long way.
+        // A request with Expect: 100-continue takes the ordinary path.
         let request = GatewayWorld.request("PUT", path, body, headers: ["Expect: 100-continue"])
         try await wire.send(String(request.dropLast(body.count)))
         #expect(try await wire.head().status == 100)
@@ -354,7 +354,7 @@ struct RegistrationShortcutTests {
         return try await wire.reply()
     }
 
-    /// Without what differs by name and time.
+    /// Removes names and times, which differ.
     private func neutral(_ text: String) -> String {
         text.replacing("one phone", with: "phone").replacing("two phone", with: "phone")
             .replacing(/"[0-9-]+T[0-9:.]+Z"/, with: "")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A random request to any endpoint")
 struct RouteFuzzTests {
-    /// Over all seeds; a slow machine asks less.
+    /// The time for all seeds; a slow machine sends fewer requests.
     private static let time: Duration = .seconds(5)
 
     @Test("gets no 5xx, only a success or a problem with a listed code")
@@ -17,7 +17,7 @@ struct RouteFuzzTests {
             let end = Clocks.monotonicNow() + Self.time
             var seed: UInt64 = 1
             var requests = 0
-            // All routes once for each seed, the first seed always.
+            // Every endpoint is called once per seed, and at least with the first seed.
             while seed == 1 || Clocks.monotonicNow() < end {
                 for (place, endpoint) in Endpoint.all.enumerated() {
                     var request = RandomRequest(endpoint, seed: seed &* 1_000 &+ UInt64(place))
@@ -27,7 +27,7 @@ struct RouteFuzzTests {
                 seed += 1
             }
             print("fuzz of every route: \(requests) requests from \(seed - 1) seeds")
-            // The app may be gone: a random DELETE is a good one.
+            // A random DELETE may have deleted the app, which is correct.
             try await world.expect(200, "GET", "/v1/apps")
         }
     }
@@ -50,7 +50,7 @@ struct RouteFuzzTests {
     }
 }
 
-/// One request of a route, with something wrong about it as often as not.
+/// One request to an endpoint; about half of these requests are wrong in some way.
 private struct RandomRequest {
     private let endpoint: Endpoint
     private var random: SeededGenerator
@@ -101,7 +101,7 @@ private struct RandomRequest {
         return "?" + parts.joined(separator: "&")
     }
 
-    /// Something that the route may well take.
+    /// A body that the endpoint may accept.
     private mutating func body() -> String {
         guard endpoint.takesBody else { return chance(2) ? "" : "{}" }
         return pick([
@@ -164,7 +164,7 @@ private struct RandomRequest {
 
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    /// One time in so many.
+    /// True once in so many calls, on average.
     private mutating func chance(_ of: Int) -> Bool { Int.random(in: 0..<of, using: &random) == 0 }
 
     private mutating func pick(_ choices: [String]) -> String {

@@ -69,7 +69,7 @@ struct ServedCredentialTests {
         }
     }
 
-    /// The database is lost between the first environment and the second.
+    /// The database fails between the first environment and the second.
     private static let sandboxBlinks = """
         CREATE FUNCTION blink() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -91,7 +91,7 @@ struct ServedCredentialTests {
             let key = ["Idempotency-Key: rotation-1"]
             let body = try Self.key(activate: true).body
             let first = try await world.expect(201, "POST", path, body, headers: key)
-            // Taken out of use since: the repetition must not bring it back.
+            // The credential was retired since: the repetition must not activate it again.
             let id = try #require(try first.member("items")?.array?.first?.object?["id"]?.string)
             try await world.expect(204, "POST", "\(path)/\(id)/retire")
             let second = try await world.expect(201, "POST", path, body, headers: key)
@@ -194,7 +194,7 @@ struct ServedCredentialTests {
         }
     }
 
-    /// Whether eight bytes in a row stand in both: of two that have nothing to do with each other, never.
+    /// Whether the two share eight bytes in a row, which unrelated bytes never do in practice.
     private static func share(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         func parts(_ bytes: [UInt8]) -> Set<ArraySlice<UInt8>> {
             Set(bytes.indices.dropLast(7).map { bytes[$0..<$0 + 8] })

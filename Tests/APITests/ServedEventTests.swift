@@ -4,7 +4,7 @@ import Reactor
 import TestSupport
 import Testing
 
-/// A message that is followed over the wire.
+/// A client that follows a message over the wire.
 private struct Follower {
     let wire: Wire
 
@@ -13,7 +13,7 @@ private struct Follower {
         try await wire.send(GatewayWorld.request("GET", path + "/events", key: key))
     }
 
-    /// The head of a stream that begins.
+    /// The head of a stream that has begun.
     func head() async throws -> WireReply {
         let head = try await wire.head()
         try #require(head.status == 200)
@@ -26,10 +26,10 @@ private struct Follower {
         let data: JSONObject
     }
 
-    /// The next event, beats passed over; nil: the stream has ended.
+    /// The next event, heartbeats skipped; nil if the stream has ended.
     func next() async throws -> Event? {
         while let chunk = try await wire.chunk() {
-            // Beats go on for as long as nothing happens.
+            // Heartbeats continue as long as nothing happens.
             try Task.checkCancellation()
             let lines = String(decoding: chunk, as: UTF8.self).split(separator: "\n")
             func field(_ name: String) -> String? {
@@ -42,7 +42,7 @@ private struct Follower {
         return nil
     }
 
-    /// Whether what comes next is a beat, and no event.
+    /// Whether the next chunk is a heartbeat.
     func heartbeatsNext() async throws -> Bool {
         try await wire.chunk().map { String(decoding: $0, as: UTF8.self) } == ": \n\n"
     }
@@ -100,7 +100,7 @@ struct ServedEventTests {
             while last.name == "progress" { last = try #require(try await follower.next()) }
             #expect(last.name == "finished" && last.data["state"] == "finished")
             #expect(try await follower.next() == nil)
-            // What it said last is what is read, but for when.
+            // The last event equals the message as it is read, except for the time of the query.
             let read = try await world.expect(200, "GET", path).json()
             #expect(read["audience"] == last.data["audience"] && read["finished_at"] == last.data["finished_at"])
             let late = try await Follower(world, path)
@@ -205,7 +205,7 @@ struct ServedEventTests {
             _ = try await elsewhere.head()
             let thirdPath = "\(third)/messages/" + (try await Self.send(world, third))
             try await world.refuse(.overloaded, "GET", thirdPath + "/events")
-            // A head takes none, and gives none back.
+            // A HEAD request takes no place and frees none.
             #expect(try await world.call("HEAD", path + "/events").status == 200)
             followers = []
             try await eventually("a client that left to give its seat back") {
@@ -230,7 +230,7 @@ struct ServedEventTests {
                 _ = try await follower.next()
                 followers.append(follower)
             }
-            // Of a look that was begun after they all had come.
+            // This heartbeat belongs to a query that began after all clients had connected.
             for follower in followers { #expect(try await follower.isBeating()) }
             try await world.expect(200, "POST", path + "/pause")
             var ids: Set<Int64> = []
@@ -249,7 +249,7 @@ struct ServedEventTests {
             let first = try await Follower(world, path)
             _ = try await first.head()
             _ = try await first.next()
-            // Looks are rare by then: what follows comes between two.
+            // Queries are rare by now, so the next steps happen between two of them.
             for _ in 1...3 { #expect(try await first.isBeating()) }
             try await world.expect(200, "POST", path + "/pause")
             let second = try await Follower(world, path)
@@ -300,7 +300,7 @@ struct ServedEventTests {
         try await withGateway(limits: limits) { world in
             let app = try await world.makeApp()
             let path = "\(app)/messages/" + (try await Self.send(world, app))
-            // So much news that no socket holds it all.
+            // The events are so large that no socket holds them all.
             try await world.pool.script(
                 """
                 INSERT INTO message_reasons SELECT id, 2, repeat('x', 2000) || n, 1

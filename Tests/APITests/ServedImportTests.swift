@@ -127,7 +127,7 @@ struct ServedImportTests {
         var limits = GatewayLimits()
         limits.batchLinesMax = 50
         try await withGateway(limits: limits) { world in
-            // Twins, tokens that move, and lines that are refused, on both sides of the cut.
+            // Duplicates, moved tokens and refused lines occur on both sides of the cut.
             let lines = (1...1_000).map { number in
                 number % 97 == 0 ? "not json" : Self.line(number % 300, installation: "i\(number % 400)")
             }
@@ -136,7 +136,7 @@ struct ServedImportTests {
             try await wire.send(
                 GatewayWorld.request("POST", cut + "/devices/import", headers: ["Transfer-Encoding: chunked"]))
             _ = try await wire.head()
-            // In the middle of a line, and of a chunk.
+            // The cut is in the middle of a line and of a chunk.
             let first = lines[..<600].joined(separator: "\n") + "\n" + lines[600].prefix(20)
             try await wire.send(String(first.utf8.count + 1_000, radix: 16) + "\r\n" + first)
             var resumeAfter = 0
@@ -185,7 +185,7 @@ struct ServedImportTests {
             try await world.expect(200, "POST", other, Self.line(1))
             let padding = String(repeating: " ", count: 900)
             try await world.expect(201, "POST", "/v1/apps", #"{"slug": "next", "name": "Next"}"# + padding)
-            // One ends well, one breaks off: both give back what they held.
+            // One import ends well and one breaks off: both return the bytes that they held.
             try await running[0].send("0\r\n\r\n")
             while try await running[0].chunk() != nil {}
             try await Self.runs(2, at: path, world, others: 1)
@@ -212,7 +212,7 @@ struct ServedImportTests {
         }
     }
 
-    /// Waits until as many may run at once.
+    /// Waits until so many imports can run at once.
     private static func runs(_ count: Int, at path: String, _ world: GatewayWorld, others: Int) async throws {
         try await eventually("a share to be given back") {
             var running: [Wire] = []

@@ -41,7 +41,7 @@ struct ServedKeyTests {
                         (opens < 300) == (isOpen || other), "\(scope) at \(endpoint.method) \(endpoint.path): \(opens)")
                     #expect(opens < 300 || opens == 403)
                 }
-                // Whose key it is may be read with any.
+                // Every key may read the app that it belongs to.
                 #expect(try await status(world, "GET", app, key) == 200)
             }
         }
@@ -81,7 +81,7 @@ struct ServedKeyTests {
                 #expect(try reply.member("code")?.string == "forbidden")
                 #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == scopes)
             }
-            // The body is not looked at: each of the two is told with the audiences that it opens.
+            // The body is not read: the detail names both scopes, with the audiences that each opens.
             let other = try await make(world, app + "/keys", #""devices""#, name: "other").key
             let reply = try await world.call("POST", app + "/messages", broadcast, key: other)
             #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == ["messages", "broadcast"])
@@ -190,7 +190,7 @@ struct ServedKeyTests {
             }
             let sooner = try await child("sooner", #", "expires_at": "2098-01-01T00:00:00Z""#)
             #expect(try sooner.member("expires_at")?.string?.hasPrefix("2098") == true)
-            // Another process revokes it: this one remembers it for a moment.
+            // Another process revokes the key, which this process still remembers for a moment.
             try await world.pool.script("DELETE FROM api_keys WHERE id = \(maker.id)")
             let late = try await child("late")
             #expect(late.status == 401, "\(late.text)")
@@ -242,7 +242,7 @@ struct ServedKeyTests {
                 let less = try await make(world, app + "/keys", scopes, name: scopes.filter(\.isLetter))
                 #expect(try await status(world, "DELETE", app + "/keys/" + less.id, own.key) == 204)
             }
-            // Itself too, which is how a key that leaked is put out of use by whoever holds it.
+            // A key may revoke itself, so that anyone who finds a leaked key can disable it.
             #expect(try await status(world, "DELETE", app + "/keys/" + own.id, own.key) == 204)
         }
     }

@@ -39,7 +39,7 @@ struct ServedListenerTests {
             let head = try await wire.reply(hasBody: false)
             #expect(head.status == 200)
             #expect(head.header("content-length") == "18")
-            // No byte of a body stood between the two.
+            // No byte of a body follows the head.
             try await wire.send(GatewayWorld.request("GET", "/healthz"))
             #expect(try await wire.reply().text == #"{"status":"alive"}"#)
         }
@@ -115,7 +115,7 @@ struct ServedListenerTests {
         try await withGateway(limits: limits) { world in
             let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
             let request = GatewayWorld.request("POST", "/v1/apps", body)
-            // Where the probe was heard first, the slow one is refused, and comes again.
+            // If the probe arrives first, the slow request is refused, and both are repeated.
             try await eventually("the slow one to take the budget") {
                 let slow = try Wire(port: world.port)
                 try await slow.send(String(request.dropLast(500)))
@@ -124,7 +124,7 @@ struct ServedListenerTests {
                 #expect(reply.status == 422 || reply.status == 503, "\(reply.text)")
                 guard reply.status == 503 else { return false }
                 #expect(reply.header("retry-after") == "1")
-                // What has no body needs no room.
+                // A request without a body needs no memory from the budget.
                 for _ in 0..<8 { try await world.expect(200, "GET", "/v1/apps") }
                 do {
                     try await slow.send(String(request.suffix(500)))
@@ -157,7 +157,7 @@ struct ServedListenerTests {
                 #expect(probe.status == 400 || probe.header("retry-after") == "1", "\(probe.text)")
                 return try probe.member("code")?.string == "share_used_up"
             }
-            // As large as a body may be, and while the other one still holds what it has.
+            // The honest app sends bodies of the largest size while the noisy app holds its bytes.
             let whole = GatewayWorld.registration(2)
             for number in 1...4 {
                 let body = whole + String(repeating: " ", count: 1_000 - whole.utf8.count)
@@ -311,7 +311,7 @@ struct ServedListenerTests {
         var bounds = PoolSettings()
         bounds.deadline = .milliseconds(500)
         try await withGateway(database: database, pool: bounds) { world in
-            // The connection is open before time counts.
+            // The connection has to be open before the short deadline matters.
             try await eventually("a first answer") { try await world.call("GET", "/v1/apps").status == 200 }
             let app = #"{"slug": "tower", "name": "Tower"}"#
             try await withPool(database) { neighbour in
@@ -333,7 +333,7 @@ struct ServedListenerTests {
 }
 
 extension PoolSettings {
-    /// Where nobody will answer, soon is as good as later.
+    /// Settings for a missing database: waiting longer would change nothing.
     static var impatient: PoolSettings {
         var settings = PoolSettings()
         settings.waitMax = .milliseconds(100)

@@ -154,7 +154,7 @@ struct ServedMessageTests {
             #expect(try read.member("device_local_time") == true)
             let last = tomorrow + LocalHour.behindMax + .seconds(86_400)
             #expect(try read.member("expires_at")?.string == RFC3339.format(last))
-            // Somewhere it is that late already.
+            // Somewhere on earth that local time has already begun.
             #expect(try await world.expect(202, "POST", path, message(now)).member("state") == "accepted")
             try await world.refuse(
                 .invalidValue, "POST", path, message(now + .seconds(-13 * 3_600)), pointer: "/options/send_at")
@@ -165,7 +165,7 @@ struct ServedMessageTests {
     private static let apple = #"{"provider": "apns", "token": "00ff", "topic": "com.example.app"}"#
     private static let google = #"{"provider": "fcm", "token": "cY3b:APA91bH"}"#
 
-    /// A message of nothing but this, and more of its audience.
+    /// A message with these members, to this audience.
     private static func message(_ members: String, _ audience: String = #""all": true"#) -> String {
         #"{"audience": {\#(audience)}, "notification": {"body": "Noon"}, \#(members)}"#
     }
@@ -179,7 +179,7 @@ struct ServedMessageTests {
             let path = app + "/messages"
             let members = #""data": {"\#(name)": "x"}"#
             let message = Self.message(members)
-            // Nobody yet: everybody may come.
+            // The app has no devices yet, so a device of any provider may come.
             try await world.refuse(.reservedKey, "POST", path, message, pointer: "/data/\(name)")
             try await world.expect(201, "PUT", app + "/devices/phone", Self.apple)
             let key = ["Idempotency-Key: before-fcm"]
@@ -312,7 +312,7 @@ struct ServedMessageTests {
                 listed += page["items"]?.array?.compactMap { $0.object?["id"]?.string } ?? []
                 cursor = page["next"]?.string ?? ""
             } while !cursor.isEmpty
-            // Two of one millisecond have no order between them.
+            // Messages of the same millisecond have no order.
             #expect(listed.sorted() == sent.sorted())
             #expect(listed == listed.sorted(by: >))
             try await world.refuse(.invalidCursor, "GET", path + "?cursor=1")
@@ -361,7 +361,7 @@ struct ServedMessageTests {
             for _ in 1...2 { try await world.expect(202, "POST", path, Self.hello) }
             let full = try await world.refuse(.backlogFull, "POST", path, Self.hello)
             #expect(full.header("retry-after") == "10")
-            // What names its receivers is no broadcast, and counts while it waits.
+            // A message that names its receivers is not a broadcast. It counts as unfinished while it waits.
             let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
             let input = #""audience": {"users": ["ann"]}, "notification": {"body": "Noon"}"#
             let (one, later) = ("{\(input)}", "{\(input), \"options\": {\"send_at\": \"\(hour)\"}}")
@@ -384,7 +384,7 @@ struct ServedMessageTests {
             #expect(second.header("idempotency-replayed") == "true")
             try await world.refuse(.idempotencyMismatch, "POST", path, Self.hello + " ", headers: key)
             try await world.refuse(.backlogFull, "POST", path, Self.hello, headers: ["Idempotency-Key: another"])
-            // A refusal is no first answer: the key is free when there is room again.
+            // A refusal is not stored as the first answer: the key can be used again once there is capacity.
             let kept = Statement(unprepared: "SELECT count(*) FROM idempotency_keys")
             #expect(try await world.pool.read(Query(kept)).int64(0, 0) == 1)
         }

@@ -362,7 +362,7 @@ struct ServedRegistryTests {
             try await world.refuse(.unknownApp, "DELETE", app)
             try await world.refuse(.unknownApp, "PUT", app + "/devices/i1", GatewayWorld.registration(1))
             #expect(try await world.expect(200, "GET", "/v1/apps").text == #"{"items":[],"next":null}"#)
-            // Made anew, it has nothing of what it had.
+            // A new app with the same slug has no data of the deleted one.
             try await world.makeApp()
             #expect(try Self.names(try await world.expect(200, "GET", app + "/devices")) == [])
         }

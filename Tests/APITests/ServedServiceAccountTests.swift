@@ -46,7 +46,7 @@ struct ServedServiceAccountTests {
         try await withGateway { world in
             let path = try await world.makeApp() + "/credentials"
             let pkcs8 = String(decoding: try RS256Key.generate().privatePEM(), as: UTF8.self)
-            // OpenSSL reads the key itself, whatever text stands around it and whatever its lines are called.
+            // OpenSSL finds the key whatever text surrounds it and whatever its PEM label is.
             let handedIn = "Bag Attributes\n" + pkcs8.replacing("PRIVATE KEY", with: "RSA PRIVATE KEY")
             let account = try Self.account(["private_key": .string(handedIn)]).object
             try await world.expect(201, "POST", path, Self.body(account))

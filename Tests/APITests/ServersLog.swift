@@ -2,24 +2,24 @@ import Glibc
 import Synchronization
 import Testing
 
-/// What PostgreSQL has written of these tests, as an operator finds it.
+/// PostgreSQL's log of these tests, as an operator would read it.
 final class ServersLog: Sendable {
     private let path: String
     private let read = Mutex(0)
 
     init(path: String) { self.path = path }
 
-    /// What stands in every secret of these tests: device tokens, API keys, signing keys.
+    /// Text that occurs in the secrets of these tests: device tokens, API keys, signing keys, messages.
     private static let marks = ["abababababababab", GatewayWorld.key, "PRIVATE KEY", "Twelve o'clock"]
 
-    /// P9: the marks of secrets in what was written since the last time. Empty.
+    /// Lines logged since the last call that contain a secret (promise P9). Expected to be empty.
     func secrets() -> [String] {
         let found: String? = read.withLock { place in
             guard let bytes = Self.bytes(path, from: place) else { return nil }
             place += bytes.count
             return String(decoding: bytes, as: UTF8.self)
         }
-        // A search of nothing would find nothing for ever.
+        // A missing log must not pass as a log without secrets.
         guard let text = found else { return ["there is no log at \(path)"] }
         return text.split(separator: "\n").filter { line in Self.marks.contains { line.contains($0) } }.map(String.init)
     }

@@ -8,23 +8,23 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What happened on a connection, in its order.
+/// An event on the connection.
 enum ShortcutEvent: Equatable, Sendable {
-    /// An answer went out.
+    /// An answer was written to the socket.
     case answered(status: UInt, headers: [String: String], body: String)
-    /// The handlers behind the shortcut got this.
+    /// The handlers behind the shortcut received this part.
     case passedOn(HTTPServerRequestPart)
     case sawQuiesce
     case sawInputEnd
     case sawError
-    /// Nothing more was to be read.
+    /// The input of the connection was closed.
     case endsInput
 
     var status: UInt? {
         if case .answered(let status, _, _) = self { status } else { nil }
     }
 
-    /// What it was, without its contents.
+    /// The name of the event, without its contents.
     var text: String {
         switch self {
         case .answered(let status, _, _): "\(status)"
@@ -39,7 +39,7 @@ enum ShortcutEvent: Equatable, Sendable {
     }
 }
 
-/// A connection that has the shortcut, and writers of a journal before and behind it in place of socket and library.
+/// A connection with the shortcut. Handlers that keep a journal stand in for the socket and the library.
 struct ShortcutFixture: Sendable {
     let channel = NIOAsyncTestingChannel()
     let journal = Journal()
@@ -62,7 +62,7 @@ struct ShortcutFixture: Sendable {
         try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
     }
 
-    /// All of it in one go, as one packet brings it; then, still in the same go, what else happens.
+    /// Delivers all parts in one read, as one packet would; then `then` runs in the same tick.
     func come(
         _ parts: [HTTPServerRequestPart], then: @escaping @Sendable (_ pipeline: ChannelPipeline) -> Void = { _ in }
     ) async throws {
@@ -74,7 +74,7 @@ struct ShortcutFixture: Sendable {
         }
     }
 
-    /// As the handlers behind the shortcut answer.
+    /// Answers as the handlers behind the shortcut do.
     func answer() async throws {
         let channel = channel
         try await channel.testingEventLoop.executeInContext {
@@ -84,7 +84,7 @@ struct ShortcutFixture: Sendable {
         }
     }
 
-    /// Once the journal has so many answers.
+    /// Waits until the journal has so many answers, and returns it.
     func events(withAnswers count: Int) async throws -> [ShortcutEvent] {
         try await eventually("\(count) answers") { journal.all.compactMap(\.status).count >= count }
         return journal.all
@@ -109,7 +109,7 @@ struct ShortcutFixture: Sendable {
     }
 }
 
-/// Between the socket and the shortcut.
+/// Stands between the socket and the shortcut.
 private final class SocketSide: ChannelOutboundHandler {
     typealias OutboundIn = HTTPServerResponsePart
     private let journal: ShortcutFixture.Journal
@@ -141,7 +141,7 @@ private final class SocketSide: ChannelOutboundHandler {
     }
 }
 
-/// In the place of the library's handlers, which answer what they are handed.
+/// Stands in for the library's handlers, which answer what is passed on to them.
 private final class LibrarySide: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -163,7 +163,7 @@ private final class LibrarySide: ChannelInboundHandler {
 }
 
 extension ShortcutFixture {
-    /// A connection to this gateway's API, to which its app is at hand, and stays so.
+    /// Makes a connection to this gateway's API, with the app in the cache for the whole test.
     static func within(
         _ world: GatewayWorld, committer: RegistrationCommitter? = nil, authenticator: APIKeyAuthenticator? = nil,
         _ body: (ShortcutFixture) async throws -> Void

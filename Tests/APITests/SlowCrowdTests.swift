@@ -20,7 +20,7 @@ struct SlowCrowdTests {
             var slow: [Wire] = []
             for number in 0..<Self.slowCount {
                 let wire = try Wire(port: world.port)
-                // Half of them in their heads, half in their bodies.
+                // Half of them stall in the head, half in the body.
                 let request = GatewayWorld.request("POST", "/v1/apps", String(repeating: " ", count: 1_000))
                 try await wire.send(String(number.isMultiple(of: 2) ? request.prefix(60) : request.dropLast(900)))
                 slow.append(wire)
@@ -29,7 +29,7 @@ struct SlowCrowdTests {
             print(
                 "honest requests, median: \(quiet.microseconds) us in quiet, \(crowded.microseconds) us beside "
                     + "\(Self.slowCount) slow connections")
-            // Each is heard to its end: a word, and no more.
+            // Each connection gets one answer and is then closed.
             for wire in slow {
                 let reply = try await wire.reply()
                 #expect(reply.status == 408, "\(reply.text)")
@@ -39,7 +39,7 @@ struct SlowCrowdTests {
         }
     }
 
-    /// Registers and reads over one connection, as a backend does; each has to be answered.
+    /// Registers and reads over one connection, as a backend does; each request has to succeed.
     private static func honest(_ app: String, _ world: GatewayWorld) async throws -> Duration {
         let wire = try Wire(port: world.port)
         var times: [Duration] = []

@@ -5,7 +5,7 @@ import Testing
 struct StallTests {
     private static let start = "POST /v1/apps HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer \(GatewayWorld.key)\r\n"
 
-    /// - Parameter trickle: what goes on coming, a piece at a time.
+    /// - Parameter trickle: the text that the client keeps sending, one piece at a time.
     struct Stall: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let text: String
@@ -63,7 +63,7 @@ struct StallTests {
     @Test("gets a 408 at its body's deadline, even after earlier complete bodies")
     func laterBody() async throws {
         try await withGateway(limits: Self.limits) { world in
-            // Its deadline is the first one that a timer is set for.
+            // The deadline of this earlier body is the first one that a timer is set for.
             _ = try await world.makeApp()
             let wire = try Wire(port: world.port)
             try await wire.send(Self.start + "Content-Length: 90000\r\n\r\n{")
@@ -140,7 +140,7 @@ struct StallTests {
             let offer = [
                 "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
             ]
-            // Behind it the parser reads nothing: without a word the second one would wait for ever.
+            // The parser reads nothing behind the offer: without the close, the second request would wait forever.
             try await wire.send(
                 GatewayWorld.request("GET", "/v1/apps", headers: offer) + GatewayWorld.request("GET", "/v1/apps"))
             let reply = try await wire.reply()

@@ -34,7 +34,7 @@ struct UnreadAnswerTests {
         try line.write(1_000)
         for _ in 1...100 {
             line.pass(.seconds(55))
-            // The same number of bytes wait as before, and one was taken.
+            // As many bytes wait as before, because the client took one.
             try line.write(1)
         }
         #expect(line.isOpen)
@@ -44,7 +44,7 @@ struct UnreadAnswerTests {
     }
 }
 
-/// A connection whose socket holds as many bytes as a test says, with a clock of its own.
+/// A connection with a clock of its own, whose socket holds as many unsent bytes as the test says.
 private final class Line {
     private let channel: EmbeddedChannel
     private let socket: Socket

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import Testing
 
-/// Requests that are not as registrations mostly are.
+/// Requests that differ from an ordinary registration.
 struct UnusualRegistration: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let parts: @Sendable (_ app: String) -> [HTTPServerRequestPart]

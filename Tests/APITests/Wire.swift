@@ -3,7 +3,7 @@ import JSON
 import Reactor
 import Testing
 
-/// An answer as it came over the wire.
+/// An answer as it was received.
 struct WireReply: Sendable {
     let status: Int
     /// Names in lower case.
@@ -18,15 +18,15 @@ struct WireReply: Sendable {
     func member(_ name: String) throws -> JSONValue? { try json()[name] }
 }
 
-/// One connection that says exactly what it is told to say: no library tidies paths, headers or bodies up.
+/// One connection that sends exactly the given bytes: no library changes paths, headers or bodies.
 ///
-/// Blocks in threads of its own, never in the pool of the tests.
+/// Blocks threads of its own, never those of the test pool.
 actor Wire {
     private let descriptor: Int32
     private var received: [UInt8] = []
 
     private static let threads = BlockingPool(threadsMax: 32, waitingMax: 1_024)
-    /// Nothing here takes long; whoever waits longer waits for nothing.
+    /// No answer takes this long: after it, the test has failed.
     private static let timeoutSeconds = 60
 
     struct Ended: Error {}
@@ -72,7 +72,7 @@ actor Wire {
         }
     }
 
-    /// Says that nothing more comes.
+    /// Ends the input of the connection.
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     private func receive() async throws {
@@ -85,7 +85,7 @@ actor Wire {
         }
     }
 
-    /// Up to and without the line's end.
+    /// The next line, without its end.
     func line() async throws -> String {
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -110,7 +110,7 @@ actor Wire {
         return WireReply(status: status, headers: headers, body: [])
     }
 
-    /// The next chunk of a chunked body; nil behind the last.
+    /// The next chunk of a chunked body; nil after the last one.
     func chunk() async throws -> [UInt8]? {
         let size = try #require(Int(try await line(), radix: 16))
         let bytes = try await take(size)
@@ -137,14 +137,14 @@ actor Wire {
         return WireReply(status: head.status, headers: head.headers, body: body)
     }
 
-    /// All that still comes, until the other side has hung up.
+    /// Everything until the other side closes the connection.
     func remaining() async -> [UInt8] {
         _ = await isEnded()
         defer { received = [] }
         return received
     }
 
-    /// Whether the other side has hung up.
+    /// Whether the other side closes the connection.
     func isEnded() async -> Bool {
         do {
             while true { try await receive() }

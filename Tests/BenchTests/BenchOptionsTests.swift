@@ -3,7 +3,7 @@ import carillon_bench
 
 @Suite("The command line of the bench")
 struct BenchOptionsTests {
-    /// nil: it would be measured.
+    /// The error message for these arguments; nil if the bench would run.
     private func refusal(_ arguments: String) -> String? {
         do {
             _ = try BenchCommand.parseAsRoot(arguments.split(separator: " ").map(String.init))

@@ -6,7 +6,7 @@ struct BroadcastFaultTests {
     private static let rate = 20_000
     private static let devices = 200_000
 
-    /// As the sink would have counted, ten times a second.
+    /// The counts that the sink would have sampled, ten a second.
     private func samples(perSecond: Double) -> [BroadcastControlFigures.Sample] {
         let start = ContinuousClock.now
         return (0...Int(10 * Double(Self.devices) / perSecond)).map { tenth in
@@ -62,7 +62,7 @@ struct BroadcastFaultTests {
         #expect(figures(.pause(.seconds(60)), whilePaused: 1).faults == [.sentWhilePaused(1)])
         let late = figures(.pause(.seconds(60)), whilePaused: nil, gatewaysSending: 1)
         #expect(late.faults == [.tooSoon])
-        // Nobody asked for a rate.
+        // No rate was requested, so none can be missed.
         #expect(figures(.pause(.seconds(60)), whilePaused: 0, perSecond: 1_000).faults.isEmpty)
     }
 

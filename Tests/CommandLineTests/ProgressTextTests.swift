@@ -189,7 +189,7 @@ struct ScreenTests {
         #expect(screen.draw(["x\u{1b}[2J"]).contains("x\\u{1b}[2J"))
     }
 
-    /// What a terminal shows that understands no more than is drawn here, and what has left by its upper edge.
+    /// A minimal terminal: it understands only what the screen writes, and keeps the lines that scrolled off the top.
     private struct Window {
         var rows: Int
         var lines = [""]
