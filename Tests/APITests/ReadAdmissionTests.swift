@@ -103,7 +103,7 @@ struct ReadAdmissionTests {
         try #require(await next(after: apps[3]) == 3)
     }
 
-    @Test("admits a returning app only after apps that have waited for longer")
+    @Test("admits first the app whose last admission is the longest ago")
     func again() async throws {
         let reads = reads()
         let others = (2...5).map { AppID($0) }
