@@ -61,7 +61,7 @@ private struct ContentMaker {
     }
 }
 
-@Suite("Any content at all")
+@Suite("Any content for APNs")
 struct ContentFuzzTests {
     private let message = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
 
@@ -85,7 +85,7 @@ struct ContentFuzzTests {
     }
 
     @Test(
-        "becomes payloads that are whole, small enough and the same each time, or a refusal with its place",
+        "compiles into valid payloads within the size limit, or is refused with the place",
         arguments: 1...10 as ClosedRange<UInt64>)
     func anything(seed: UInt64) throws {
         var maker = ContentMaker(generator: SeededGenerator(seed: seed))

@@ -74,9 +74,9 @@ private func refused(aps: String, _ type: PushType = .alert) throws -> String? {
     }
 }
 
-@Suite("A documented key")
+@Suite("A documented key of the apns object")
 struct DocumentedKeyTests {
-    @Test("of aps has a value of its type", arguments: KeyCase.aps)
+    @Test("takes only values of its documented type inside aps", arguments: KeyCase.aps)
     private func aps(wanted: KeyCase) throws {
         for good in wanted.good { #expect(try refused(aps: #"{"\#(wanted.key)":\#(good)}"#) == nil, "\(good)") }
         for bad in wanted.bad {
@@ -85,7 +85,7 @@ struct DocumentedKeyTests {
         }
     }
 
-    @Test("of an alert has a value of its type", arguments: KeyCase.alert)
+    @Test("takes only values of its documented type inside an alert", arguments: KeyCase.alert)
     private func alert(wanted: KeyCase) throws {
         for good in wanted.good {
             #expect(try refused(aps: #"{"alert":{"\#(wanted.key)":\#(good)}}"#) == nil, "\(good)")
@@ -96,7 +96,7 @@ struct DocumentedKeyTests {
         }
     }
 
-    @Test("of a Live Activity may be more than that of an alert")
+    @Test("takes values in a Live Activity that an alert may not have")
     func activity() throws {
         for good in [
             #""relevance-score":75.5"#, #""relevance-score":-1"#,

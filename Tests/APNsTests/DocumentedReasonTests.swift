@@ -77,7 +77,7 @@ private struct ReasonCase: CustomTestStringConvertible {
 @Suite("A documented reason of APNs")
 struct DocumentedReasonTests {
     @Test(
-        "says whose fault it is, what becomes of the connection, who has to look, and when to try again",
+        "decides the outcome, the connection's fate, the alarm and the retry time",
         arguments: ReasonCase.all)
     private func meaning(wanted: ReasonCase) {
         let body = Array(#"{"reason":"\#(wanted.reason)","timestamp":1700000000123}"#.utf8)
@@ -99,14 +99,14 @@ struct DocumentedReasonTests {
         #expect(verdict.isDocumented)
     }
 
-    @Test("stands in the table once, and in this one")
+    @Test("appears once in the product's table and once in the test's")
     func once() {
         #expect(Set(ReasonCase.all.map(\.reason)).count == ReasonCase.all.count)
         let table = APNsResponse.documented.map { "\($0.status) \($0.reason)" }
         #expect(ReasonCase.all.map(\.testDescription).sorted() == table.sorted())
     }
 
-    @Test("retires a token in two cases only, suspects it in another, and doubts its environment in one")
+    @Test("retires a token for two reasons, suspects it for one and doubts its environment for one")
     func tokens() {
         func reasons(_ fault: RejectionFault) -> [String] {
             ReasonCase.all.filter { $0.meaning == .rejected(fault) }.map(\.reason)

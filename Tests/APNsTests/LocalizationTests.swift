@@ -25,7 +25,7 @@ private func fault(_ content: MessageContent) -> APNsContentFault? {
 
 @Suite("A localized message for APNs")
 struct LocalizationTests {
-    @Test("has a payload for each text, in the sender's order, and takes from the common one what a text lacks")
+    @Test("compiles one payload per text, and a text takes what it lacks from the common one")
     func variants() throws {
         let content = MessageContent(
             notification: NotificationText(title: "Carillon", body: "Noon"),
@@ -46,7 +46,7 @@ struct LocalizationTests {
             ])
     }
 
-    @Test("may have no common text where there is something else to show")
+    @Test("needs no common text if it shows something else")
     func withoutCommonText() throws {
         let fr = Localization(locale: "fr", text: NotificationText(body: "Midi"))
         #expect(
@@ -56,7 +56,7 @@ struct LocalizationTests {
         #expect(fault(MessageContent(localizations: [fr])) == .nothingToShow)
     }
 
-    @Test("has the sender's own alert in every language")
+    @Test("uses the sender's own alert in every language")
     func alertOfItsOwn() throws {
         let content = MessageContent(
             notification: NotificationText(body: "Noon"),
@@ -68,7 +68,7 @@ struct LocalizationTests {
             ])
     }
 
-    @Test("may be too long in one language, and says in which")
+    @Test("fails to compile, with the locale as the place, if one language's text is too long")
     func size() {
         func content(_ lengths: [Int]) -> MessageContent {
             let texts = lengths.map { NotificationText(body: String(repeating: "x", count: $0)) }

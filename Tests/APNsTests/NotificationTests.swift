@@ -30,7 +30,7 @@ private func fault(_ content: MessageContent) -> APNsContentFault? {
 
 @Suite("An alert for APNs")
 struct AlertPayloadTests {
-    @Test("has the notification in aps and the sender's data beside it, in order")
+    @Test("puts the notification into aps and the sender's data beside it, in order")
     func commonPart() throws {
         let content = MessageContent(
             notification: NotificationText(title: "Carillon", subtitle: "Noon", body: "Twelve o'clock"),
@@ -44,7 +44,7 @@ struct AlertPayloadTests {
                 + #""z":1.50,"a":{"b":[null]}}"#)
     }
 
-    @Test("has a hole where the badge goes, with its comma, or nothing at all")
+    @Test("leaves a placeholder for the badge, which takes its comma along if there is no badge")
     func badgeHole() throws {
         let notification = NotificationText(body: "Hi")
         for badge in [BadgeChange.increment, .value(7)] {
@@ -58,14 +58,16 @@ struct AlertPayloadTests {
             try payload(MessageContent(notification: notification), badge: 3) == #"{"aps":{"alert":{"body":"Hi"}}}"#)
     }
 
-    @Test("has the badge's digits exactly", arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
+    @Test(
+        "writes the digits of every badge correctly",
+        arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
     func digits(badge: Int32) throws {
         let content = MessageContent(badge: .increment)
         #expect(try payload(content, badge: badge) == #"{"aps":{"badge":\#(badge)}}"#)
         #expect(try compile(content).payload.bytesMax == #"{"aps":{"badge":2147483647}}"#.utf8.count)
     }
 
-    @Test("takes the sender's apns object over the common part, member by member")
+    @Test("merges the sender's apns object over the common part, member by member")
     func overrides() throws {
         let content = MessageContent(
             notification: NotificationText(title: "Carillon", body: "Noon"), badge: .increment, sound: "default",
@@ -79,7 +81,7 @@ struct AlertPayloadTests {
                 + #""x-new":[1],"badge":5},"article":"43","own":true}"#)
     }
 
-    @Test("may have its badge from the apns object, which then is a plain member")
+    @Test("takes a literal badge from the apns object as an ordinary member")
     func literalBadge() throws {
         let content = MessageContent(apns: try json(#"{"aps":{"badge":4}}"#))
         #expect(try payload(content, badge: 9) == #"{"aps":{"badge":4}}"#)
@@ -97,7 +99,7 @@ struct AlertPayloadTests {
         #expect(fault(MessageContent(apns: try json(#"{"aps":{"alert":"Hi"}}"#))) == nil)
     }
 
-    @Test("may not be larger than APNs takes, counted with the widest badge")
+    @Test("may be as large as APNs accepts, counted with the widest badge")
     func size() throws {
         func content(bytes: Int) -> MessageContent {
             let frame = #"{"aps":{"alert":{"body":""},"badge":2147483647}}"#.utf8.count
@@ -110,7 +112,7 @@ struct AlertPayloadTests {
         #expect(fault(MessageContent(data: [DataMember(name: "a", json: huge)]))?.code == "payload_too_large")
     }
 
-    @Test("may not carry aps among its data")
+    @Test("refuses aps as a name in data")
     func reservedKey() throws {
         let content = MessageContent(badge: .increment, data: [DataMember(name: "aps", json: try json("{}"))])
         #expect(fault(content) == .reservedKey(.root / "data" / "aps"))
@@ -119,7 +121,7 @@ struct AlertPayloadTests {
 
 @Suite("The apns object")
 struct APNsObjectTests {
-    @Test("has an object for its aps", arguments: ["null", "[]", "1", "\"a\""])
+    @Test("requires an object as its aps", arguments: ["null", "[]", "1", "\"a\""])
     func aps(value: String) throws {
         let content = MessageContent(sound: "default", apns: try json(#"{"aps":\#(value)}"#))
         #expect(fault(content)?.code == "invalid_value")
@@ -139,14 +141,14 @@ struct BackgroundPayloadTests {
         return content
     }
 
-    @Test("has its one flag, and data")
+    @Test("consists of content-available and the sender's data")
     func payloadIsFlagAndData() throws {
         #expect(try payload(content()) == #"{"aps":{"content-available":1},"sync":7}"#)
         #expect(try payload(content(apns: #"{"own":1}"#)) == #"{"aps":{"content-available":1},"sync":7,"own":1}"#)
         #expect(try compile(content()).priority == 5)
     }
 
-    @Test("shows nothing, makes no noise, counts nothing, and is in no hurry")
+    @Test("refuses alert, sound, badge and high priority")
     func refuses() throws {
         #expect(
             fault(try content { $0.notification = NotificationText(body: "a") })?.pointer.description == "/notification"
@@ -177,7 +179,7 @@ struct HeaderTests {
             }
     }
 
-    @Test("say type, topic, priority, expiration in seconds, and a collapse id made from the message")
+    @Test("carry type, topic, priority, expiration and a collapse id made from the message")
     func alert() throws {
         #expect(
             try headers(MessageOptions()) == [
@@ -191,13 +193,13 @@ struct HeaderTests {
             ])
     }
 
-    @Test("say 0 for now or never, and leave an unknown topic to the certificate")
+    @Test("carry expiration 0 for a zero time to live, and no topic if none is known")
     func nowOrNever() throws {
         #expect(try headers(MessageOptions(ttlSeconds: 0)).contains("apns-expiration: 0"))
         #expect(try headers(MessageOptions(), topic: "").allSatisfy { !$0.hasPrefix("apns-topic") })
     }
 
-    @Test("take the sender's collapse id, up to 64 bytes of it")
+    @Test("carry the sender's collapse id of up to 64 bytes")
     func collapseID() throws {
         #expect(try headers(MessageOptions(collapseID: "noon")).contains("apns-collapse-id: noon"))
         let longest = String(repeating: "é", count: 32)
@@ -208,7 +210,7 @@ struct HeaderTests {
         }
     }
 
-    @Test("are put into the peer's header table where they repeat")
+    @Test("enter the peer's header compression table if they repeat")
     func indexing() throws {
         let notification = try compile(MessageContent(sound: "x"))
         let single = notification.headers(topic: "com.example.app", expiresAt: expiresAt, pushes: 1)
@@ -217,7 +219,7 @@ struct HeaderTests {
         #expect(batch.filter { !$0.isIndexed }.isEmpty)
     }
 
-    @Test("go with a path in hexadecimal and a name of 36 bytes")
+    @Test("come with a path in hexadecimal and an apns-id of 36 bytes")
     func pathAndID() {
         var buffer: [UInt8] = []
         APNsRequest.appendPath(token: [0x00, 0xab, 0xff], to: &buffer)

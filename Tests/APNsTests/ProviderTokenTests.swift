@@ -13,7 +13,7 @@ private func token(_ name: String = "a", at instant: WallInstant = start) -> Pro
 
 @Suite("A provider token's text")
 struct ProviderTokenTextTests {
-    @Test("says key, team and time, and carries R and S after the point")
+    @Test("names key, team and issue time, and carries R and S as its signature")
     func text() throws {
         let identity = try #require(APNsKeyIdentity(keyID: "ABCDE12345", teamID: "TEAMID1234"))
         let issuedAt = WallInstant(microseconds: 1_796_126_400_999_999)
@@ -30,7 +30,7 @@ struct ProviderTokenTextTests {
     }
 
     @Test(
-        "needs a key id and a team id of ten letters",
+        "needs a key id and a team id of ten letters or digits each",
         arguments: ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE 1234", "ABCDE1234\""])
     func identities(id: String) {
         #expect(APNsKeyIdentity(keyID: id, teamID: "TEAMID1234") == nil)
@@ -38,7 +38,7 @@ struct ProviderTokenTextTests {
     }
 }
 
-@Suite("The provider token of a key")
+@Suite("The cache for a key's provider token")
 struct ProviderTokenCacheTests {
     private func cacheHolding(_ first: ProviderToken = token()) -> ProviderTokenCache {
         var cache = ProviderTokenCache()
@@ -63,7 +63,7 @@ struct ProviderTokenCacheTests {
         #expect(wasYoung == isYoung, sourceLocation: sourceLocation)
     }
 
-    @Test("is fetched by one at a time")
+    @Test("lets one caller fetch the token while the others wait")
     func firstOne() {
         var cache = ProviderTokenCache()
         expect(&cache, at: start, .renew(staleBefore: start + minutes(-50)))
@@ -72,7 +72,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start, .use(token()))
     }
 
-    @Test("is renewed from 50 minutes on while it serves, and is not used in its last minute")
+    @Test("renews the token from minute 50 on, and stops using it in its last minute")
     func ages() {
         var cache = cacheHolding()
         expect(&cache, at: start + .seconds(50 * 60 - 1), .use(token()))
@@ -84,7 +84,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start + minutes(59), .use(next))
     }
 
-    @Test("is fetched again a pause after a failure, and serves meanwhile while it may")
+    @Test("keeps using the token after a failed renewal, and repeats it after a pause")
     func failures() {
         var cache = cacheHolding()
         _ = cache.next(now: start + minutes(50))
@@ -96,7 +96,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start + minutes(60), .renew(staleBefore: start + minutes(10)))
     }
 
-    @Test("is replaced where APNs calls it too old")
+    @Test("replaces the token after APNs refuses it as expired")
     func refused() {
         var cache = cacheHolding()
         let now = start + minutes(55)
@@ -109,7 +109,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: now, .use(token("b", at: now)))
     }
 
-    @Test("is not replaced within 20 minutes, and a young one that is refused tells of a wrong clock")
+    @Test("keeps a token for 20 minutes, and suspects the clock if APNs refuses it sooner")
     func clockSkew() {
         var cache = cacheHolding()
         expectRefusal(&cache, of: token(), at: start + minutes(1), isYoung: true)
@@ -120,7 +120,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
     }
 
-    @Test("is used as long as APNs takes it, however far another process's clock is ahead of ours")
+    @Test("uses a shared token for its whole life although the other process's clock is ahead")
     func clocksDiffer() {
         for ahead in [minutes(9), minutes(30), minutes(59)] {
             let shared = token(at: start + ahead)
@@ -131,7 +131,7 @@ struct ProviderTokenCacheTests {
         }
     }
 
-    @Test("is replaced by our own where its time is so far ahead that APNs would refuse it, and not fetched again")
+    @Test("replaces a shared token if its issue time is too far ahead for APNs")
     func clockOfAnotherWorld() {
         let shared = token(at: start + minutes(60))
         var cache = cacheHolding(shared)

@@ -45,7 +45,7 @@ struct PushTypePageTests {
     private let message = MessageID(
         UUIDv7.make(at: WallInstant(secondsSince1970: 1_795_348_800), random: (0x18c4, 0x0cc3_dc0c_0c07_398f)))
 
-    @Test("shows messages that are taken, and the payloads that come of them")
+    @Test("shows messages that compile into the payloads shown beside them")
     func examples() throws {
         let page = try PushTypePage()
         for example in page.examples {
@@ -59,7 +59,7 @@ struct PushTypePageTests {
         #expect(page.examples.count == PushType.allCases.count + 3)
     }
 
-    @Test("says of each type what the program does")
+    @Test("shows a table that agrees with the program for each push type")
     func table() throws {
         let expected = PushType.allCases.map { type in
             let row = APNsPushTypes.row(for: type)

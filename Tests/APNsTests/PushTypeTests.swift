@@ -94,7 +94,7 @@ private struct TypeCase: CustomTestStringConvertible {
 
 @Suite("A push of each type")
 struct PushTypeTests {
-    @Test("has its payload, topic, priority, expiration and token", arguments: TypeCase.all)
+    @Test("gets its payload, topic, priority, expiration and token kind", arguments: TypeCase.all)
     private func derived(wanted: TypeCase) throws {
         let notification = try compile(wanted.message)
         #expect(notification.pushType == wanted.type)
@@ -108,10 +108,10 @@ struct PushTypeTests {
             ])
     }
 
-    @Test("is in the table, and the table has no other")
+    @Test("appears in the table, which has no other type")
     func complete() { #expect(TypeCase.all.map(\.type) == PushType.allCases) }
 
-    @Test("may be as large as APNs takes it", arguments: TypeCase.all)
+    @Test("may be as large as APNs accepts for its type", arguments: TypeCase.all)
     private func sizes(wanted: TypeCase) throws {
         func fault(bytes: Int) throws -> APNsContentFault? {
             var content = try APIMessage(wanted.message).content
@@ -131,7 +131,7 @@ struct PushTypeTests {
     }
 
     @Test(
-        "is refused where it asks for what it can't have",
+        "fails to compile with a member that its type forbids, or without a required one",
         arguments: [
             // Nothing to see, count or hear.
             ("background", #""notification":{"body":"a"}"#, "not_for_background /notification"),
@@ -166,7 +166,7 @@ struct PushTypeTests {
         #expect(try refusal(#"{"options":{"push_type":"\#(type)"},\#(members)}"#) == expected)
     }
 
-    @Test("has the priorities that APNs allows it, and none that never wakes the device")
+    @Test("accepts the priorities that APNs allows for its type, and refuses others")
     func priorities() throws {
         for wanted in TypeCase.all {
             for (control, value) in [(PushPriority.high, UInt8(10)), (.normal, 5)] {
@@ -184,7 +184,7 @@ struct PushTypeTests {
         }
     }
 
-    @Test("of voip may have an aps of the sender's own")
+    @Test("takes the sender's own aps if its type is voip")
     func voipWithAps() throws {
         let text = #"{"options":{"push_type":"voip"},"data":{"call":1},"apns":{"aps":{"alert":"Ada"},"x":2}}"#
         #expect(try payload(text) == #"{"aps":{"alert":"Ada"},"call":1,"x":2}"#)
@@ -202,7 +202,7 @@ struct LiveActivityTests {
         #"{"event":"start","content-state":{"home":0},"attributes-type":"Match","attributes":{"id":"m1"},"#
         + #""alert":{"title":{"loc-key":"KICKOFF","loc-args":["A"]},"body":"Go"}}"#
 
-    @Test("starts on the app's token for that, once, and goes on at its own")
+    @Test("starts once on the push-to-start token and continues on the activity's token")
     func tokens() throws {
         let started = try compile(activity(start))
         #expect(started.tokenKind == .pushToStart)
@@ -217,7 +217,7 @@ struct LiveActivityTests {
         #expect(try compile(#"{"sound":"x","apns":{"aps":{"event":"start"}}}"#).mayRepeat)
     }
 
-    @Test("has the time of the message's acceptance, so that every attempt says the same, or the sender's own")
+    @Test("carries the message's acceptance time as timestamp in every attempt, or the sender's own")
     func timestamp() throws {
         #expect(
             try payload(activity(#"{"event":"end"}"#)) == #"{"aps":{"timestamp":1795348800,"event":"end"}}"#)
@@ -226,7 +226,7 @@ struct LiveActivityTests {
                 == #"{"aps":{"timestamp":1795348801,"event":"end"}}"#)
     }
 
-    @Test("takes its alert from the notification, the sound inside, in every language")
+    @Test("takes its alert from the notification in every language, with the sound inside")
     func alert() throws {
         let more =
             #","notification":{"title":"Goal","body":"1:0","localizations":{"fr":{"title":"But"}}},"sound":"horn""#
@@ -241,7 +241,7 @@ struct LiveActivityTests {
     }
 
     @Test(
-        "is refused where it lacks what its event needs, or has what it can't show",
+        "fails to compile without what its event needs, or with what it can't show",
         arguments: [
             ("{}", "", "missing_member /apns/aps/event"),
             (#"{"event":"pause"}"#, "", "invalid_value /apns/aps/event"),
@@ -269,7 +269,7 @@ struct LiveActivityTests {
     }
 
     @Test(
-        "starts with state, attributes, their type and an alert",
+        "needs state, attributes, attributes type and an alert to start",
         arguments: ["content-state", "attributes-type", "attributes", "alert"])
     func start(without name: String) throws {
         #expect(try refusal(activity(start)) == "")
@@ -279,7 +279,7 @@ struct LiveActivityTests {
         #expect(try refusal(activity(text)) == "missing_member /apns/aps/\(name)")
     }
 
-    @Test("may have started at high priority, or at one that costs no budget")
+    @Test("may start at normal priority")
     func priorities() throws {
         var content = try APIMessage(activity(start)).content
         content.options.priority = .normal

@@ -19,7 +19,7 @@ private func fault(_ verdict: ProviderVerdict) -> RejectionFault? {
 @Suite("An answer of APNs")
 struct ResponseTests {
     @Test(
-        "says when to try again at the earliest, in seconds",
+        "sets the earliest time of the next attempt, in seconds",
         arguments: [
             (429, "TooManyProviderTokenUpdates", 60), (429, "TooManyRequests", 60), (429, "", 10),
             (500, "InternalServerError", 10), (503, "ServiceUnavailable", 10), (503, "Service Unavailable", 10),
@@ -39,7 +39,7 @@ struct ResponseTests {
         #expect(asked == .seconds(max(30, seconds ?? 30)))
     }
 
-    @Test("without a reason names what a person should look into, where a person can do something")
+    @Test("raises an alarm for a bare status only if a person can mend the cause")
     func alarms() {
         for status in 200..<600 {
             let expected: ProviderAlarm? =
@@ -52,13 +52,13 @@ struct ResponseTests {
         }
     }
 
-    @Test("with 200 is accepted, without a look at its body")
+    @Test("accepts the push at status 200, whatever its body")
     func accepted() {
         #expect(verdict(200).outcome == .accepted)
         #expect(verdict(200, #"{"reason":"BadDeviceToken"}"#).outcome == .accepted)
     }
 
-    @Test("says since when a token is dead, in milliseconds")
+    @Test("tells since when a token is unregistered, in milliseconds")
     func timestamp() {
         let expected = Outcome.rejected(
             Rejection(
@@ -75,7 +75,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "with a time long past, and be it before 1970, is older than any registration",
+        "counts a timestamp of 1970 or earlier as older than any registration",
         arguments: ["0", "-0", "-5", "-999999999999999"])
     func longAgo(time: String) {
         let expected = Outcome.rejected(
@@ -86,7 +86,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "with a time that can't be read only raises a doubt: the token may have been registered since",
+        "only suspects the token if the timestamp can't be read",
         arguments: [
             #""x""#, #""1700000000123""#, "null", "true", "[1]", "{}", "", "-", "+5", "--5", "1.5e12", "1e300", "1E300",
             "-1e300", "1700000000123.5", "1700000000123x", "1700000000123 5", "99999999999999999999",
@@ -98,13 +98,15 @@ struct ResponseTests {
         #expect(verdict(410, #"{"reason":"\#(reason)","timestamp":\#(time)}"#).outcome == expected)
     }
 
-    @Test("cut short within its time only raises a doubt", arguments: 37...50)
+    @Test("only suspects the token if the body is cut inside the timestamp", arguments: 37...50)
     func cutTime(count: Int) {
         let whole = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
         #expect(fault(verdict(410, Array(whole[..<count]))) == .tokenSuspect)
     }
 
-    @Test("without a time retires as its word says", arguments: ["Unregistered", "ExpiredToken"])
+    @Test(
+        "retires the token if the reason says so and no timestamp is given",
+        arguments: ["Unregistered", "ExpiredToken"])
     func noTime(reason: String) {
         #expect(
             verdict(410, #"{"reason":"\#(reason)"}"#).outcome
@@ -112,7 +114,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "in words that we do not know is judged by its status",
+        "falls back to the meaning of its status if the reason is unknown",
         arguments: [
             (400, "message"), (401, "credentialRefused"), (403, "credentialRefused"), (404, "ours"), (405, "ours"),
             (410, "tokenUnregistered"), (413, "message"), (418, "message"), (429, "laneThrottled"),
@@ -129,7 +131,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("retires a token at once only as a 410 that gives a reason")
+    @Test("retires a token only if it is a 410 with a reason")
     func retiresOnlyOn410() {
         #expect(fault(verdict(400, #"{"reason":"Unregistered","timestamp":1700000000123}"#)) == .tokenSuspect)
         #expect(fault(verdict(410, "")) == .tokenSuspect)
@@ -144,7 +146,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "never keeps what may be an echo of a secret",
+        "keeps no reason that may echo a secret",
         arguments: [
             "0123456789abcdef", "a1", "Bad\\u0041", "Bad-Token", "Wort mit ä", "", String(repeating: "a", count: 49),
         ])
@@ -156,13 +158,13 @@ struct ResponseTests {
         #expect(rejection.reason == "status_400")
     }
 
-    @Test("with a status that HTTP does not have is no answer", arguments: [-1, 0, 99, 600, 1_000])
+    @Test("counts as a protocol violation if HTTP has no such status", arguments: [-1, 0, 99, 600, 1_000])
     func noStatus(status: Int) {
         #expect(verdict(status).outcome == .unknown(.protocolViolation))
         #expect(verdict(status).connection == .close)
     }
 
-    @Test("is waited on for the longer of our floor and Retry-After")
+    @Test("defers the push by the longer of our minimum and Retry-After")
     func retryAfter() {
         let busy = #"{"reason":"ServiceUnavailable"}"#
         #expect(verdict(503, busy).outcome == .deferred(after: .seconds(10), .providerUnavailable))
@@ -177,7 +179,7 @@ struct ResponseTests {
                 == .deferred(after: .seconds(5), .providerBusy))
     }
 
-    @Test("made of noise is judged by its status and traps nothing", arguments: 1...40 as ClosedRange<UInt64>)
+    @Test("falls back to the meaning of its status if the body is noise", arguments: 1...40 as ClosedRange<UInt64>)
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let letters = Array(#"{}[]:,"\ reasontimestamp0123456789.eE-"#.utf8) + [0, 0xff]
@@ -190,7 +192,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("cut short anywhere is judged all the same")
+    @Test("falls back to the meaning of its status if the body is cut before its end")
     func truncated() {
         let whole = Array(#"{"timestamp":1700000000123,"a":["x\"]"],"reason":"BadDeviceToken"}"#.utf8)
         for count in 0...whole.count {

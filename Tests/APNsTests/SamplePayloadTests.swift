@@ -44,7 +44,7 @@ private func same(_ one: String, _ other: String) throws -> Bool {
 @Suite("A classic sample payload")
 struct SamplePayloadTests {
     /// The number is kept in the registry, and saved before it is sent.
-    @Test("is what a message says, its badge from the registry")
+    @Test("compiles from a message, with its badge from the registry")
     func fromTheCommonPart() throws {
         let first =
             #"{"badge":1,"sound":"default","apns":{"aps":{"alert":"My first push","content-available":1}}}"#
@@ -59,12 +59,14 @@ struct SamplePayloadTests {
         #expect(try same(payload(counted, badge: 2), Sample.second))
     }
 
-    @Test("comes out byte for byte where the apns object says it whole", arguments: [Sample.first, Sample.second])
+    @Test(
+        "compiles byte for byte from an apns object that contains it whole",
+        arguments: [Sample.first, Sample.second])
     func fromTheOverride(sample: String) throws {
         #expect(try payload(#"{"apns":\#(sample)}"#) == sample)
     }
 
-    @Test("goes to the alert token at once, as an alert")
+    @Test("leaves with high priority for the alert token, as an alert")
     func headers() throws {
         let sent = try notification(#"{"apns":\#(Sample.second)}"#)
         #expect(sent.pushType == .alert)

@@ -8,7 +8,7 @@ struct TopicListTests {
         "30640c0f636f6d2e6578616d706c652e61707030050c036170700c14636f6d2e6578616d706c652e6170702e766f697030060c04"
         + "766f69700c1c636f6d2e6578616d706c652e6170702e636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e"
 
-    @Test("has topics and their services")
+    @Test("lists topics with their services")
     func sample() throws {
         let der = try #require(Hexadecimal.decode(Self.sample))
         #expect(
@@ -19,7 +19,7 @@ struct TopicListTests {
             ])
     }
 
-    @Test("is refused wherever it is cut or changed in its frame, and traps nothing")
+    @Test("fails to parse if it is cut short, and never traps on a changed byte")
     func damaged() throws {
         let der = try #require(Hexadecimal.decode(Self.sample))
         for count in 0..<der.count { #expect(APNsTopicList.parse(der: Array(der[..<count])) == nil) }
@@ -33,7 +33,7 @@ struct TopicListTests {
         }
     }
 
-    @Test("may be long")
+    @Test("may have lengths of several bytes")
     func longForm() throws {
         let name = [UInt8](repeating: UInt8(ascii: "a"), count: 200)
         let pair = [0x0c, 0x81, 200] + name + [0x30, 0x00]
@@ -42,7 +42,7 @@ struct TopicListTests {
         #expect(APNsTopicList.parse(der: der)?.count == 2)
     }
 
-    @Test("is the whole of what a certificate may send to; without one, the subject's id is")
+    @Test("limits the usable topics; without a list the subject's id is the topic")
     func usable() {
         let list = [APNsTopic(name: "com.example.app.voip", services: ["voip"])]
         #expect(APNsTopicList.usableTopics(list: list, subjectUID: "com.example.app") == ["com.example.app.voip"])
@@ -50,7 +50,7 @@ struct TopicListTests {
         #expect(APNsTopicList.usableTopics(list: nil, subjectUID: nil) == [])
     }
 
-    @Test("that can't be read is no reason to take the subject's id")
+    @Test("yields no topics if it can't be read, not even the subject's id")
     func unreadable() throws {
         let der = try #require(Hexadecimal.decode(Self.sample))
         func usable(_ der: [UInt8]?) -> [String]? {
@@ -63,10 +63,10 @@ struct TopicListTests {
     }
 }
 
-@Suite("The place of APNs")
+@Suite("The endpoint of APNs")
 struct EndpointTests {
     @Test(
-        "is read from a setting",
+        "comes from the URL in a setting",
         arguments: [
             ("https://api.push.apple.com", "api.push.apple.com", 443), ("https://127.0.0.1:2197/", "127.0.0.1", 2_197),
             ("https://[::1]:8443", "::1", 8_443), ("https://[::1]", "::1", 443),
@@ -76,7 +76,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "is refused in any other form",
+        "fails to parse from any other form of URL",
         arguments: [
             "", "api.push.apple.com", "http://api.push.apple.com", "https://", "https://:443", "https://host:0",
             "https://host:65536", "https://host:x", "https://host/path", "https://user@host", "https://[::1",

@@ -13,7 +13,7 @@ struct TopicTests {
         (".location-query", [.location]), (".push-type.widgets", [.widget]), (".push-type.controls", [.control]),
     ]
 
-    @Test("that carries a push type's suffix is taken for the bundle id before it, for tokens of that kind only")
+    @Test("gives the bundle id before a push type's suffix, for tokens of that kind only")
     func suffixes() {
         for (suffix, kinds) in Self.kinds {
             for kind in TokenKind.allCases {
@@ -26,7 +26,7 @@ struct TopicTests {
         #expect(Self.kinds.count == Set(PushType.allCases.map { APNsPushTypes.row(for: $0).topicSuffix }).count - 1)
     }
 
-    @Test("without a suffix is a bundle id, whatever the kind")
+    @Test("counts as a bundle id without a suffix, for every token kind")
     func plain() {
         for kind in TokenKind.allCases {
             for topic in [app, "", "com.apple.mgmt.External.0d2f", ".voip", "com.example.voipptt", "voip"] {
@@ -35,7 +35,7 @@ struct TopicTests {
         }
     }
 
-    @Test("may be the id of an app whose name is such a word")
+    @Test("may be a bundle id that ends like a suffix")
     func commonWords() {
         for topic in ["com.example.voip", "com.complication"] {
             #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .alert) == topic)
@@ -50,7 +50,7 @@ struct TopicTests {
 struct CertificateCoverageTests {
     private let universal = [app, app + ".voip", app + ".complication"]
 
-    @Test("are of one app, however many there are")
+    @Test("yield each app's bundle id once, however many topics name it")
     func bundleIDs() {
         #expect(APNsTopicList.bundleIDs(usable: universal) == [app])
         #expect(APNsTopicList.bundleIDs(usable: universal + ["com.example.b", app]) == [app, "com.example.b"])
