@@ -12,7 +12,7 @@ private func token(
     FCMAccessToken(text: Array(name.utf8), askedAt: instant, lifetime: lifetime)
 }
 
-@Suite("The answer to the question for an access token")
+@Suite("The token endpoint's answer")
 struct TokenAnswerTests {
     private func read(_ status: Int, _ body: [UInt8], retryAfter: String = "") -> FCMTokenAnswer {
         FCMTokenAnswer.read(
@@ -24,7 +24,7 @@ struct TokenAnswerTests {
         read(status, Array(body.utf8), retryAfter: retryAfter)
     }
 
-    @Test("holds a token, taken as it is, and how long it lives")
+    @Test("grants an access token with its lifetime")
     func granted() {
         #expect(
             read(200, #"{"access_token":"ya29.a0...","expires_in":3599,"token_type":"Bearer"}"#)
@@ -38,7 +38,7 @@ struct TokenAnswerTests {
     }
 
     @Test(
-        "is none where the token or its life could not be used",
+        "counts as a failure if the token or its lifetime is unusable",
         arguments: [
             "", "{}", "[]", "<html>", #"{"access_token":""}"#, #"{"access_token":1}"#, #"{"access_token":"a b"}"#,
             #"{"access_token":"a\r\nb"}"#, #"{"access_token":"é"}"#, #"{"access_token":"a","expires_in":0}"#,
@@ -49,7 +49,7 @@ struct TokenAnswerTests {
     func badAnswers(body: String) { #expect(read(200, body) == .failed(reason: "bad_answer", after: nil)) }
 
     @Test(
-        "may be a refusal that waits for a person",
+        "refuses the account for a reason that needs a person",
         arguments: [
             (
                 400, #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#, "invalid_grant",
@@ -79,7 +79,7 @@ struct TokenAnswerTests {
     }
 
     @Test(
-        "may be a failure that passes",
+        "fails for a passing reason, with the pause of Retry-After",
         arguments: [
             (500, "", "status_500"), (503, #"{"error":"internal_failure"}"#, "internal_failure"),
             (502, "<html>", "status_502"), (429, #"{"error":"invalid_grant"}"#, "invalid_grant"),
@@ -93,7 +93,9 @@ struct TokenAnswerTests {
         #expect(read(status, body, retryAfter: passed) == .failed(reason: reason, after: nil))
     }
 
-    @Test("of noise is a failure or a refusal, and traps nothing", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "counts as a failure or a refusal if it is noise, and never traps",
+        arguments: 1...20 as ClosedRange<UInt64>)
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let whole = Array(#"{"access_token":"ya29.abc","expires_in":3599,"token_type":"Bearer"}"#.utf8)
@@ -112,7 +114,7 @@ struct TokenAnswerTests {
     }
 }
 
-@Suite("The access token of an account")
+@Suite("The cache for an account's access token")
 struct AccessTokenCacheTests {
     private func cacheHolding(_ first: FCMAccessToken = token(), entropy: UInt64 = 0) -> FCMAccessTokenCache {
         var cache = FCMAccessTokenCache()
@@ -137,7 +139,7 @@ struct AccessTokenCacheTests {
         #expect(refusal == expected, sourceLocation: sourceLocation)
     }
 
-    @Test("is asked for by one at a time")
+    @Test("lets one caller request the token while the others wait")
     func firstOne() {
         var cache = FCMAccessTokenCache()
         expect(&cache, at: 0, .renew)
@@ -146,7 +148,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 0, .use(token()))
     }
 
-    @Test("is renewed five minutes before its end while it serves, and is not used in its last seconds")
+    @Test("renews the token five minutes before it expires, and stops using it in its last seconds")
     func ages() {
         var cache = cacheHolding()
         expect(&cache, at: 3_298, .use(token()))
@@ -159,7 +161,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 3_569, .use(next))
     }
 
-    @Test("is renewed at half of its life where that is short", arguments: [2, 60, 300, 599] as [Int64])
+    @Test("renews a short-lived token after half of its lifetime", arguments: [2, 60, 300, 599] as [Int64])
     func shortLives(seconds: Int64) {
         let short = token(lifetime: .seconds(seconds))
         var cache = cacheHolding(short)
@@ -167,7 +169,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: seconds / 2 + 1, seconds > 2 ? .useAndRenew(short) : .renew)
     }
 
-    @Test("is renewed a little earlier by some, never later")
+    @Test("renews the token up to a minute earlier by chance, never later")
     func spread() {
         var latest = cacheHolding(entropy: 1_024)
         expect(&latest, at: 3_298, .use(token()))
@@ -176,7 +178,7 @@ struct AccessTokenCacheTests {
         expect(&earliest, at: 3_240, .useAndRenew(token()))
     }
 
-    @Test("is asked for again after pauses that double, up to five minutes, and serves meanwhile while it may")
+    @Test("keeps using the token after a failed renewal, and repeats it after doubling pauses")
     func failures() {
         var cache = cacheHolding()
         _ = cache.next(now: start + .seconds(3_300))
@@ -197,7 +199,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: now + 3_600, .renew)
     }
 
-    @Test("is asked for no sooner than Google says, spread by chance, and never much later")
+    @Test("requests a token no sooner than Google asks, spread by chance, after 300 s at most")
     func askedToWait() {
         var cache = FCMAccessTokenCache()
         _ = cache.next(now: start)
@@ -207,7 +209,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 0, .wait(until: start + .seconds(300)))
     }
 
-    @Test("of an account that was refused is asked for again after a minute: whoever mends it is not kept waiting")
+    @Test("requests a token again a minute after Google refused the account")
     func accountRefused() {
         var cache = FCMAccessTokenCache()
         _ = cache.next(now: start)
@@ -216,7 +218,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 60, .renew)
     }
 
-    @Test("is replaced once where FCM refuses it, however many answers say so")
+    @Test("renews the token once after FCM refuses it, however many answers say so")
     func refused() {
         var cache = cacheHolding()
         expectRefusal(&cache, of: token(), at: 10, .toRenew)
@@ -230,7 +232,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 11, .use(next))
     }
 
-    @Test("is refused for another reason than its age where its successor is refused too")
+    @Test("waits a minute if FCM refuses a new token too")
     func refusedAgain() {
         var cache = cacheHolding()
         expectRefusal(&cache, of: token(), at: 10, .toRenew)
@@ -247,7 +249,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 88, .renew)
     }
 
-    @Test("that comes back the same after it was refused is not used again")
+    @Test("never uses a renewed token that equals the refused one")
     func sameAgain() {
         var cache = cacheHolding()
         expectRefusal(&cache, of: token(), at: 10, .toRenew)
@@ -256,7 +258,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 10, .wait(until: start + .seconds(70)))
     }
 
-    @Test("that was refused while the next is on its way is not asked for twice")
+    @Test("requests one token only if FCM refuses the current one during a renewal")
     func refusedWhileRenewing() {
         var cache = cacheHolding()
         expect(&cache, at: 3_300, .useAndRenew(token()))

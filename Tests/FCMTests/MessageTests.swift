@@ -47,7 +47,7 @@ private func member(_ content: MessageContent, _ path: String, badge: Int32? = n
 struct MessageTests {
     private let text = NotificationText(title: "Carillon", body: "Twelve o'clock")
 
-    @Test("has the notification for all, a tag and a collapse id made from its id, and what is left of its life")
+    @Test("carries the notification, a tag and a collapse id from its id, and its remaining life")
     func commonPart() throws {
         #expect(
             try body(MessageContent(notification: text))
@@ -58,7 +58,7 @@ struct MessageTests {
                 + #""apns":{"headers":{"apns-collapse-id":"\#(digits)","apns-expiration":"1796126400"}}}}"#)
     }
 
-    @Test("has all that a sender can say, each where its platform looks for it")
+    @Test("puts each of the sender's options where its platform reads it")
     func everything() throws {
         let content = MessageContent(
             notification: NotificationText(title: "Carillon", subtitle: "Noon", body: "Twelve"), badge: .increment,
@@ -79,7 +79,7 @@ struct MessageTests {
                 + #""headers":{"apns-priority":"5","apns-collapse-id":"noon","apns-expiration":"1796126400"}}}}"#)
     }
 
-    @Test("leaves a badge out whole where a push has none, and takes none where the message changes none")
+    @Test("omits the badge of a push that has none")
     func badges() throws {
         let content = MessageContent(notification: text, badge: .value(0), sound: "s")
         let with = try body(content, badge: 0)
@@ -97,14 +97,16 @@ struct MessageTests {
         #expect(try body(MessageContent(badge: .increment)).contains(#""apns":{"payload":{"aps":{}},"headers""#))
     }
 
-    @Test("has the badge's digits exactly", arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
+    @Test(
+        "writes the digits of every badge correctly",
+        arguments: [0, 1, 9, 10, 99, 100, 1_000_000_007, .max] as [Int32])
     func digitsOfBadges(badge: Int32) throws {
         let content = MessageContent(notification: text, badge: .increment)
         #expect(try member(content, "/android/notification/notification_count", badge: badge)?.integer == Int64(badge))
         #expect(try member(content, "/apns/payload/aps/badge", badge: badge)?.integer == Int64(badge))
     }
 
-    @Test("comma by comma, whatever stands beside a badge")
+    @Test("places its commas correctly around every badge")
     func commas() throws {
         for overrides in [
             #"{"android":{"notification":{"tag":null}}}"#, #"{"apns":{"payload":{"aps":{"x":1}}}}"#,
@@ -130,7 +132,7 @@ struct MessageTests {
     }
 
     @Test(
-        "carries any token as it is",
+        "carries any registration token unchanged",
         arguments: ["cWJp:APA91bF_x-y", "a\"b\\c", "\u{1}\n\u{1f}\"", "é€😀", "\u{7f}/", "\\\\\\"])
     func tokens(token: String) throws {
         let text = try body(MessageContent(notification: text), token: token)
@@ -138,7 +140,7 @@ struct MessageTests {
         #expect(text.hasSuffix(#""apns-expiration":"1796126400"}}}}"#))
     }
 
-    @Test("carries any text as it is, what marks our own holes included")
+    @Test("carries any text unchanged, including the bytes that mark placeholders")
     func controlCharacters() throws {
         let text = "\u{1}\u{2}\u{3}\u{4}\u{5}\"\\"
         let content = MessageContent(
@@ -155,7 +157,7 @@ struct MessageTests {
         #expect(try member(content, "/apns/payload/aps/badge", badge: 3) == 3)
     }
 
-    @Test("lives as long as is left, rounded down and four weeks at most; now or never is zero everywhere")
+    @Test("expires after the remaining time, rounded down and limited to four weeks")
     func timeToLive() throws {
         func times(_ left: Duration, _ ttl: Int32?) throws -> [String?] {
             let content = MessageContent(notification: text, options: MessageOptions(ttlSeconds: ttl))
@@ -171,7 +173,7 @@ struct MessageTests {
         #expect(try times(.seconds(-5), 60) == ["0s", "0", "1796122795"])
     }
 
-    @Test("is urgent with a notification, and not without, unless the sender says")
+    @Test("gets high priority if it shows a notification, unless the sender chooses")
     func priorities() throws {
         let data = [DataMember(name: "a", json: try json("1"))]
         func priority(_ content: MessageContent) throws -> [String?] {
@@ -196,7 +198,7 @@ struct MessageTests {
                 == ["HIGH", "5"])
     }
 
-    @Test("takes the sender's collapse id, up to 64 bytes of it, and a collapse key only then")
+    @Test("takes the sender's collapse id of up to 64 bytes, and a collapse key only then")
     func collapseID() throws {
         let longest = String(repeating: "é", count: 32)
         let content = MessageContent(notification: text, options: MessageOptions(collapseID: longest))
@@ -212,7 +214,7 @@ struct MessageTests {
         }
     }
 
-    @Test("goes to ordinary tokens only")
+    @Test("serves alert and background pushes only")
     func pushTypes() {
         for type in PushType.allCases {
             let isServed = type == .alert || type == .background
@@ -222,10 +224,10 @@ struct MessageTests {
         }
     }
 
-    @Test("may be sent again when its answer was lost")
+    @Test("may be sent again after a lost answer")
     func repeats() throws { #expect(try compile(MessageContent(notification: text)).mayRepeat) }
 
-    @Test("needs something to show or to read")
+    @Test("needs something to show or data to deliver")
     func nothingToShow() throws {
         #expect(fault(MessageContent()) == .nothingToShow)
         #expect(fault(MessageContent(notification: NotificationText())) == .nothingToShow)
@@ -252,7 +254,7 @@ struct VariantTests {
             Localization(locale: "de", text: NotificationText(title: "Glocken", subtitle: "Zwölf", body: "Mittag")),
         ])
 
-    @Test("are the common one first, then each localization over it")
+    @Test("start with the common one, followed by each localization merged over it")
     func texts() throws {
         func notification(_ variant: Int) throws -> JSONValue? {
             try JSONReader.read(Array(try body(content, variant: variant).utf8)).value(
@@ -266,17 +268,17 @@ struct VariantTests {
         #expect(try !body(content, variant: 1).contains("subtitle"))
     }
 
-    @Test("are the common one for a number that no localization has", arguments: [-1, 3, .max, .min])
+    @Test("fall back to the common one for a number without a localization", arguments: [-1, 3, .max, .min])
     func noSuchVariant(variant: Int) throws { #expect(try body(content, variant: variant) == body(content)) }
 
-    @Test("all give way to what the sender says in fcm")
+    @Test("all give way to the sender's fcm object")
     func overrides() throws {
         var content = content
         content.fcm = try json(#"{"notification":{"body":"DONG"}}"#)
         for variant in 0..<3 { #expect(try body(content, variant: variant).contains(#""body":"DONG""#)) }
     }
 
-    @Test("have to fit, each of them")
+    @Test("must each fit the size limit")
     func sizes() throws {
         var content = content
         content.localizations.append(
@@ -297,7 +299,7 @@ struct SizeTests {
             fcm: try fcm.map { try json($0) })
     }
 
-    @Test("is that of notification and data, with the widest badge, on the platform that gets most")
+    @Test("counts notification and data with the widest badge on the largest platform")
     func whatCounts() throws {
         let notification = #"{"body":"x"}"#.utf8.count
         let identity = #"{"carillon_id":"\#(id)"}"#.utf8.count
@@ -319,7 +321,7 @@ struct SizeTests {
                 == notification + #"{"tag":"\#(id)","icon":"\#(long)"}"#.utf8.count + identity)
     }
 
-    @Test("may be what FCM takes, and not a byte more")
+    @Test("may reach FCM's limit, but not exceed it")
     func bound() throws {
         let frame = try compile(content(0)).payloadBytes
         #expect(fault(try content(4_096 - frame)) == nil)
@@ -341,7 +343,7 @@ struct BackgroundMessageTests {
         return content
     }
 
-    @Test("has data, and tells Apple's devices that it is one")
+    @Test("carries data and is marked as background for Apple devices")
     func dataOnly() throws {
         #expect(
             try body(content())
@@ -352,7 +354,7 @@ struct BackgroundMessageTests {
         #expect(fault(MessageContent(options: MessageOptions(pushType: .background))) == nil)
     }
 
-    @Test("shows nothing, makes no noise and counts nothing, in no way")
+    @Test("refuses notification, badge and sound for every platform")
     func refuses() throws {
         #expect(
             fault(try content { $0.notification = NotificationText() })

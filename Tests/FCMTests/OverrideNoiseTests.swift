@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-@Suite("An fcm object that nobody thought of")
+@Suite("An arbitrary fcm object")
 struct OverrideNoiseTests {
     private static let paths = [
         "android", "android/ttl", "android/priority", "android/notification", "android/notification/tag",
@@ -41,7 +41,7 @@ struct OverrideNoiseTests {
         }
     }
 
-    @Test("is refused, or makes a message that is JSON with each badge and the token in its place", arguments: 1...20)
+    @Test("fails to compile, or becomes JSON with badge and token in their places", arguments: 1...20)
     func noise(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         var compiled = 0

@@ -17,7 +17,7 @@ private func merged(_ fcm: String, _ path: String) throws -> JSONValue? {
 struct OverrideTests {
     private let id = "0192f3a4-b5c6-7d8e-8f01-234567890abc"
 
-    @Test("goes over the common part, member by member; null takes a member away")
+    @Test("merges over the common part, member by member; null removes a member")
     func mergePatch() throws {
         let fcm = #"""
             {"android":{"ttl":"5.5s","notification":{"channel_id":"news","sound":null,"tag":"mine"}},"data":{"article":null,
@@ -36,7 +36,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "is understood in both spellings",
+        "may spell its names in snake case or camel case",
         arguments: [
             (#"{"android":{"collapseKey":"k"}}"#, "/android/collapse_key", "k"),
             (#"{"android":{"notification":{"clickAction":"c"}}}"#, "/android/notification/click_action", "c"),
@@ -50,7 +50,7 @@ struct OverrideTests {
         #expect(try merged(fcm, path)?.string == value)
     }
 
-    @Test("is refused where one name stands in both spellings")
+    @Test("fails to compile with one name in both spellings")
     func namedTwice() throws {
         #expect(
             fault(try content(#"{"android":{"collapse_key":"a","collapseKey":"b"}}"#))
@@ -60,7 +60,7 @@ struct OverrideTests {
                 == "duplicate_member")
     }
 
-    @Test("may have keys that we don't know, at every level")
+    @Test("may contain unknown keys at every level")
     func unknownKeys() throws {
         #expect(try merged(#"{"newThing":{"aB":[1]}}"#, "/newThing/aB/0") == 1)
         #expect(try merged(#"{"android":{"newThing":1}}"#, "/android/newThing") == 1)
@@ -70,14 +70,14 @@ struct OverrideTests {
         #expect(try merged(#"{"webpush":{"notification":{"newThing":1}}}"#, "/webpush/notification/newThing") == 1)
     }
 
-    @Test("names no target", arguments: ["token", "topic", "condition", "fid", "name"])
+    @Test("cannot name a target", arguments: ["token", "topic", "condition", "fid", "name"])
     func targets(name: String) throws {
         #expect(fault(try content(#"{"\#(name)":"a"}"#)) == .reservedKey(.root / "fcm" / name))
         #expect(fault(try content(#"{"\#(name)":null}"#))?.code == "reserved_key")
     }
 
     @Test(
-        "has nothing of the request around the message, which FCM would refuse",
+        "cannot contain members of the surrounding request",
         arguments: [
             ("validate_only", "options.dry_run"), ("validateOnly", "options.dry_run"), ("message", "move"),
         ])
@@ -87,7 +87,7 @@ struct OverrideTests {
         #expect(found?.detail.contains(answers) == true)
     }
 
-    @Test("gives no badge beside the one that is kept count of")
+    @Test("cannot set a badge if the registry counts it")
     func badgeTwice() throws {
         let android = #"{"android":{"notification":{"notificationCount":1}}}"#
         #expect(
@@ -102,7 +102,7 @@ struct OverrideTests {
         #expect(fault(try content(#"{"apns":{"payload":{"aps":{"badge":null}}}}"#, badge: .increment)) == nil)
     }
 
-    @Test("cannot take the push's id away from a platform's own data")
+    @Test("cannot remove the push's id from a platform's own data")
     func identity() throws {
         for path in ["/data", "/android/data", "/webpush/data"] {
             let fcm = #"{"data":{"a":"1"},"android":{"data":{"a":"1"}},"webpush":{"data":{"a":"1"}}}"#
@@ -113,7 +113,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "has no name among its data that belongs to somebody else",
+        "cannot use reserved names in data",
         arguments: ["from", "message_type", "notification", "google.a", "gcm.notification.x", "aps", "carillon_id", ""])
     func reservedNames(name: String) throws {
         let common = MessageContent(data: [DataMember(name: name, json: try json("1"))])
@@ -148,7 +148,9 @@ struct MessageKeysTests {
         ("proxy", #""IF_PRIORITY_LOWERED""#, #""MAYBE""#),
     ]
 
-    @Test("of an Android notification are checked, each", arguments: 0..<androidNotification.count)
+    @Test(
+        "accept a valid value and refuse an invalid one, each key of an Android notification",
+        arguments: 0..<androidNotification.count)
     func android(place: Int) throws {
         let row = Self.androidNotification[place]
         let path = "/android/notification/\(row.key)"
@@ -160,7 +162,7 @@ struct MessageKeysTests {
     }
 
     @Test(
-        "pass where their value has the documented form",
+        "pass if their values have the documented form",
         arguments: [
             #"{"notification":{"title":"a","body":"b","image":"https://example.com/a.png"}}"#,
             #"{"android":{"priority":"high","ttl":"2419200s","restricted_package_name":"a.b","direct_boot_ok":true}}"#,
@@ -178,7 +180,7 @@ struct MessageKeysTests {
     func pass(fcm: String) throws { #expect(fault(try content(fcm)) == nil) }
 
     @Test(
-        "are refused at their place where it has not",
+        "fail with their place if a value has another form",
         arguments: [
             ("[]", "/fcm"), ("1", "/fcm"), (#"{"notification":"a"}"#, "/fcm/notification"),
             (#"{"notification":{"image":"http://example.com/a.png"}}"#, "/fcm/notification/image"),

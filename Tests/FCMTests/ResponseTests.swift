@@ -127,7 +127,7 @@ struct ResponseTests {
         .refused(501, "UNIMPLEMENTED", nil, .ours, alarm: .ourRequest),
     ]
 
-    @Test("means what the table says", arguments: documented)
+    @Test("means what the table of documented answers says", arguments: documented)
     func table(row: Row) {
         let body = answer(row.status, row.rpcStatus, code: row.code, text: row.text, details: row.details)
         let verdict = verdict(row.status, body)
@@ -138,7 +138,7 @@ struct ResponseTests {
         #expect(verdict.isDocumented)
     }
 
-    @Test("says what it says in the first detail of its kind, wherever that stands")
+    @Test("takes its error code from the first detail of the right type, in any order")
     func orderOfDetails() {
         let body = answer(404, "NOT_FOUND", code: "UNREGISTERED", details: [violation("message.token")])
         #expect(fault(verdict(404, body)) == .tokenUnregistered)
@@ -155,7 +155,7 @@ struct ResponseTests {
                 == .deferred(after: nil, .credentialRefused))
     }
 
-    @Test("retires a token at once only as a 404 in which FCM itself says UNREGISTERED")
+    @Test("retires a token only if it is a 404 in which FCM says UNREGISTERED")
     func retiresOnlyOn404() {
         #expect(fault(verdict(400, answer(400, "INVALID_ARGUMENT", code: "UNREGISTERED"))) == .tokenSuspect)
         #expect(fault(verdict(410, answer(410, "NOT_FOUND", code: "UNREGISTERED"))) == .tokenSuspect)
@@ -169,7 +169,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "404 without FCM's own word says nothing about a token, and its push waits",
+        "defers the push at a 404 without FCM's own error code",
         arguments: [
             answer(404, "NOT_FOUND"), answer(404, "NOT_FOUND", code: "UNSPECIFIED_ERROR"), "",
             "<!DOCTYPE html><html><title>Error 404 (Not Found)!!1</title></html>", "UNREGISTERED",
@@ -184,7 +184,7 @@ struct ResponseTests {
         #expect(verdict.connection == .keep)
     }
 
-    @Test("a payload's error never doubts the token, whatever it quotes")
+    @Test("never suspects the token for an error of the payload, whatever it quotes")
     func payloadErrors() {
         let texts = [
             "Invalid value at 'message.data[0].value' (TYPE_STRING), \\\"The registration token is not a valid FCM\\\"",
@@ -208,7 +208,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "without a body, or with a page for one, is judged by its status",
+        "falls back to the meaning of its status without a body or with a web page",
         arguments: [
             (400, "message", nil, nil), (401, "providerTokenExpired", nil, nil),
             (403, "credentialRefused", nil, .credential), (404, "credentialRefused", nil, .credential),
@@ -239,7 +239,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "in a word of FCM's that we don't know is about the push: never about its token, and never about the lane",
+        "concerns only the push, not its token or lane, if FCM's error code is unknown",
         arguments: [
             (400, "message"), (401, "message"), (403, "message"), (404, "message"), (409, "message"),
             (429, "laneThrottled"), (500, "providerBusy"), (503, "providerUnavailable"),
@@ -257,7 +257,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "never keeps what may be an echo of a secret",
+        "keeps no reason that may echo a secret",
         arguments: [
             "fcm-token:APA91bx", "Bad", "A1", "_A", "A", "", "SENDER ID", "ABC-DEF", String(repeating: "A", count: 49),
         ])
@@ -266,21 +266,21 @@ struct ResponseTests {
         #expect(verdict(400, answer(400, "SOME_STATUS", code: code)).reason == "SOME_STATUS")
     }
 
-    @Test("with 200 is accepted, without a look at its body")
+    @Test("accepts the push at status 200, whatever its body")
     func accepted() {
         #expect(verdict(200, #"{"name":"projects/p/messages/0:1500415314455276%31bd1c96"}"#).outcome == .accepted)
         #expect(verdict(200, answer(404, "NOT_FOUND", code: "UNREGISTERED")).outcome == .accepted)
         #expect(verdict(200).alarm == nil)
     }
 
-    @Test("with a status that HTTP does not have is no answer", arguments: [-1, 0, 99, 600, 1_000])
+    @Test("counts as a protocol violation if HTTP has no such status", arguments: [-1, 0, 99, 600, 1_000])
     func noStatus(status: Int) {
         #expect(verdict(status).outcome == .unknown(.protocolViolation))
         #expect(verdict(status).connection == .close)
     }
 
     @Test(
-        "is waited on as long as Retry-After says, in seconds or as a date to come, and else as long as Google advises",
+        "defers the push as long as Retry-After says, or else as Google recommends",
         arguments: [
             ("", 10), ("3", 3), ("90", 90), ("0", 1), ("99999999999999999999", 10),
             ("Tue, 01 Dec 2026 12:00:45 GMT", 45), ("Tue, 01 Dec 2026 11:00:00 GMT", 10),
@@ -296,7 +296,7 @@ struct ResponseTests {
                 == .deferred(after: .seconds(seconds == 10 ? 60 : seconds), .laneThrottled))
     }
 
-    @Test("may say how long to wait in its body too; the header comes first")
+    @Test("may give its delay in the body, and the Retry-After header takes precedence")
     func retryInfo() {
         func body(_ delay: String) -> String {
             let detail = #"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"\#(delay)"}"#
@@ -313,9 +313,9 @@ struct ResponseTests {
     }
 }
 
-@Suite("A body that is no answer of FCM's")
+@Suite("A hostile answer in the name of FCM")
 struct HostileResponseTests {
-    @Test("made of noise is judged by its status and traps nothing", arguments: 1...40 as ClosedRange<UInt64>)
+    @Test("never retires a token if the body is noise", arguments: 1...40 as ClosedRange<UInt64>)
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let letters = Array(#"{}[]:,"\ errordetails@typeUNREGISTERED0123456789.-"#.utf8) + [0, 0xff]
@@ -329,7 +329,7 @@ struct HostileResponseTests {
         }
     }
 
-    @Test("that was a real one until somebody changed a byte retires only where it still says so", arguments: 1...20)
+    @Test("retires a token after changed bytes only if it still says UNREGISTERED", arguments: 1...20)
     func mutated(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let whole = Array(answer(404, "NOT_FOUND", code: "UNREGISTERED", details: [violation("message.token")]).utf8)
@@ -349,14 +349,14 @@ struct HostileResponseTests {
         }
     }
 
-    @Test("cut short anywhere retires nothing")
+    @Test("retires no token if it is cut at any byte")
     func truncated() {
         let whole = Array(answer(404, "NOT_FOUND", code: "UNREGISTERED").utf8)
         for count in 0..<whole.count { #expect(fault(verdict(404, Array(whole[..<count]))) == nil) }
         #expect(fault(verdict(404, whole)) == .tokenUnregistered)
     }
 
-    @Test("is not read where it is larger or deeper than any of FCM's")
+    @Test("stays unread if it is larger or deeper than any answer of FCM")
     func bounded() {
         func padded(_ count: Int) -> String {
             answer(404, "NOT_FOUND", code: "UNREGISTERED", text: String(repeating: "x", count: count))

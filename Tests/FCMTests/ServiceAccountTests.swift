@@ -28,7 +28,7 @@ struct ServiceAccountTests {
         } catch { return error }
     }
 
-    @Test("says who asks, where, and with which key")
+    @Test("names the project, the account, its key and the token endpoint")
     func members() throws {
         let account = try FCMServiceAccount(json: keyFile())
         #expect(account.project.name == "my-project")
@@ -41,7 +41,7 @@ struct ServiceAccountTests {
         #expect(FCMRequest.path(of: account.project) == Array("/v1/projects/my-project/messages:send".utf8))
     }
 
-    @Test("may leave out what Google's documents leave out")
+    @Test("may omit what Google's documents omit")
     func optionalMembers() throws {
         let account = try FCMServiceAccount(json: keyFile(("type", nil), ("private_key_id", nil), ("token_uri", .null)))
         #expect(account.privateKeyID == nil)
@@ -56,7 +56,7 @@ struct ServiceAccountTests {
     }
 
     @Test(
-        "is refused where a member is missing, or no text",
+        "fails to load if a member is missing or is no text",
         arguments: [
             ("project_id", .projectID), ("client_email", .clientEmail), ("private_key", .privateKey),
         ] as [(String, FCMServiceAccountMember)])
@@ -69,7 +69,7 @@ struct ServiceAccountTests {
     }
 
     @Test(
-        "is refused where a member is not what it should be",
+        "fails to load if a member is malformed",
         arguments: [
             ("type", "authorized_user", .type), ("project_id", "my/project", .projectID),
             ("project_id", "..", .projectID), ("project_id", "My-Project", .projectID),
@@ -90,7 +90,7 @@ struct ServiceAccountTests {
         if !value.isEmpty { #expect(fault(keyFile((name, .string(value))))?.detail.contains(value) == false) }
     }
 
-    @Test("is refused where it is no JSON object, and repeats nothing of it")
+    @Test("fails to load if it is no JSON object, and the error repeats none of it")
     func notJSON() {
         #expect(fault(Array(pem.utf8))?.code == "malformed_json")
         #expect(fault(Array("[]".utf8)) == .notAnObject)
@@ -99,7 +99,7 @@ struct ServiceAccountTests {
     }
 
     @Test(
-        "of noise, or with bytes changed, is refused or read, and traps nothing",
+        "loads or fails to load after changes of bytes, and never traps",
         arguments: 1...20 as ClosedRange<UInt64>)
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
@@ -118,7 +118,7 @@ struct ServiceAccountTests {
     }
 }
 
-@Suite("The question for an access token")
+@Suite("The request for an access token")
 struct TokenRequestTests {
     private let issuedAt = WallInstant(microseconds: 1_796_126_400_999_999)
 
@@ -128,7 +128,7 @@ struct TokenRequestTests {
         }
     }
 
-    @Test("is an assertion for an hour, for sending and nothing else")
+    @Test("asserts one hour and the scope for sending only")
     func signingInput() throws {
         let account = try FCMServiceAccount(json: keyFile())
         #expect(
@@ -142,7 +142,7 @@ struct TokenRequestTests {
         #expect(parts(nameless)[0] == #"{"alg":"RS256","typ":"JWT"}"#)
     }
 
-    @Test("is posted as a form")
+    @Test("carries grant type and assertion in a URL-encoded form")
     func form() {
         let body = FCMTokenRequest.body(signingInput: Array("aGVhZGVy.Y2xhaW1z".utf8), signature: [0xfb, 0xff, 0xfe])
         #expect(
