@@ -6,7 +6,7 @@ import Simulator
 import TLS
 import Testing
 
-@Suite("A provider token shown to the stand-in", .serialized)
+@Suite("A provider token shown to the APNs simulator", .serialized)
 struct ProviderTokenTests {
     private func standIn(
         scope: RegisteredKey.Scope = .legacy, environment: APNsSimulatorSettings.Environment = .both
@@ -37,7 +37,7 @@ struct ProviderTokenTests {
         return answer.status == 200 ? "" : answer.body
     }
 
-    @Test("is believed with an issue time as integer, fraction or text", arguments: ["%", "%.25", "\"%\""])
+    @Test("passes with an issue time as integer, fraction or text", arguments: ["%", "%.25", "\"%\""])
     func issueTimes(form: String) async throws {
         let standIn = try await standIn()
         let seconds = String(Clocks.wallNow().secondsSince1970)
@@ -45,7 +45,7 @@ struct ProviderTokenTests {
         #expect(try reason(standIn.connect(), standIn.authorization(issuedAt: issuedAt)) == "")
     }
 
-    @Test("is not believed with another key, an unknown one, or another team")
+    @Test("fails with another key, an unknown key or another team")
     func wrongSignature() async throws {
         let standIn = try await standIn()
         let invalid = #"{"reason":"InvalidProviderToken"}"#
@@ -56,7 +56,7 @@ struct ProviderTokenTests {
         #expect(try reason(provider, standIn.authorization()) == "")
     }
 
-    @Test("of more than an hour is expired, and spoils the connection even for a fresh one")
+    @Test("expires after an hour, and its connection then refuses fresh tokens too")
     func expired() async throws {
         let standIn = try await standIn()
         let provider = try standIn.connect()
@@ -66,7 +66,7 @@ struct ProviderTokenTests {
         #expect(try reason(standIn.connect(), standIn.authorization()) == "")
     }
 
-    @Test("that grows old on an open connection expires there")
+    @Test("expires on an open connection")
     func growsOld() async throws {
         let standIn = try await standIn()
         let provider = try standIn.connect()
@@ -76,7 +76,7 @@ struct ProviderTokenTests {
         #expect(try reason(provider, authorization) == #"{"reason":"ExpiredProviderToken"}"#)
     }
 
-    @Test("binds the connection to its team, and a topic key to its family")
+    @Test("binds the connection to its team, and a topic key to its related keys")
     func binding() async throws {
         let standIn = try await standIn()
         let unrelated = #"{"reason":"UnrelatedKeyIdInToken"}"#
@@ -96,7 +96,7 @@ struct ProviderTokenTests {
         #expect(try reason(bound, first) == "")
     }
 
-    @Test("of the other environment is refused for that")
+    @Test("fails with BadEnvironmentKeyIdInToken if its key is for the other environment")
     func environment() async throws {
         let standIn = try await standIn(scope: .team(.sandbox), environment: .production)
         let reason = try reason(standIn.connect(), standIn.authorization())
@@ -104,9 +104,9 @@ struct ProviderTokenTests {
     }
 }
 
-@Suite("A certificate shown to the stand-in", .serialized)
+@Suite("A certificate shown to the APNs simulator", .serialized)
 struct CertificateTests {
-    @Test("gives all streams at once, and its one topic by default; each push tells whose connection it came by")
+    @Test("gets all streams and one topic by default, and is recorded with each push")
     func oneTopic() async throws {
         let standIn = try await StandIn()
         let identity = try standIn.certificate()
@@ -123,7 +123,7 @@ struct CertificateTests {
         #expect(try provider.ask(push).body == #"{"reason":"TopicDisallowed"}"#)
     }
 
-    @Test("with a list of topics serves these and no other, and asks for one of them")
+    @Test("serves the topics of its list only, and requires one of them in each push")
     func listedTopics() async throws {
         let standIn = try await StandIn()
         let topics = ["com.example.carillon", "com.example.carillon.voip"]
@@ -136,7 +136,7 @@ struct CertificateTests {
         #expect(try provider.ask(push).body == #"{"reason":"MissingTopic"}"#)
     }
 
-    @Test("is not enough to ask for a location, which takes a provider token")
+    @Test("cannot ask for a location, which needs a provider token")
     func location() async throws {
         let standIn = try await StandIn()
         let topic = "com.example.carillon.location-query"
@@ -148,7 +148,7 @@ struct CertificateTests {
         #expect(try standIn.connect().ask(authorized).status == 200)
     }
 
-    @Test("with a list of topics that can't be read serves none, not even that of its subject")
+    @Test("serves no topic if its topic list can't be read")
     func unreadableTopics() async throws {
         let standIn = try await StandIn()
         let readable = try standIn.certificate(topics: ["com.example.carillon"]).certificate
@@ -162,7 +162,7 @@ struct CertificateTests {
         #expect(try standIn.certificate(userID: nil).certificate.usableTopics == [])
     }
 
-    @Test("of the other environment, expired, or revoked is refused by GOAWAY after the handshake")
+    @Test("gets a GOAWAY if it is expired, revoked or of the other environment")
     func refused() async throws {
         let standIn = try await StandIn { settings, _ in settings.environment = .production }
         let wrong = try standIn.connect(identity: standIn.certificate(isProduction: false))

@@ -1,7 +1,7 @@
 import Simulator
 import Testing
 
-@Suite("A stand-in whose client says nothing more", .serialized)
+@Suite("A silent client of the simulator", .serialized)
 struct DeadlineTests {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     private static let emptySettings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
@@ -19,7 +19,7 @@ struct DeadlineTests {
         ]
     }
 
-    @Test("before TLS and HTTP/2 are agreed closes the connection")
+    @Test("loses its connection if it leaves the TLS or HTTP/2 handshake unfinished")
     func handshake() async throws {
         let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
         let strangers = try Self.unfinished(standIn)
@@ -29,7 +29,7 @@ struct DeadlineTests {
         #expect(summary.handshakesFailed == strangers.count)
     }
 
-    @Test("after both are agreed keeps the connection beyond that deadline")
+    @Test("keeps its connection beyond the handshake deadline once it has shaken hands")
     func agreed() async throws {
         let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
         let authorization = try standIn.authorization()
@@ -42,7 +42,7 @@ struct DeadlineTests {
         #expect(isServed)
     }
 
-    @Test("for long says why it goes, and closes")
+    @Test("gets a GOAWAY with the reason IdleTimeout, and then its connection closes")
     func idle() async throws {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         let provider = try standIn.connect()
@@ -52,7 +52,7 @@ struct DeadlineTests {
         #expect(await standIn.simulator.summary().goAways == 1)
     }
 
-    @Test("and has half a frame under way closes all the same")
+    @Test("loses its connection in the middle of a frame too")
     func halfFrame() async throws {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         let acknowledgement: [UInt8] = [0, 0, 0, 4, 1, 0, 0, 0, 0]
@@ -62,7 +62,7 @@ struct DeadlineTests {
         try stranger.waitForClose()
     }
 
-    @Test("while it stalls by its script closes in the end")
+    @Test("loses its connection even if the simulator's script stalls")
     func stalled() async throws {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.stall, at: 1)]))
@@ -72,7 +72,7 @@ struct DeadlineTests {
         try provider.waitForClose()
     }
 
-    @Test("but waits for an answer is answered first")
+    @Test("gets the answer that it waits for before its connection closes")
     func waiting() async throws {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(200)))

@@ -3,7 +3,7 @@ import Reactor
 import Simulator
 import Testing
 
-@Suite("A registration token that chooses its fate", .serialized)
+@Suite("A registration token that chooses its own answer", .serialized)
 struct FCMFateTests {
     struct Expected: Sendable {
         let name: String
@@ -62,7 +62,7 @@ struct FCMFateTests {
 
     private static func message(_ token: String) -> String { #"{"message":{"token":"\#(token)"}}"# }
 
-    @Test("is refused as it names")
+    @Test("gets the refusal that it names")
     func refused() async throws {
         let (standIn, client, authorization) = try await open()
         for expected in Self.refusals {
@@ -81,7 +81,7 @@ struct FCMFateTests {
         #expect(await standIn.simulator.received("UNREGISTERED-1").map(\.reason) == ["UNREGISTERED"])
     }
 
-    @Test("says when to try again, in seconds or as a date")
+    @Test("gets a Retry-After in seconds or as a date")
     func retryAfter() async throws {
         let (_, client, authorization) = try await open()
         for (name, status) in [("QUOTA_EXCEEDED", 429), ("UNAVAILABLE", 503)] {
@@ -94,7 +94,7 @@ struct FCMFateTests {
         }
     }
 
-    @Test("is answered with a page, or with nothing, by whatever stands before FCM")
+    @Test("gets a web page, an empty body or broken JSON")
     func pages() async throws {
         let (_, client, authorization) = try await open()
         for status in [404, 429, 500, 502, 503] {
@@ -110,7 +110,7 @@ struct FCMFateTests {
         #expect(try client.send(Self.message("GARBLED-1"), authorization: authorization).body == #"{"name":"#)
     }
 
-    @Test("that names a count lives after it, as a token, as an installation id, and as a topic without one")
+    @Test("succeeds after the number of refusals that it names")
     func counted() async throws {
         let (_, client, authorization) = try await open()
         let statuses = try (0..<4).map { _ in
@@ -125,7 +125,7 @@ struct FCMFateTests {
         }
     }
 
-    @Test("loses the request or the answer, processed or not")
+    @Test("loses the request or the answer, before or after processing")
     func lost() async throws {
         let (standIn, client, authorization) = try await open { $0.slowAnswer = .milliseconds(50) }
         let terminalCounts = try ["RESET-1", "REFUSED_STREAM-1", "RESET_AFTERWARDS-1"].map {
@@ -145,7 +145,7 @@ struct FCMFateTests {
         }
     }
 
-    @Test("does so over HTTP/1.1 too, where a stream is the whole connection")
+    @Test("loses the whole connection over HTTP/1.1")
     func lostByHTTP1() async throws {
         let (standIn, _, authorization) = try await open()
         func ask(_ token: String, _ client: HTTP1Client) throws -> HTTP1Client.Answer {

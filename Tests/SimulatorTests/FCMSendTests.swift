@@ -2,7 +2,7 @@ import JSON
 import Simulator
 import Testing
 
-@Suite("A message to the stand-in of FCM", .serialized)
+@Suite("A message to the FCM simulator", .serialized)
 struct FCMSendTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let message: String
@@ -90,7 +90,7 @@ struct FCMSendTests {
         Case(#"{"message":{"condition":"'a' in topics","data":{"a":"\#(text(2_048))"}}}"#, at: "", hasCode: true),
     ]
 
-    @Test("that is not as it should be is refused with the field that is wrong")
+    @Test("gets an error that names the wrong field")
     func refused() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -141,7 +141,7 @@ struct FCMSendTests {
         ),
     ]
 
-    @Test("with any of FCM's fields, in either style of names, is accepted")
+    @Test("may use each of FCM's fields, in either spelling")
     func accepted() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -160,7 +160,7 @@ struct FCMSendTests {
     }
 
     @Test(
-        "that is only to be validated is checked as any other, and kept as such",
+        "gets checked but not counted as accepted if it is a dry run",
         arguments: ["validate_only", "validateOnly"])
     func dryRun(member: String) async throws {
         let standIn = try await GoogleStandIn()
@@ -177,7 +177,7 @@ struct FCMSendTests {
         #expect(summary.accepted == 0)
     }
 
-    @Test("is answered by who sends it, and to which project")
+    @Test("needs a valid authorization for its project")
     func caller() async throws {
         let standIn = try await GoogleStandIn { $0.otherProjects = ["somebody-elses"] }
         let client = try standIn.connect()
@@ -209,7 +209,7 @@ struct FCMSendTests {
         #expect(try client.send(message, authorization: standIn.authorization(client)).status == 200)
     }
 
-    @Test("by another path or method finds a page of HTML")
+    @Test("gets a page of HTML on another path or method")
     func paths() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()

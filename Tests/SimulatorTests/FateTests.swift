@@ -1,7 +1,7 @@
 import Simulator
 import Testing
 
-@Suite("A device token of the grammar", .serialized)
+@Suite("A device token that chooses its own answer", .serialized)
 struct FateTests {
     static let refusals: [(code: String, status: Int, body: String)] = [
         ("02", 410, #"{"reason":"Unregistered","timestamp":1577836800000}"#),
@@ -26,7 +26,7 @@ struct FateTests {
         ("52", 405, #"{"reason":"MethodNotAllowed"}"#),
     ]
 
-    @Test("is refused with the reason that it names")
+    @Test("gets the refusal that it names")
     func refused() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -49,7 +49,7 @@ struct FateTests {
         #expect(await standIn.simulator.summary().accepted == 0)
     }
 
-    @Test("that names a count lives after it")
+    @Test("succeeds after the number of refusals that it names")
     func counted() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -61,7 +61,7 @@ struct FateTests {
         #expect(try provider.ask(Push(token: "dead0802aacc", authorization: authorization)).status == 503)
     }
 
-    @Test("resets the stream, before or after it was processed")
+    @Test("resets the stream, before or after the push is processed")
     func resets() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -74,7 +74,7 @@ struct FateTests {
         #expect(await standIn.simulator.received(StandIn.token("dead2500aabb")).count == 1)
     }
 
-    @Test("leaves the request without an answer, processed or not, or answers it late")
+    @Test("leaves the push without an answer, processed or not, or delays the answer")
     func silence() async throws {
         let standIn = try await StandIn { settings, _ in settings.slowAnswer = .milliseconds(50) }
         let provider = try standIn.connect()
@@ -100,7 +100,7 @@ struct FateTests {
         #expect(await standIn.simulator.received(StandIn.token("dead2600aabb")).count == 1)
     }
 
-    @Test("lives in one environment only")
+    @Test("exists in one environment only")
     func environments() async throws {
         let standIn = try await StandIn { settings, _ in settings.environment = .sandbox }
         let provider = try standIn.connect()

@@ -6,7 +6,7 @@ import TLS
 import TestSupport
 import Testing
 
-@Suite("Garbage at the stand-in, the same in each run", .serialized)
+@Suite("Seeded garbage sent to the simulator", .serialized)
 struct FuzzTests {
     private static let rounds = 1_000
     private static let seeds: ClosedRange<UInt64> = 1...3
@@ -20,7 +20,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("in a push's headers, path and payload is answered", arguments: seeds)
+    @Test("gets an allowed status or a reset stream in a push's headers, path or payload", arguments: seeds)
     func pushes(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, _ in settings.topics = ["com.example.carillon"] }
@@ -37,7 +37,7 @@ struct FuzzTests {
         #expect(await standIn.simulator.summary().accepted == accepted)
     }
 
-    @Test("in a provider token is answered", arguments: seeds)
+    @Test("gets an allowed status or a reset stream in a provider token", arguments: seeds)
     func providerTokens(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, key in
@@ -55,7 +55,9 @@ struct FuzzTests {
         }
     }
 
-    @Test("in a question to the stand-in itself is answered", arguments: [false, true])
+    @Test(
+        "gets an allowed status or a reset stream in a query to the simulator's own endpoints",
+        arguments: [false, true])
     func inspection(isSink: Bool) async throws {
         var garbage = Garbage(seed: isSink ? 11 : 12)
         let standIn = try await StandIn { settings, _ in settings.mode = isSink ? .sink : .validating }
@@ -68,7 +70,7 @@ struct FuzzTests {
         #expect(try provider.get("/simulator/summary").status == 200)
     }
 
-    @Test("in a push to a sink is answered", arguments: seeds)
+    @Test("gets 200, 404 or a reset stream from a simulator that is a sink", arguments: seeds)
     func sink(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
@@ -80,7 +82,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("in a certificate is a certificate or none, and its topics are read or not", arguments: seeds)
+    @Test("never traps the certificate parser, nor the reader of its topics", arguments: seeds)
     func certificates(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn()
@@ -97,7 +99,7 @@ struct FuzzTests {
         #expect(read < Self.rounds)
     }
 
-    @Test("in frames inside TLS ends in time, and harms nobody else", arguments: seeds)
+    @Test("ends its own connection in time, and other clients are still served", arguments: seeds)
     func frames(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, _ in

@@ -3,7 +3,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@Suite("A client of a stand-in who speaks HTTP/1.1", .serialized)
+@Suite("A client that speaks HTTP/1.1 to a simulator", .serialized)
 struct HTTP1Tests {
     private static let message = #"{"message":{"token":"phone"}}"#
 
@@ -20,7 +20,7 @@ struct HTTP1Tests {
             .joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    @Test("is served by ALPN or without any, request after request on one connection", arguments: [["http/1.1"], []])
+    @Test("sends several requests on one connection, with or without ALPN", arguments: [["http/1.1"], []])
     func served(alpn: [String]) async throws {
         let (standIn, _, authorization) = try await open()
         let client = try standIn.connectByHTTP1(alpn: alpn)
@@ -34,7 +34,7 @@ struct HTTP1Tests {
         #expect(try client.ask("GET", "/simulator/summary").body.contains(#""accepted":3"#))
     }
 
-    @Test("may send its body in chunks, in pieces, or after being told to continue")
+    @Test("may send its body in chunks, in pieces or after 100 Continue")
     func bodies() async throws {
         let (standIn, client, authorization) = try await open()
         let body = Self.message
@@ -55,7 +55,7 @@ struct HTTP1Tests {
         #expect(received == [body, body])
     }
 
-    @Test("may ask before it was answered, and is answered in order")
+    @Test("may pipeline its requests, and gets the answers in order")
     func pipelined() async throws {
         let (_, client, authorization) = try await open()
         let tokens = ["phone", "UNREGISTERED-1", "INTERNAL-1", "phone"]
@@ -67,7 +67,7 @@ struct HTTP1Tests {
         #expect(try tokens.map { _ in try client.answer().status } == [200, 404, 500, 200])
     }
 
-    @Test("and asks for the end has it after the answer")
+    @Test("gets its answer and then a closed connection if it sends Connection: close")
     func close() async throws {
         let (_, client, authorization) = try await open()
         let fields = ["Authorization: " + authorization, "Connection: close"]
@@ -103,7 +103,7 @@ struct HTTP1Tests {
         ("GET /x HTTP/1.1\r\nhost: a\r\n" + String(repeating: "x: y\r\n", count: 100) + "\r\n", 431),
     ]
 
-    @Test("and does not end its request in time is cut off, the first request or a later one")
+    @Test("loses its connection if any of its requests does not end in time")
     func slow() async throws {
         let (standIn, _, authorization) = try await open { settings in
             settings.handshakeTimeout = .milliseconds(300)
@@ -119,7 +119,7 @@ struct HTTP1Tests {
         #expect(try standIn.connectByHTTP1().ask("GET", "/simulator/summary").body.contains(#""requests":0"#))
     }
 
-    @Test("but not as it should be is told so, and sent away")
+    @Test("gets an error status and a closed connection for a malformed request")
     func refused() async throws {
         let standIn = try await GoogleStandIn()
         for (request, status) in Self.refused {
@@ -130,7 +130,7 @@ struct HTTP1Tests {
         }
     }
 
-    @Test("talks to a stand-in of APNs about itself, and pushes nothing")
+    @Test("may query the APNs simulator, but sends no pushes by HTTP/1.1")
     func apns() async throws {
         let standIn = try await StandIn()
         let client = try HTTP1Client(
@@ -140,7 +140,7 @@ struct HTTP1Tests {
         #expect(try client.ask("GET", "/simulator/received/0a").body == #"{"token":"0a","pushes":[]}"#)
     }
 
-    @Test("meets the script's faults as far as HTTP/1.1 has them")
+    @Test("meets every scripted fault that HTTP/1.1 can express")
     func faults() async throws {
         let (standIn, _, authorization) = try await open()
         let kinds: [ScriptedFault.Kind] = [
@@ -165,7 +165,9 @@ struct HTTP1Tests {
         #expect(ContinuousClock.now - before >= .milliseconds(30))
     }
 
-    @Test("in garbage is answered or sent away, and harms nobody else", arguments: UInt64(1)...3)
+    @Test(
+        "gets an answer or a closed connection for garbage, and other clients are still served",
+        arguments: UInt64(1)...3)
     func garbage(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         // Some of it waits for more.

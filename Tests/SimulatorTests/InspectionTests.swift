@@ -5,7 +5,7 @@ import Signing
 import Simulator
 import Testing
 
-@Suite("What a stand-in tells of what it received", .serialized)
+@Suite("The simulator's record of requests", .serialized)
 struct InspectionTests {
     private func list(_ provider: Provider, _ query: String) throws -> JSONObject {
         let answer = try provider.get("/simulator/requests" + query)
@@ -18,7 +18,7 @@ struct InspectionTests {
     }
 
     @Test(
-        "is each request byte for byte, with headers and answer, token by token or all, a page at a time"
+        "lists each request byte for byte with headers and answer, by token and page"
     )
     func requests() async throws {
         let standIn = try await StandIn()
@@ -67,7 +67,7 @@ struct InspectionTests {
         #expect(try numbers(list(provider, "")).isEmpty)
     }
 
-    @Test("is kept within its bound: the oldest are forgotten, and that is said")
+    @Test("discards the oldest requests beyond its limit, and reports how many")
     func forgotten() async throws {
         let standIn = try await StandIn { settings, _ in settings.keptBytesMax = 3_000 }
         let provider = try standIn.connect()
@@ -82,7 +82,7 @@ struct InspectionTests {
         #expect(try numbers(list(provider, "?token=0a&after=99")) == [100])
     }
 
-    @Test("is, at FCM's, by registration token, dry runs among them")
+    @Test("finds requests to FCM by registration token, dry runs included")
     func google() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -103,7 +103,7 @@ struct InspectionTests {
         #expect(try client.get("/simulator/received/" + token).body.contains(#""dry_run":true"#))
     }
 
-    @Test("calls nothing repeated that only looks alike: dry runs have one name, and topic calls none")
+    @Test("counts neither dry runs nor topic calls as repeated pushes")
     func repeated() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -119,7 +119,7 @@ struct InspectionTests {
     }
 
     @Test(
-        "includes every fate that a token may choose, as docs/simulator.md has them",
+        "lists every token that chooses its answer, as docs/simulator.md does",
         arguments: [false, true])
     func tokens(isGoogle: Bool) async throws {
         let answer: String

@@ -2,7 +2,7 @@ import JSON
 import Simulator
 import Testing
 
-@Suite("A push to the stand-in", .serialized)
+@Suite("A push to the APNs simulator", .serialized)
 struct JudgementTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
@@ -131,7 +131,7 @@ struct JudgementTests {
             + Array(#""}}"#.utf8)
     }
 
-    @Test("is judged as Apple would", arguments: refused + accepted)
+    @Test("gets the status and reason that Apple would give", arguments: refused + accepted)
     func judged(_ found: Case) async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -147,7 +147,7 @@ struct JudgementTests {
     }
 
     @Test(
-        "goes to its type's own topic, and to no other type's",
+        "must use the topic suffix of its push type",
         arguments: [
             ("alert", ""), ("background", ""), ("mdm", ""), ("voip", ".voip"), ("complication", ".complication"),
             ("fileprovider", ".pushkit.fileprovider"), ("liveactivity", ".push-type.liveactivity"),
@@ -165,7 +165,7 @@ struct JudgementTests {
         #expect(try provider.ask(push).body == #"{"reason":"BadTopic"}"#)
     }
 
-    @Test("without an id gets one, under which it is kept")
+    @Test("gets an id from the simulator if it has none")
     func madeID() async throws {
         let standIn = try await StandIn()
         let answer = try standIn.connect().ask(Push(token: "0a", authorization: try standIn.authorization()))
@@ -173,7 +173,7 @@ struct JudgementTests {
         #expect(await standIn.simulator.received(StandIn.token("0a")).map(\.apnsID) == [answer.apnsID])
     }
 
-    @Test("of a topic that is not ours is disallowed")
+    @Test("fails with TopicDisallowed for a topic outside the configured ones")
     func topics() async throws {
         let standIn = try await StandIn { settings, _ in settings.topics = ["com.example.carillon"] }
         let provider = try standIn.connect()
@@ -185,7 +185,7 @@ struct JudgementTests {
         #expect(try provider.ask(other).body == #"{"reason":"TopicDisallowed"}"#)
     }
 
-    @Test("is remembered with its headers, its payload and what was answered")
+    @Test("leaves its headers, payload and answer in the record")
     func remembered() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -215,7 +215,7 @@ struct JudgementTests {
         #expect(try provider.get("/simulator/else").status == 404)
     }
 
-    @Test("is forgotten, oldest first, beyond the bound; the counts stay")
+    @Test("leaves the record oldest first beyond the limit, while the counts stay")
     func bounded() async throws {
         let standIn = try await StandIn { settings, _ in settings.keptBytesMax = 20_000 }
         let provider = try standIn.connect()
@@ -233,7 +233,7 @@ struct JudgementTests {
         #expect(await standIn.simulator.received(StandIn.token("0059")).count == 1)
     }
 
-    @Test("is written to the record, a line each")
+    @Test("adds one line of JSON to the simulator's record")
     func recorded() async throws {
         let lines = Lines()
         let standIn = try await StandIn { settings, _ in settings.record = { lines.append($0) } }

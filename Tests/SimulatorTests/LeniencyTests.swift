@@ -2,10 +2,10 @@ import HTTP2
 import Simulator
 import Testing
 
-@Suite("What senders to APNs rely on at the stand-in", .serialized)
+@Suite("An APNs simulator that is as lenient as APNs", .serialized)
 struct LeniencyTests {
     @Test(
-        "host will do instead of :authority, and either name of the sandbox",
+        "accepts host instead of :authority, and both names of the sandbox",
         arguments: [
             "api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com:443",
         ])
@@ -27,7 +27,7 @@ struct LeniencyTests {
         }
     }
 
-    @Test("the body of a refusal comes in one DATA frame")
+    @Test("sends the body of a refusal in one DATA frame")
     func oneFrame() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -52,7 +52,7 @@ struct LeniencyTests {
         return frames
     }
 
-    @Test("tokens have any length, and are one token in either case")
+    @Test("accepts tokens of any length, and treats both letter cases as one token")
     func tokens() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -68,7 +68,7 @@ struct LeniencyTests {
         }
     }
 
-    @Test("the strict ways of provider tokens can be switched off")
+    @Test("can switch off its strict rules for provider tokens")
     func forgiving() async throws {
         let standIn = try await StandIn { settings, _ in
             settings.expiredTokenSpoilsConnection = false
@@ -83,13 +83,13 @@ struct LeniencyTests {
         }
     }
 
-    @Test("all streams are open at once where that is asked for")
+    @Test("can allow all streams from the start")
     func openStreams() async throws {
         let standIn = try await StandIn { settings, _ in settings.startsWithOneStream = false }
         #expect(try standIn.connect().streamLimits == [1_000])
     }
 
-    @Test("a sink keeps nothing, however much it is sent")
+    @Test("keeps no pushes as a sink, however many it gets")
     func sinkKeepsNothing() async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
         let provider = try standIn.connect(limitAtStart: 100)

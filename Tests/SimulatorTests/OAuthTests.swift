@@ -3,13 +3,13 @@ import Signing
 import Simulator
 import Testing
 
-@Suite("An assertion shown to the stand-in of Google's OAuth", .serialized)
+@Suite("An assertion shown to the simulator of Google's OAuth", .serialized)
 struct OAuthTests {
     private func error(_ answer: Provider.Answer) throws -> String {
         try JSONReader.read(Array(answer.body.utf8)).object?["error"]?.string ?? ""
     }
 
-    @Test("that is right earns an access token for an hour, or for as long as was set", arguments: [3_599, 1])
+    @Test("earns an access token for an hour, or for the configured time", arguments: [3_599, 1])
     func granted(seconds: Int) async throws {
         let standIn = try await GoogleStandIn { $0.accessTokenSeconds = seconds }
         let client = try standIn.connect()
@@ -30,7 +30,7 @@ struct OAuthTests {
         #expect(summary.requests == 2, "pushes only")
     }
 
-    @Test("of another form, signature, place or time is refused")
+    @Test("fails with a wrong form, signature, audience, scope or time")
     func refused() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -72,7 +72,7 @@ struct OAuthTests {
         #expect(await standIn.simulator.summary().accessTokensIssued == 0)
     }
 
-    @Test("without a key id, a little ahead, for several scopes, or for Google itself is believed all the same")
+    @Test("passes without a key id, slightly ahead of time, with more scopes or Google's audience")
     func lenient() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -89,7 +89,7 @@ struct OAuthTests {
         }
     }
 
-    @Test("meets what the script has for it, and pushes don't")
+    @Test("meets the faults that the script has for it, while pushes do not")
     func scripted() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()

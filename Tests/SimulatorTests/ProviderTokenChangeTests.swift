@@ -2,7 +2,7 @@ import Reactor
 import Simulator
 import Testing
 
-@Suite("A provider token that follows another at the stand-in", .serialized)
+@Suite("A second provider token at the APNs simulator", .serialized)
 struct ProviderTokenChangeTests {
     private static let tooMany = #"{"reason":"TooManyProviderTokenUpdates"}"#
 
@@ -11,7 +11,7 @@ struct ProviderTokenChangeTests {
         try provider.ask(Push(authorization: authorization)).body
     }
 
-    @Test("and was issued twenty minutes after it is welcome, however young the connection")
+    @Test("passes 20 minutes after the first token was issued, even on a young connection")
     func youngConnection() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -21,7 +21,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(provider, standIn.authorization(issuedAt: "\(start + 1_200)")) == "")
     }
 
-    @Test("and was issued sooner is one too many on every connection, and however late it is shown")
+    @Test("fails on every connection if it was issued within 20 minutes of the first")
     func sooner() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -37,7 +37,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(other, first) == "", "the one in use goes on")
     }
 
-    @Test("of the same second, but signed anew, is another token")
+    @Test("fails if it has the same issue time but another signature")
     func signedAnew() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -46,7 +46,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(provider, standIn.authorization(issuedAt: issuedAt)) == Self.tooMany)
     }
 
-    @Test("may be followed by the first again: other connections still send it")
+    @Test("leaves the first token valid for other connections")
     func bothInUse() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -58,7 +58,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(standIn.connect(), first) == "")
     }
 
-    @Test("but was signed with another key is welcome at once")
+    @Test("passes at once if another key signed it")
     func otherKey() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -66,7 +66,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(provider, standIn.authorization(keyID: "OTHERKEY01")) == "")
     }
 
-    @Test("is welcome at once after a reset: the stand-in has forgotten the first")
+    @Test("passes at once after a reset, which discards the first token")
     func reset() async throws {
         let standIn = try await StandIn()
         #expect(try reason(standIn.connect(), standIn.authorization(ageSeconds: 10)) == "")

@@ -3,7 +3,7 @@ import Signing
 import Simulator
 import Testing
 
-@Suite("The form of a provider token shown to the stand-in", .serialized)
+@Suite("The form of a provider token shown to the APNs simulator", .serialized)
 struct ProviderTokenFormTests {
     private static let header = #"{"alg":"ES256","kid":"\#(StandIn.keyID)"}"#
     private static let invalid = #"{"reason":"InvalidProviderToken"}"#
@@ -26,7 +26,7 @@ struct ProviderTokenFormTests {
     }
 
     @Test(
-        "is refused with another algorithm, without a key id or with one of another length",
+        "needs the algorithm ES256 and a key id of ten characters",
         arguments: [
             #"{"alg":"HS256","kid":"ABCDE12345"}"#, #"{"alg":"none","kid":"ABCDE12345"}"#, #"{"kid":"ABCDE12345"}"#,
             #"{"alg":"ES256"}"#, #"{"alg":"ES256","kid":"ABCDE1234"}"#, #"{"alg":"ES256","kid":"ABCDE-2345"}"#,
@@ -38,7 +38,7 @@ struct ProviderTokenFormTests {
     }
 
     @Test(
-        "is refused without team or time, or with a team id of another length",
+        "needs an issue time and a team id of ten characters",
         arguments: [
             #"{"iat":%}"#, #"{"iss":"TEAMID1234"}"#, #"{"iss":"TEAMID123","iat":%}"#,
             #"{"iss":"TEAMID1234","iat":null}"#,
@@ -51,7 +51,7 @@ struct ProviderTokenFormTests {
         #expect(try body(standIn, standIn.authorization(header: Self.header, claims: claims)) == Self.invalid)
     }
 
-    @Test("is refused in two parts, in four, with padding, and with a signature of another size")
+    @Test("needs three parts without padding, and a signature of 64 bytes")
     func parts() async throws {
         let standIn = try await standIn(registered: false)
         let whole = try standIn.authorization()
@@ -62,7 +62,7 @@ struct ProviderTokenFormTests {
         }
     }
 
-    @Test("is believed with a signature in DER, members that nobody asked for, and a scheme in capitals")
+    @Test("may have a DER signature, additional members and a capitalized scheme")
     func lenient() async throws {
         let standIn = try await standIn(registered: true)
         let header = #"{"typ":"JWT","alg":"ES256","kid":"\#(StandIn.keyID)"}"#
@@ -72,7 +72,7 @@ struct ProviderTokenFormTests {
         #expect(try body(standIn, "Bearer " + authorization.dropFirst("bearer ".count)) == "")
     }
 
-    @Test("is too old, or too far ahead, beyond an hour")
+    @Test("limits the token's age to an hour before or after now")
     func age() async throws {
         let expired = #"{"reason":"ExpiredProviderToken"}"#
         for (offset, expected) in [(-3_700, expired), (-3_500, ""), (3_500, ""), (3_700, expired)] as [(Int64, String)]

@@ -3,7 +3,7 @@ import HTTP2
 import Simulator
 import Testing
 
-@Suite("A stand-in that is told its script over HTTP", .serialized)
+@Suite("A simulator that gets its script over HTTP", .serialized)
 struct ScriptListenerTests {
     private func open() async throws -> (StandIn, Provider, HTTP1Client, String) {
         let standIn = try await StandIn()
@@ -20,7 +20,7 @@ struct ScriptListenerTests {
         try http1.ask("POST", "/simulator/script", body: Array(script.utf8))
     }
 
-    @Test("gives the next answers as they were ordered, then judges again")
+    @Test("gives the next answers as scripted, then answers normally again")
     func nextAnswers() async throws {
         let (_, provider, http1, authorization) = try await open()
         let reported = try report(
@@ -44,7 +44,7 @@ struct ScriptListenerTests {
         #expect(try provider.ask(Push(authorization: authorization)).status == 200)
     }
 
-    @Test("answers late, and lets its clock run ahead")
+    @Test("delays its answers, and moves its clock ahead")
     func lateAndAhead() async throws {
         let (_, provider, http1, authorization) = try await open()
         #expect(try report(http1, #"{"latency_ms":40}"#).status == 200)
@@ -65,7 +65,7 @@ struct ScriptListenerTests {
         (#"{"kind":"huge_header"}"#, .lost(wasSent: true)),
     ]
 
-    @Test("misbehaves at the next request, or at the one that was named")
+    @Test("misbehaves at the next request, or at a numbered one")
     func nextFaults() async throws {
         for (fault, conclusion) in Self.faults {
             let (standIn, provider, http1, authorization) = try await open()
@@ -101,7 +101,7 @@ struct ScriptListenerTests {
         #expect(try standIn.connect(identity: standIn.certificate()).ask(Push()).status == 200)
     }
 
-    @Test("does at once to open connections what it is told to, and spares the one that tells")
+    @Test("applies immediate faults to all open connections except the script's own")
     func now() async throws {
         let (standIn, provider, http1, authorization) = try await open()
         #expect(try report(http1, #"{"now":[{"kind":"stream_limit","limit":7}]}"#).status == 200)
@@ -125,7 +125,7 @@ struct ScriptListenerTests {
             try http1.ask("GET", "/simulator/script").body.contains(#""script":0"#), "no script was given")
     }
 
-    @Test("forgets the access tokens that it gave, where it stands for Google")
+    @Test("revokes its access tokens as the FCM simulator")
     func revoke() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -149,7 +149,7 @@ struct ScriptListenerTests {
         #expect(try client.send(message, authorization: standIn.authorization(client)).status == 200)
     }
 
-    @Test("answers late at one door only, where that is asked for")
+    @Test("delays the answers of one endpoint only")
     func slow() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -196,7 +196,7 @@ struct ScriptListenerTests {
         (#"{"now":[{"kind":"drop","at":1}]}"#, "now[0].at: "),
     ]
 
-    @Test("says what is wrong with a script, and goes on as before")
+    @Test("refuses a wrong script with its cause, and continues as before")
     func refused() async throws {
         let (_, provider, http1, authorization) = try await open()
         for (script, place) in Self.wrong {
@@ -210,7 +210,7 @@ struct ScriptListenerTests {
     }
 
     @Test(
-        "takes it over HTTP/2 as well, up to 64 KiB, and as a sink by HTTP/1.1 only",
+        "takes a script of up to 64 KiB over HTTP/2, but as a sink over HTTP/1.1 only",
         arguments: [false, true])
     func http2(isSink: Bool) async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = isSink ? .sink : .validating }

@@ -3,7 +3,7 @@ import HTTP2
 import Simulator
 import Testing
 
-@Suite("A stand-in that follows a script", .serialized)
+@Suite("A simulator that follows a script", .serialized)
 struct ScriptTests {
     /// A connection whose stream limit is open, and a provider token for it.
     private func open(_ faults: [ScriptedFault] = [], delay: Duration = .zero) async throws
@@ -25,7 +25,7 @@ struct ScriptTests {
         return try tags.map { try provider.answer(to: $0).conclusion }
     }
 
-    @Test("answers late")
+    @Test("delays its answers")
     func late() async throws {
         let (_, provider, authorization) = try await open(delay: .milliseconds(30))
         let before = ContinuousClock.now
@@ -34,7 +34,7 @@ struct ScriptTests {
         #expect(ContinuousClock.now - before >= .milliseconds(30))
     }
 
-    @Test("says goodbye at a request: those before it are answered, it and those after are not processed")
+    @Test("answers the requests before a scripted GOAWAY, and refuses the later ones unprocessed")
     func goAway() async throws {
         let (standIn, provider, authorization) = try await open([
             ScriptedFault(.goAway(ScriptedGoAway(reason: "Shutdown")), at: 4)
@@ -47,7 +47,7 @@ struct ScriptTests {
         #expect(try standIn.connect().ask(Push(authorization: authorization)).status == 200)
     }
 
-    @Test("says goodbye in two steps, and processes what comes between")
+    @Test("processes the requests between the two GOAWAY frames of a graceful shutdown")
     func twoSteps() async throws {
         let goAway = ScriptedGoAway(reason: "Shutdown", noticeBefore: .milliseconds(10))
         let fault = ScriptedFault(.goAway(goAway), at: 1)
@@ -60,7 +60,7 @@ struct ScriptTests {
         #expect(provider.goAways.map(\.last) == [.max, 3])
     }
 
-    @Test("leaves the socket open after the goodbye where it is told so, or closes without answering")
+    @Test("leaves the socket open after a GOAWAY, or closes it before pending answers")
     func closings() async throws {
         let (_, provider, authorization) = try await open([
             ScriptedFault(.goAway(ScriptedGoAway(closing: .never)), at: 1)
@@ -86,7 +86,7 @@ struct ScriptTests {
         #expect(terminalCounts[2] == .reset(.internalError))
     }
 
-    @Test("changes its stream limit in the middle")
+    @Test("changes its stream limit on an open connection")
     func limits() async throws {
         let (_, provider, authorization) = try await open([
             ScriptedFault(.streamLimit(1), at: 2), ScriptedFault(.streamLimit(200), at: 5),
@@ -95,7 +95,7 @@ struct ScriptTests {
         #expect(provider.streamLimits == [1, 1_000, 1, 200])
     }
 
-    @Test("refuses in a storm, so many times over all connections")
+    @Test("refuses a limited number of requests over all connections")
     func storm() async throws {
         let (standIn, provider, authorization) = try await open([
             ScriptedFault(.refuse(.serviceUnavailable), at: 1, every: 1, times: 5)
@@ -107,7 +107,7 @@ struct ScriptTests {
         #expect(await standIn.simulator.summary().refused("ServiceUnavailable") == 5)
     }
 
-    @Test("stalls: neither answers nor ends")
+    @Test("stalls a connection without answering or closing")
     func stall() async throws {
         let (standIn, provider, authorization) = try await open([ScriptedFault(.stall, at: 2)])
         let tags = try (0..<3).map { _ in try provider.send(Push(authorization: authorization)) }
@@ -118,7 +118,7 @@ struct ScriptTests {
         #expect(try provider.answer(to: tags[1]).conclusion == .lost(wasSent: true))
     }
 
-    @Test("closes, drops, or talks nonsense", arguments: [0, 1, 2, 3, 4])
+    @Test("closes or drops a connection, or sends garbage", arguments: [0, 1, 2, 3, 4])
     func nonsense(which: Int) async throws {
         let kinds: [ScriptedFault.Kind] = [.close, .drop, .garbage, .halfFrame, .hugeHeader]
         let (standIn, provider, authorization) = try await open([ScriptedFault(kinds[which], at: 2, times: 1)])

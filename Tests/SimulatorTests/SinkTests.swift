@@ -1,9 +1,9 @@
 import Simulator
 import Testing
 
-@Suite("A stand-in that only has to be fast", .serialized)
+@Suite("A simulator that is a sink", .serialized)
 struct SinkTests {
-    @Test("answers anything with 200 and its id, counts it, and shows its counts")
+    @Test("answers every push with 200 and its id, and counts it")
     func sink() async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
         let provider = try standIn.connect()
@@ -21,7 +21,7 @@ struct SinkTests {
         #expect(try provider.ask(Push([("apns-id", id)])).apnsID == id)
     }
 
-    @Test("takes a push with an id too many for what it is: a push")
+    @Test("accepts a push with two ids")
     func repeatedID() async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
         let provider = try standIn.connect()
@@ -30,7 +30,7 @@ struct SinkTests {
         #expect(answer.apnsID == "a")
     }
 
-    @Test("counts from nothing after a reset")
+    @Test("counts from zero after a reset")
     func reset() async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
         let provider = try standIn.connect()
@@ -42,7 +42,7 @@ struct SinkTests {
         #expect(try provider.get("/simulator/summary").body.contains(#""accepted":1,"#))
     }
 
-    @Test("says that it keeps nothing where it is asked for what a token received, and knows no other path")
+    @Test("answers 404 to a query for received pushes and to an unknown path")
     func received() async throws {
         let standIn = try await StandIn { settings, _ in settings.mode = .sink }
         let provider = try standIn.connect()

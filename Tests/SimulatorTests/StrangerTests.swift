@@ -3,9 +3,9 @@ import Simulator
 import TLS
 import Testing
 
-@Suite("A stranger at the stand-in's port", .serialized)
+@Suite("An unusual client of the APNs simulator", .serialized)
 struct StrangerTests {
-    @Test("who offers no protocol by ALPN speaks HTTP/2 all the same")
+    @Test("speaks HTTP/2 although it offers no protocol by ALPN")
     func noALPN() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect(alpn: [])
@@ -13,7 +13,7 @@ struct StrangerTests {
         #expect(try provider.ask(Push(authorization: standIn.authorization())).status == 200)
     }
 
-    @Test("who talks garbage, before TLS or inside it, harms nobody else")
+    @Test("sends garbage before or inside TLS, and other clients are still served")
     func garbage() async throws {
         let standIn = try await StandIn()
         var state: UInt64 = 20_261_121
@@ -38,7 +38,7 @@ struct StrangerTests {
         #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
     }
 
-    @Test("who opens more streams than allowed is refused some, and never the connection")
+    @Test("gets some streams refused above the limit, but keeps its connection")
     func tooManyStreams() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect(limitAtStart: 100)
@@ -49,7 +49,7 @@ struct StrangerTests {
         #expect(terminalCounts.contains(.complete))
     }
 
-    @Test("who comes by IPv6 is served where that was asked for")
+    @Test("connects by IPv6 if the simulator listens on both loopback addresses")
     func ipv6() async throws {
         let standIn = try await StandIn { settings, _ in settings.reach = .bothLoopbacks }
         let socket = try StreamSocket.connect(to: SocketAddress(loopbackIPv6Port: standIn.port))
@@ -57,7 +57,7 @@ struct StrangerTests {
         #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)
     }
 
-    @Test("finds it gone after its stop, and back after its next start")
+    @Test("loses its connection if the simulator stops, and connects again after a restart")
     func restart() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()

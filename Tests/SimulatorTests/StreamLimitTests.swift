@@ -1,13 +1,13 @@
 import Simulator
 import Testing
 
-@Suite("A stand-in's stream limit on a token connection", .serialized)
+@Suite("The simulator's stream limit for a provider token's connection", .serialized)
 struct StreamLimitTests {
     private func statuses(_ provider: Provider, _ tokens: [String], _ authorization: String) throws -> [Int] {
         try tokens.map { try provider.ask(Push(token: $0, authorization: authorization)).status }
     }
 
-    @Test("is one until the first success, whatever was refused before, and a thousand after")
+    @Test("starts at one stream, and rises to a thousand after the first accepted push")
     func firstSuccess() async throws {
         let standIn = try await StandIn()
         let provider = try standIn.connect()
@@ -21,7 +21,7 @@ struct StreamLimitTests {
         #expect(provider.session.room == 1_000)
     }
 
-    @Test("drops to one after so many refusals in a row, stays there while they last, and rises with a success")
+    @Test("drops to one stream after several refusals in a row, and rises after an accepted push")
     func refusals() async throws {
         let standIn = try await StandIn { settings, _ in settings.refusalsUntilLimitDrops = 3 }
         let provider = try standIn.connect()
@@ -34,7 +34,7 @@ struct StreamLimitTests {
         #expect(provider.streamLimits == [1, 1_000, 1, 1_000])
     }
 
-    @Test("is no matter any more after too many bad tokens, which end the connection")
+    @Test("ends with the connection after too many bad device tokens")
     func badTokens() async throws {
         let standIn = try await StandIn { settings, _ in settings.badDeviceTokensMax = 5 }
         let provider = try standIn.connect()

@@ -1,7 +1,7 @@
 import Simulator
 import Testing
 
-@Suite("A topic call at the stand-in of FCM", .serialized)
+@Suite("A topic call to the FCM simulator", .serialized)
 struct TopicCallTests {
     private func call(
         _ client: Provider, _ authorization: String, _ body: String, path: String = "/iid/v1:batchAdd",
@@ -11,7 +11,7 @@ struct TopicCallTests {
         return try client.post(path, [("authorization", authorization)] + mark, body: Array(body.utf8))
     }
 
-    @Test("says of each token whether it went well, in their order")
+    @Test("gets a result for each token, in order")
     func results() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -38,7 +38,7 @@ struct TopicCallTests {
             await standIn.simulator.received("/topics/news").map(\.path) == ["/iid/v1:batchAdd", "/iid/v1:batchRemove"])
     }
 
-    @Test("of one registration is answered as the v1 API answers: by its status, with an object")
+    @Test("gets a status and an object for one registration, as in the v1 API")
     func subscriptions() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
@@ -85,7 +85,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("that is wrong as a whole is refused with a string")
+    @Test("fails with an error string if the whole call is wrong")
     func refused() async throws {
         let standIn = try await GoogleStandIn()
         let client = try standIn.connect()
