@@ -5,7 +5,9 @@ import Worlds
 /// Worlds in which half of the phones name the wrong APNs environment, and nothing else goes wrong.
 @Suite("Phones that name the wrong environment")
 struct EnvironmentTests {
-    @Test("are reached once a message where the app sends to both, and remembered", arguments: UInt64(1)...6)
+    @Test(
+        "get each message once from an app in both environments, and move to the right one",
+        arguments: UInt64(1)...6)
     func found(seed: UInt64) {
         var world = Self.world(seed)
         let mistaken = world.devices.filter(\.isMistaken)
@@ -27,7 +29,7 @@ struct EnvironmentTests {
     }
 
     @Test(
-        "are left where they are where Apple calls every token of an app unknown that it took before",
+        "mostly keep their environment if APNs suddenly rejects every token that it knew",
         arguments: UInt64(1)...6)
     func insideOut(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)
@@ -50,7 +52,7 @@ struct EnvironmentTests {
         #expect(moved <= before.count / 4)
     }
 
-    @Test("are remembered although they go on saying so", arguments: UInt64(1)...3)
+    @Test("keep the environment found for them although they name the wrong one again", arguments: UInt64(1)...3)
     func stubborn(seed: UInt64) {
         var world = Self.world(seed)
         #expect(world.run() == nil)
@@ -59,7 +61,7 @@ struct EnvironmentTests {
         #expect(world.store.registrations.map(\.stored.route) == before)
     }
 
-    @Test("whose tokens are bad in both are tried elsewhere once, not with each message", arguments: UInt64(1)...6)
+    @Test("cause at most two pushes elsewhere if their tokens are bad in both environments", arguments: UInt64(1)...6)
     func badInBoth(seed: UInt64) {
         var plan = Self.plan(seed)
         plan.badTokens = 100
@@ -75,7 +77,7 @@ struct EnvironmentTests {
         #expect(world.incidents.refusedInBoth > 0)
     }
 
-    @Test("of an app with credentials for one environment only are doubted, and sent to nowhere else")
+    @Test("become suspected, and get no push elsewhere, if their app has one environment only")
     func oneEnvironment() {
         var plan = Self.plan(3)
         plan.hasSandbox = false

@@ -7,7 +7,7 @@ import Worlds
 /// Worlds in which installations have tokens of several kinds.
 @Suite("Installations with tokens of several kinds")
 struct KindTests {
-    @Test("get each message at the token of its kind, and once", arguments: SimulatedContent.allCases)
+    @Test("get each message once, at the token of its kind", arguments: SimulatedContent.allCases)
     func rightToken(content: SimulatedContent) {
         var world = Self.world(content, .all)
         #expect(world.run() == nil)
@@ -16,8 +16,7 @@ struct KindTests {
         #expect(world.providers.log.map(\.push.registration).sorted() == owed)
     }
 
-    @Test(
-        "are called by the certificate for calls where their app has one, in either environment", arguments: [0, 500])
+    @Test("get calls through the call certificate if their app has one, in both environments", arguments: [0, 500])
     func ownCalls(mistaken: Int) {
         for content in [SimulatedContent.voip, .alert] {
             var plan = WorldPlan.calm(seed: 6)
@@ -35,7 +34,9 @@ struct KindTests {
         }
     }
 
-    @Test("and without the one that a message is for, are accounted so", arguments: SimulatedContent.allCases)
+    @Test(
+        "count as having no registration of the kind if they lack a token for the message",
+        arguments: SimulatedContent.allCases)
     func unknownKind(content: SimulatedContent) {
         let names = (0..<40).map { "phone-1-\($0)" }
         var world = Self.world(content, .installations(names))
@@ -49,7 +50,9 @@ struct KindTests {
         #expect(none == Int64(40 - known))
     }
 
-    @Test("are not called twice where the answer to a call was lost", arguments: SimulatedContent.allCases)
+    @Test(
+        "get a call only once if its answer is lost, while other pushes are repeated",
+        arguments: SimulatedContent.allCases)
     func lostAnswer(content: SimulatedContent) {
         var world = Self.world(content, .all)
         world.weather.silent = .apns

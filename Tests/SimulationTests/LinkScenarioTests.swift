@@ -2,11 +2,11 @@ import Testing
 import Worlds
 
 /// Worlds in which one thing goes wrong between a gateway and its peers.
-@Suite("A world in which one thing goes wrong around the gateways")
+@Suite("A world with one fault between the gateways and their peers")
 struct LinkScenarioTests {
     /// The first worlds with such clocks found a bug. A date that had passed by the gateway's own clock counted as a
     /// wait of one second, after a 429 too.
-    @Test("and that is their wall clocks: pauses that Google asks for by a date are kept")
+    @Test("keeps the pauses that Google gives as dates although wall clocks are wrong")
     func wallClocks() {
         var passed = 0
         for seed in UInt64(1)...10 {
@@ -22,7 +22,7 @@ struct LinkScenarioTests {
     }
 
     @Test(
-        "and that is how their connections end: told so twice, they answer what they were sent",
+        "gets every answer on connections that end with two GOAWAY frames",
         arguments: UInt64(1)...10)
     func goAways(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)
@@ -36,7 +36,7 @@ struct LinkScenarioTests {
         #expect(reached)
     }
 
-    @Test("and that is whether askers hear: with a key each message is sent once, without one everything adds up")
+    @Test("sends each message once if senders repeat lost requests with an idempotency key")
     func askers() {
         var duplicates = 0
         for seed in UInt64(1)...20 {

@@ -4,7 +4,7 @@ import Testing
 import Worlds
 
 /// Settles that add up and are not true. The checkers of each push's terminal state exist to catch them.
-@Suite("A world whose engine records what did not happen")
+@Suite("A world whose engine records false outcomes")
 struct PlantedLieTests {
     static let lies: [PlantedLie] = [
         PlantedLie(.accepted, as: TerminalStatus(.rejected, "PayloadTooLarge")),
@@ -23,7 +23,7 @@ struct PlantedLieTests {
         PlantedLie(.rejected, as: TerminalStatus(.gaveUp, TerminalReason.poison)),
     ]
 
-    @Test("is caught at the settle that says so", arguments: lies)
+    @Test("fails at the settlement that records the false outcome", arguments: lies)
     func caught(lie: PlantedLie) {
         var plan = WorldPlan.calm(seed: 5)
         plan.messageRefused = 100

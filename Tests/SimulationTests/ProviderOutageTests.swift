@@ -4,11 +4,13 @@ import Testing
 import Worlds
 
 /// Worlds with devices of both providers, one of which is in trouble all along.
-@Suite("A world in which one provider is in trouble")
+@Suite("A world in which one provider fails")
 struct ProviderOutageTests {
     private static let kinds = AnswerKind.allCases.filter { !$0.isAccepted && !$0.reportsUnregistered }
 
-    @Test("keeps the other's pushes as fast as ever, and retires nobody for it", arguments: kinds, [UInt64(1), 2, 3])
+    @Test(
+        "delays no push of the other provider, and retires no token, while one refuses pushes",
+        arguments: kinds, [UInt64(1), 2, 3])
     func answers(kind: AnswerKind, seed: UInt64) {
         var world = Self.world(seed)
         world.weather.onlyAnswer = kind
@@ -17,7 +19,9 @@ struct ProviderOutageTests {
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
     }
 
-    @Test("that can't be reached: likewise", arguments: [Provider.apns, .fcm], UInt64(1)...5)
+    @Test(
+        "delays no push of the other provider while one is unreachable",
+        arguments: [Provider.apns, .fcm], UInt64(1)...5)
     func unreachable(provider: Provider, seed: UInt64) {
         var world = Self.world(seed)
         world.weather.unreachable.append((provider, world.plan.faultsEnd))
@@ -25,14 +29,16 @@ struct ProviderOutageTests {
         #expect(!world.store.feedback.contains { $0.verdict == .retired })
     }
 
-    @Test("that takes everything and answers nothing: likewise", arguments: [Provider.apns, .fcm], UInt64(1)...5)
+    @Test(
+        "delays no push of the other provider while one answers nothing",
+        arguments: [Provider.apns, .fcm], UInt64(1)...5)
     func silent(provider: Provider, seed: UInt64) {
         var world = Self.world(seed)
         world.weather.silent = provider
         expectIsolation(&world, from: provider)
     }
 
-    @Test("whose access tokens are revoked again and again: likewise", arguments: UInt64(1)...5)
+    @Test("delays no push of the other provider while access tokens are revoked repeatedly", arguments: UInt64(1)...5)
     func revoked(seed: UInt64) {
         var plan = Self.plan(seed)
         plan.revocationEvery = .seconds(2)

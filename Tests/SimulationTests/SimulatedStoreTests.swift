@@ -7,9 +7,9 @@ import Worlds
 
 /// Scenarios that a world once found, replayed on the simulated store. `ConformanceTests` proves that PostgreSQL does
 /// the same.
-@Suite("The registry and the queue")
+@Suite("The simulated registry and queue")
 struct SimulatedStoreTests {
-    @Test("a message that is refused whole as BadDeviceToken retires nobody, however good the days that follow")
+    @Test("retire no token for a message that fails entirely as BadDeviceToken")
     func wave() {
         var store = SimulatedStore()
         for number in 1...40 { store.register(.sample(number), app: AppID(1), now: Self.dawn) }
@@ -25,7 +25,7 @@ struct SimulatedStoreTests {
         }
     }
 
-    @Test("a doubt among many good answers is confirmed when its window is over, and not before")
+    @Test("confirm a single suspicion among good answers at the end of its window")
     func lonelyDoubt() {
         var store = SimulatedStore()
         store.register(.sample(1), app: AppID(1), now: Self.dawn)
@@ -38,7 +38,7 @@ struct SimulatedStoreTests {
 
     /// Seed 409 of the first worlds found the bug: the badge was raised for live members only, the badge mark set for
     /// all.
-    @Test("a device that comes back between two leases of its parcel gets its badge with the push")
+    @Test("give a device that returns between two leases its badge with the push")
     func badgeOfReturned() throws {
         var store = SimulatedStore()
         store.register(.sample(1), app: AppID(1), now: Self.dawn)

@@ -3,9 +3,9 @@ import Worlds
 
 /// Worlds whose processes are killed again and again between the transactions of one control, each of which moves a row
 /// or two.
-@Suite("A world whose processes end in the middle of what they carry out")
+@Suite("A world whose processes are killed between the steps of a control")
 struct UpkeepTests {
-    @Test("is paused, resumed, cancelled and told other rates all the same: somebody goes on with the rest")
+    @Test("completes every pause, resume, cancellation and rate change in another process")
     func killed() {
         var ended: [String: Int] = [:]
         for seed in UInt64(1)...20 {
@@ -19,7 +19,7 @@ struct UpkeepTests {
         #expect(ended["steps left half done that others went on with", default: 0] > 0)
     }
 
-    @Test("and to whom nothing is told: the next look finds it")
+    @Test("completes every control without notifications, at the next query")
     func unreported() {
         for seed in UInt64(21)...30 {
             var plan = Self.plan(seed)

@@ -3,9 +3,9 @@ import Testing
 import Worlds
 
 /// Worlds in which a broadcast fills its lane behind a small project quota.
-@Suite("A named push beside a broadcast that fills its lane")
+@Suite("A direct push beside a broadcast that fills its lane")
 struct UrgencyTests {
-    @Test("is leased at once, and has the next request that the quota allows", arguments: UInt64(1)...10)
+    @Test("takes a lease at once, and the next request that the quota allows", arguments: UInt64(1)...10)
     func next(seed: UInt64) throws {
         var world = Self.world(seed)
         #expect(world.run() == nil)

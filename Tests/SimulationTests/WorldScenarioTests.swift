@@ -5,9 +5,9 @@ import Testing
 import Worlds
 
 /// Worlds in which one thing goes wrong.
-@Suite("A world in which one thing goes wrong")
+@Suite("A world with at most one fault")
 struct WorldScenarioTests {
-    @Test("and that is nothing: each device gets each message once, and no lease runs out")
+    @Test("sends each message to each device once, with no lapsed lease, without any fault")
     func calm() {
         var world = SimulatedWorld(plan: .calm(seed: 1))
         #expect(world.run() == nil)
@@ -15,7 +15,7 @@ struct WorldScenarioTests {
         #expect(world.ledger.lapsedLeases == 0)
     }
 
-    @Test("an app whose credential is refused all along does not keep another app waiting")
+    @Test("delays no other app if one app's credential is refused all along")
     func isolation() {
         var world = SimulatedWorld(plan: .calm(seed: 2))
         let refused = world.credential(inSlot: world.slot(AppID(1), .production))
@@ -28,7 +28,7 @@ struct WorldScenarioTests {
         }
     }
 
-    @Test("and that is its connections: everybody is reached, and no lease runs out", arguments: UInt64(1)...10)
+    @Test("reaches every device over failing connections, with no lapsed lease", arguments: UInt64(1)...10)
     func connections(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)
         plan.connectionsMax = 2
@@ -40,7 +40,7 @@ struct WorldScenarioTests {
     }
 
     @Test(
-        "and that is the database's clock, which is set again and again: everybody is reached",
+        "reaches every device although the database's clock is set repeatedly",
         arguments: UInt64(1)...10)
     func clock(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)
@@ -51,7 +51,9 @@ struct WorldScenarioTests {
         #expect(reached)
     }
 
-    @Test("and that is a small quota, which two processes share: Google throttles nobody", arguments: UInt64(1)...5)
+    @Test(
+        "stays within a small quota that two processes share, so that Google throttles no push",
+        arguments: UInt64(1)...5)
     func quota(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed, devicesPerApp: 400)
         (plan.fcmDevices, plan.isOneProject, plan.requestsPerMinute) = (1_000, true, 600)
@@ -65,7 +67,7 @@ struct WorldScenarioTests {
         #expect(last - first <= .seconds(Int64(60 + leftAt.count / 10 + 5)))
     }
 
-    @Test("a message that is cancelled leaves no more, and is accounted for; the others reach everybody")
+    @Test("sends no more of a cancelled message, and accounts for all its pushes")
     func cancelled() {
         var (cancelled, paused, endedUnsent) = (0, 0, 0)
         for seed in UInt64(31)...40 {
@@ -80,7 +82,7 @@ struct WorldScenarioTests {
         #expect(cancelled > 0 && paused > 0 && endedUnsent > 0)
     }
 
-    @Test("messages at an hour of each device's clock leave then, but for whom it comes too late")
+    @Test("sends scheduled messages at the hour of each device's clock, and drops late ones")
     func local() {
         var (late, inTime) = (0, 0)
         for seed in UInt64(1)...10 {
@@ -104,7 +106,7 @@ struct WorldScenarioTests {
         #expect(late > 0 && inTime > 0)
     }
 
-    @Test("messages that have rates are leased and leave no faster, are paused and cancelled, and reach everybody else")
+    @Test("leases and sends rate-limited messages no faster than their rates")
     func rated() {
         var (rated, quanta) = (0, 0)
         for seed in UInt64(51)...60 {
@@ -119,7 +121,7 @@ struct WorldScenarioTests {
         #expect(rated > 0 && quanta > 500, "\(rated) rates, \(quanta) shares")
     }
 
-    @Test("a push that ends every process that sends it is given up, and nobody with it", arguments: UInt64(3)...22)
+    @Test("gives up the one push that ends every process that sends it", arguments: UInt64(3)...22)
     func poison(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)
         plan.poisonous = 1
@@ -136,7 +138,7 @@ struct WorldScenarioTests {
     /// The first worlds in which the poison checker had something to judge failed at seeds 20, 1321 and 1609. A push
     /// that had shared the culprit's parcel and had moved to another route since was given up with it, untried.
     @Test(
-        "a push that ends its processes is given up alone, also where its company moves on",
+        "gives up only the pushes that end processes, even if others change their route",
         arguments: UInt64(1)...20)
     func poisonOnTheMove(seed: UInt64) {
         var plan = WorldPlan.calm(seed: seed)

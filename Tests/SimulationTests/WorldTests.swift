@@ -11,7 +11,7 @@ struct WorldTests {
         }
     }
 
-    @Test("is the same world every time")
+    @Test("repeats exactly for the same seed")
     func seedsReplay() {
         var first = SimulatedWorld(plan: WorldPlan(seed: 11))
         var second = SimulatedWorld(plan: WorldPlan(seed: 11))
@@ -20,7 +20,7 @@ struct WorldTests {
         #expect(first.events == second.events)
     }
 
-    @Test("is told from its first event to its last, and how each message ended")
+    @Test("reports its events from first to last, and how each message finished")
     func reported() {
         let short = WorldReport(seed: 11)
         let whole = WorldReport(seed: 11, events: .max)
@@ -34,7 +34,7 @@ struct WorldTests {
     }
 
     /// A checker that has nothing to judge, or that another fault disarmed, is green and proves nothing.
-    @Test("has something to judge for its checkers, but for a few that only the census is large enough for")
+    @Test("gives each checker something to judge, except the rare ones")
     func checkersAreArmed() async {
         let census = await WorldSeeds.census()
         let idle = WorldChecker.allCases.filter { census.worlds(judgedBy: $0) == 0 }
@@ -46,13 +46,13 @@ struct WorldTests {
 /// scripts/test leaves it out.
 @Suite("The census of many worlds full of faults")
 struct WorldCensusTests {
-    @Test("knows every kind of trouble, and every answer, that the worlds are there for")
+    @Test("contains every kind of fault and every answer that the worlds exist for")
     func troubleEnough() async {
         let census = await WorldSeeds.census()
         #expect(census.missing.isEmpty, "\(census)")
     }
 
-    @Test("has enough to judge for each of the checkers", arguments: WorldChecker.allCases)
+    @Test("contains enough worlds for each checker to judge", arguments: WorldChecker.allCases)
     func checkersAreHeard(checker: WorldChecker) async {
         let census = await WorldSeeds.census()
         let least = Self.rare[checker] ?? Self.worldsMin
