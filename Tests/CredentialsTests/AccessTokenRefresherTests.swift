@@ -6,7 +6,7 @@ import Signing
 import Synchronization
 import Testing
 
-@Suite("A service account's access token")
+@Suite("The refresher of a service account's access token")
 struct AccessTokenRefresherTests {
     /// Answers in turn; the last answer stands for all that follow. Counts who asked.
     private final class Endpoint: TokenEndpoint {
@@ -53,7 +53,7 @@ struct AccessTokenRefresherTests {
         service.current.map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    @Test("is asked for once, however many want it meanwhile, and then used")
+    @Test("requests one token for all callers that want it at the same time")
     func singleFlight() async throws {
         let endpoint = Endpoint([Self.granted("ya29.first")])
         let service = try Self.service(endpoint)
@@ -70,7 +70,7 @@ struct AccessTokenRefresherTests {
         #expect(asked.form.hasPrefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=ey"))
     }
 
-    @Test("is not used again once it is refused, and a late refusal of the one before costs nothing")
+    @Test("replaces a refused token, and ignores late refusals of the old one")
     func refused() async throws {
         let endpoint = Endpoint([Self.granted("ya29.first"), Self.granted("ya29.second")])
         let service = try Self.service(endpoint)
@@ -85,7 +85,7 @@ struct AccessTokenRefresherTests {
         #expect(endpoint.count == 2)
     }
 
-    @Test("stays unused where the next one is the very one that was refused")
+    @Test("offers no token if the renewal returns the refused one again")
     func sameAgain() async throws {
         let endpoint = Endpoint([Self.granted("ya29.only")])
         let service = try Self.service(endpoint)
@@ -96,7 +96,7 @@ struct AccessTokenRefresherTests {
         #expect(service.freshen(arrived: {}) == .refused && endpoint.count == 2)
     }
 
-    @Test("that took longer to fetch than it lasts serves, and is asked for again")
+    @Test("serves a token with a very short life, and renews it before its end")
     func slowAndShort() async throws {
         var cache = FCMAccessTokenCache()
         let start = MonotonicInstant(nanoseconds: 0)
@@ -107,7 +107,7 @@ struct AccessTokenRefresherTests {
         #expect(cache.next(now: start + .seconds(8)) == .useAndRenew(token))
     }
 
-    @Test("that Google refuses for good is not asked for again at once")
+    @Test("sends no further request at once if Google refuses the account")
     func refusedForGood() async throws {
         let body = Array(#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#.utf8)
         let endpoint = Endpoint([.success(TokenEndpointAnswer(status: 400, body: body))])
@@ -118,7 +118,7 @@ struct AccessTokenRefresherTests {
         #expect(service.current == nil && endpoint.count == 1)
     }
 
-    @Test("that can't be fetched leaves nothing that a lane would use")
+    @Test("offers no token if the endpoint is unreachable")
     func unreachable() async throws {
         let endpoint = Endpoint([.failure(.unreachable("no route"))])
         let service = try Self.service(endpoint)

@@ -19,8 +19,7 @@ struct CredentialMaterialTests {
         return try CredentialMaterial.read(.certificatePEM(identity.pem()))
     }
 
-    @Test(
-        "is refused where the p8 is no key", arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END"])
+    @Test("needs a readable p8 key", arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END"])
     func unreadableKey(text: String) {
         #expect(throws: CredentialFault.keyUnreadable) {
             try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: Array(text.utf8)))
@@ -37,7 +36,7 @@ struct CredentialMaterialTests {
 
         """
 
-    @Test("is refused where its key is encrypted, and nothing is derived")
+    @Test("must have an unencrypted key, and no key is derived from an encrypted one")
     func encryptedKeys() throws {
         let key = Array(Self.encryptedKey.utf8)
         #expect(throws: CredentialFault.keyEncrypted) {
@@ -58,7 +57,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("is refused where a service account's key is none of RSA, and told so")
+    @Test("fails with its cause if a service account's key is no RSA key")
     func keyOfOtherKind() throws {
         let pem = String(decoding: try ES256Key.generate().privatePEM(), as: UTF8.self)
         for key in [pem, pem.replacing("PRIVATE KEY", with: "EC PRIVATE KEY")] {
@@ -73,8 +72,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test(
-        "is refused where an id has not ten capitals and digits", arguments: ["", "short", "abcde12345", "ABCDE1234é"])
+    @Test("needs key and team ids of ten capitals and digits", arguments: ["", "short", "abcde12345", "ABCDE1234é"])
     func malformedIDs(text: String) throws {
         let key = try ES256Key.generate().privatePEM()
         #expect(throws: CredentialFault.keyIDMalformed) {
@@ -85,7 +83,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("serves the topics that Apple listed, and no other")
+    @Test("serves exactly the topics that Apple listed in the certificate")
     func listedTopics() throws {
         let material = try certificate(
             apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
@@ -95,7 +93,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("for other services of an app alone has a slot of its own, beside the one for its alerts")
+    @Test("gets a slot of its own if its certificate is for other services than alerts")
     func servicesAlone() throws {
         let (voip, complication) = ("com.example.app.voip", "com.example.app.complication")
         for list in [[voip], [complication, voip]] {
@@ -111,14 +109,14 @@ struct CredentialMaterialTests {
         #expect(try certificate(userID: voip, apple: twoApps).topics(asked: []) == [voip])
     }
 
-    @Test("for topics that Apple gives no certificates of their own for is refused")
+    @Test("fails for topics that never get a certificate of their own")
     func strangeServicesAlone() throws {
         let material = try certificate(
             userID: nil, apple: AppleExtensions(topics: ["com.example.app.push-type.liveactivity"]))
         #expect(throws: CredentialFault.topicNotCovered("com.example.app")) { try material.topics(asked: []) }
     }
 
-    @Test("for an app and more is the app's, by whatever of its topics it is asked for")
+    @Test("belongs to the app if its certificate is for the app and its services")
     func universal() throws {
         let material = try certificate(apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
         for asked in [["com.example.app.voip"], ["com.example.app", "com.example.app.voip"]] {
@@ -129,7 +127,7 @@ struct CredentialMaterialTests {
         #expect(try key.topics(asked: ["com.example.app.voip", "com.example.app"]) == ["com.example.app"])
     }
 
-    @Test("never has its UID added to the topics that Apple listed")
+    @Test("never adds the certificate's UID to the topics that Apple listed")
     func userIDIsNotAdded() throws {
         let material = try certificate(apple: AppleExtensions(topics: ["com.example.other"]))
         #expect(try material.topics(asked: []) == ["com.example.other"])
@@ -138,14 +136,14 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("without a topic list serves its UID alone")
+    @Test("serves only the certificate's UID if there is no topic list")
     func userIDIsTheTopic() throws {
         #expect(try certificate().topics(asked: []) == ["com.example.app"])
         let nameless = try certificate(userID: nil)
         #expect(throws: CredentialFault.certificateNamesNoTopic) { try nameless.topics(asked: []) }
     }
 
-    @Test("is refused in an environment that its certificate does not name")
+    @Test("fails in an environment that its certificate does not name")
     func environments() throws {
         let material = try certificate(apple: AppleExtensions(isDevelopment: true, isProduction: false))
         try material.checkUse(in: [.sandbox], now: now)
@@ -154,7 +152,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("is refused before its certificate holds, and after")
+    @Test("fails before its certificate becomes valid and after it expired")
     func validity() throws {
         let old = try certificate(validFor: 1)
         #expect {
@@ -170,7 +168,7 @@ struct CredentialMaterialTests {
         }
     }
 
-    @Test("never shows its key in what describes it")
+    @Test("never shows its key in its description")
     func nothingSecretIsShown() throws {
         let key = try ES256Key.generate().privatePEM()
         let submission = CredentialSubmission(

@@ -21,7 +21,7 @@ struct KeyFileQueueTests {
         }
     }
 
-    @Test("keep neither names from being resolved nor PostgreSQL from being started")
+    @Test("block neither name resolution nor the start of PostgreSQL")
     func apart() async throws {
         let queue = KeyFileQueue()
         let gate = Gate()
@@ -36,7 +36,7 @@ struct KeyFileQueueTests {
         for file in files { try await file.value }
     }
 
-    @Test("are opened one at a time for each app, and another app's beside them")
+    @Test("open one at a time for each app, beside those of other apps")
     func oneAtATime() async throws {
         let queue = KeyFileQueue()
         let (first, second) = (Gate(), Gate())
@@ -57,7 +57,7 @@ struct KeyFileQueueTests {
         #expect(first.count == 3)
     }
 
-    @Test("are refused where too many of their app wait, and go on when these are done")
+    @Test("fail at once if too many of their app wait, and later ones succeed")
     func full() async throws {
         let queue = KeyFileQueue()
         let gate = Gate()

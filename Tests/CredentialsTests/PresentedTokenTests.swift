@@ -15,7 +15,7 @@ struct PresentedTokenTests {
         presented.authorization.map { String(decoding: $0.value, as: UTF8.self) }
     }
 
-    @Test("is there once it was fetched, and the same until it is renewed")
+    @Test("becomes available after its fetch, and stays the same until its renewal")
     func fetched() {
         var presented = PresentedToken()
         let asked = presented.next(now: Self.dawn)
@@ -28,7 +28,7 @@ struct PresentedTokenTests {
         #expect(presented.authorization?.generation == generation)
     }
 
-    @Test("is not touched by late answers to the one that it replaced")
+    @Test("ignores late answers to the token that it replaced")
     func lateAnswers() {
         var presented = PresentedToken()
         _ = presented.next(now: Self.dawn)
@@ -46,7 +46,7 @@ struct PresentedTokenTests {
         #expect(text(presented) == "bearer second")
     }
 
-    @Test("is refused by an answer to any of its own generations, also after it was presented anew")
+    @Test("becomes unusable after a refusal of any of its own generations")
     func ownGenerations() {
         var presented = PresentedToken()
         _ = presented.next(now: Self.dawn)
@@ -59,7 +59,7 @@ struct PresentedTokenTests {
         #expect(presented.authorization == nil)
     }
 
-    @Test("comes back where it was taken from the lanes for a moment and is good after all")
+    @Test("returns to the lanes if the clock steps ahead and back")
     func comesBack() {
         var presented = PresentedToken()
         _ = presented.next(now: Self.dawn)

@@ -1,10 +1,10 @@
 import Credentials
 import Testing
 
-@Suite("The host that somebody else chose")
+@Suite("The host of a URL in a credential")
 struct TargetHostTests {
     @Test(
-        "is private however it is spelled",
+        "counts as private in every spelling of a private host",
         arguments: [
             "localhost", "LOCALHOST", "localhost.", "a.localhost", "metadata.google.internal", "db.local",
             "router.home.arpa", "127.0.0.1", "127.0.0.1.", "127.1", "127.0.1", "0", "0x7f.1", "0x7F000001",
@@ -17,7 +17,7 @@ struct TargetHostTests {
     }
 
     @Test(
-        "is public where it is a name of the world, or a plain address there",
+        "counts as public as an ordinary name or a public address",
         arguments: [
             "oauth2.googleapis.com", "OAUTH2.GOOGLEAPIS.COM.", "8.8.8.8", "2001:4860:4860::8888", "1.1.1.1.example.com",
             "local.example.com", "internal.io", "0x.example", "3com.com", "xn--p1ai",

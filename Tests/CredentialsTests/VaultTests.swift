@@ -6,7 +6,7 @@ struct VaultTests {
     private let vault = try? Vault(masterKey: [UInt8](repeating: 7, count: 32))
     private let secret = Array("-----BEGIN PRIVATE KEY-----".utf8)
 
-    @Test("opens what it sealed, and no two seals look alike")
+    @Test("opens what it sealed, and seals the same secret differently each time")
     func roundTrip() throws {
         let vault = try #require(vault)
         let first = try vault.seal(secret, purpose: "credential/1/7/production")
@@ -16,14 +16,14 @@ struct VaultTests {
         #expect(try vault.open(second, purpose: "credential/1/7/production") == secret)
     }
 
-    @Test("does not open under another purpose, such as that of another row")
+    @Test("refuses to open a secret under another purpose, such as another row's")
     func purposeIsBound() throws {
         let vault = try #require(vault)
         let sealed = try vault.seal(secret, purpose: "credential/1/7/production")
         #expect(throws: VaultError.doesNotOpen) { try vault.open(sealed, purpose: "credential/2/7/production") }
     }
 
-    @Test("does not open with another master key")
+    @Test("refuses to open a secret with another master key")
     func keyIsBound() throws {
         let vault = try #require(vault)
         let other = try Vault(masterKey: [UInt8](repeating: 8, count: 32))
@@ -31,7 +31,7 @@ struct VaultTests {
         #expect(throws: VaultError.doesNotOpen) { try other.open(sealed, purpose: "p") }
     }
 
-    @Test("notices every changed bit, and every cut")
+    @Test("refuses to open a secret with a changed bit or a missing end")
     func tampering() throws {
         let vault = try #require(vault)
         let sealed = try vault.seal(secret, purpose: "p")
@@ -43,7 +43,7 @@ struct VaultTests {
         }
     }
 
-    @Test("takes a master key of exactly 32 bytes", arguments: [0, 16, 31, 33, 64])
+    @Test("needs a master key of exactly 32 bytes", arguments: [0, 16, 31, 33, 64])
     func keySize(bytes: Int) {
         #expect(throws: VaultError.keyHasWrongSize(bytes: bytes)) {
             try Vault(masterKey: [UInt8](repeating: 1, count: bytes))
