@@ -23,7 +23,7 @@ struct BrokenImportTests {
         return input
     }
 
-    @Test("tells how far it came, and the command that goes on there")
+    @Test("reports the acknowledged lines and the command that continues the import")
     func cutOff() async throws {
         let lines = #"{"resume_after":2000,"accepted":2000,"refused":0}"# + "\n"
         let plain = try await input(after: lines, file: "data/big.ndjson")

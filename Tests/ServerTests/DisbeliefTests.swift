@@ -4,7 +4,7 @@ import Foundation
 import Server
 import Testing
 
-@Suite("What says yes to everything in a gateway's place", .timeLimit(.minutes(5)))
+@Suite("A server that answers every command with nonsense", .timeLimit(.minutes(5)))
 struct DisbeliefTests {
     private static let commands = [
         "apps list", "apps create garden", "apps delete garden --yes", "keys list --all-apps",
@@ -18,12 +18,14 @@ struct DisbeliefTests {
         "send --app garden --installation x --body Hello", "send --app garden --installation x --body Hello --detach",
     ]
 
-    @Test("is believed by no command", arguments: commands, ["null", "{}", #"{"items":[1,null],"next":null}"#])
+    @Test("makes every command exit with 65", arguments: commands, ["null", "{}", #"{"items":[1,null],"next":null}"#])
     func disbelieved(command: String, answer: String) async throws {
         #expect(try await exitCode(of: command, reading: answer) == 65)
     }
 
-    @Test("is not believed where it counts beyond all numbers", arguments: ["1e999", "-1", "1.5", #""7""#])
+    @Test(
+        "makes commands exit with 65 if a count is not a natural number",
+        arguments: ["1e999", "-1", "1.5", #""7""#])
     func absurd(audience: String) async throws {
         let row = #"{"id":"m","state":"finished","audience":\#(audience),"outcomes":{"accepted":7},"pending":0}"#
         let page = #"{"items":[\#(row)],"next":null}"#
@@ -34,7 +36,7 @@ struct DisbeliefTests {
     }
 
     @Test(
-        "is told in words that say what was not heard",
+        "causes an error that says what the answer should have been",
         arguments: [
             ("null", "no list"), ("{}", "no list"), (#"{"items":[1]}"#, "no device"), (#"{"items":[{}]}"#, "no device"),
         ])

@@ -3,7 +3,7 @@ import CommandLine
 import Server
 import Testing
 
-@Suite("What the doctor makes of what it saw")
+@Suite("The doctor")
 struct DoctorTests {
     /// 2026-12-01T12:00:00Z
     private static let noon = WallInstant(secondsSince1970: 1_796_126_400)
@@ -17,7 +17,7 @@ struct DoctorTests {
         """
     }
 
-    @Test("of open files: few are noted, and an unknown limit too")
+    @Test("notes a low limit of open files, and an unknown one")
     func files() {
         #expect(DoctorRules.files(limits: Self.limits("65536")).level == .good)
         #expect(DoctorRules.files(limits: Self.limits("4096")).level == .good)
@@ -28,7 +28,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "of the database's clock: what lies between question and answer agrees, however long that took",
+        "compares the database's clock with the time between request and answer",
         arguments: [(0, true), (3, true), (7, true), (-2, true), (9, true), (-3, false), (10, false), (-3_600, false)])
     func clock(seconds: Int, agrees: Bool) {
         let finding = DoctorRules.clock(
@@ -37,14 +37,14 @@ struct DoctorTests {
         #expect(agrees == (finding.remedy == nil))
     }
 
-    @Test("of migrations: those that are missing come with the next start, and stop nobody")
+    @Test("notes missing migrations without reporting a failure")
     func schema() {
         #expect(DoctorRules.schema(migrationsMissing: 0).level == .good)
         let finding = DoctorRules.schema(migrationsMissing: 2)
         #expect(finding.level == .note && finding.text.hasPrefix("2 ") && finding.remedy?.contains("migrate") == true)
     }
 
-    @Test("of the database's log: each setting that lets tokens in is named")
+    @Test("names each setting that lets tokens into the database's log")
     func databaseLog() {
         #expect(DoctorRules.databaseLog(verbosity: "terse", parameters: "0", parametersOnError: "0").level == .good)
         let loose = DoctorRules.databaseLog(verbosity: "default", parameters: "-1", parametersOnError: "0")
@@ -56,7 +56,7 @@ struct DoctorTests {
         #expect(onError.remedy?.contains("log_parameter_max_length_on_error = 0") == true)
     }
 
-    @Test("of the port's own certificate the same, with another remedy")
+    @Test("reports the listener's expired certificate with its own remedy")
     func listener() {
         func finding(_ secondsLeft: Int64) -> Finding {
             DoctorRules.listener(notAfterSeconds: Self.noon.secondsSince1970 + secondsLeft, now: Self.noon)
@@ -66,7 +66,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "of a certificate: expired is bad, about to expire is noted",
+        "reports an expired certificate as bad, and notes one that expires soon",
         arguments: [
             (-1 as Int64, Finding.Level.bad), (0, .bad), (1, .note), (29 * 86_400, .note), (30 * 86_400, .good),
         ])
@@ -78,7 +78,7 @@ struct DoctorTests {
         #expect(finding.text.contains("certificate 7") && (finding.remedy == nil) == (level == .good))
     }
 
-    @Test("of a key: it does not expire, and one that the provider refuses is bad")
+    @Test("reports a key as bad only if the provider refuses it")
     func key() {
         func finding(_ reason: String?) -> Finding {
             DoctorRules.credential("app garden", "apns key", notAfterSeconds: nil, refusedFor: reason, now: Self.noon)
@@ -88,7 +88,7 @@ struct DoctorTests {
         #expect(finding("InvalidProviderToken").text.contains("InvalidProviderToken"))
     }
 
-    @Test("of a provider: one that answers is good, unless its clock is another")
+    @Test("reports a provider as good if it answers and its clock agrees")
     func provider() {
         func finding(_ seconds: Int?) -> Finding {
             DoctorRules.provider(
@@ -99,7 +99,7 @@ struct DoctorTests {
         #expect(finding(3_600).text.contains("3600 s"))
     }
 
-    @Test("of a provider that can't be reached: bad where something uses it, and what to do by what went wrong")
+    @Test("reports an unreachable provider as bad if it is used, with a remedy for the cause")
     func unreachable() {
         func finding(_ trouble: NetworkTrouble, hasProxy: Bool = false, isUsed: Bool = true) -> Finding {
             DoctorRules.unreachable(
@@ -112,14 +112,14 @@ struct DoctorTests {
         #expect(finding(.certificateUntrusted).remedy?.contains("CARILLON_PROVIDER_CA_FILE") == true)
     }
 
-    @Test("of the private PostgreSQL: not running is noted, unable to is bad, with PostgreSQL's own remedy")
+    @Test("notes a stopped private PostgreSQL, and reports one that cannot start as bad")
     func privateServer() {
         #expect(DoctorRules.privateServer(fault: nil, in: "data").level == .note)
         let finding = DoctorRules.privateServer(fault: .programsMissing, in: "data")
         #expect(finding.level == .bad && finding.remedy?.contains("apt install postgresql") == true)
     }
 
-    @Test("for scripts: JSON, and an exit code that notes leave at 0")
+    @Test("prints JSON for scripts, and exits with 0 if there are only notes")
     func scripts() {
         let findings: [Finding] = [.good("clock", "fine"), .note("files", "\"few\"", "more")]
         #expect(Finding.exitCode(findings) == 0)

@@ -34,7 +34,7 @@ struct HelpTests {
         return Array(words[(name + 1)...].prefix { $0 != "|" && !$0.hasPrefix("<") && !$0.hasPrefix(">") })
     }
 
-    @Test("has examples that this program understands, as that command")
+    @Test("contains examples that the program parses as that command")
     func examplesParse() throws {
         #expect(Self.leaves.count > 20)
         for leaf in Self.leaves {
@@ -49,7 +49,7 @@ struct HelpTests {
     }
 
     @Test(
-        "is asked for by the names of commands, and a word that is none is a wrong command line",
+        "takes names of commands, and finds the first unknown name",
         arguments: [
             (["help"], nil), (["help", "keys"], nil), (["help", "keys", "create"], nil), (["help", "--hidden"], nil),
             (["keys", "help"], nil), ([], nil), (["help", "nope"], "nope"), (["help", "keys", "nope"], "nope"),
@@ -59,7 +59,7 @@ struct HelpTests {
         #expect(HelpRequest.unknownCommand(in: arguments) == unknown)
     }
 
-    @Test("of keys says what each scope opens", arguments: APIScope.allCases)
+    @Test("explains every scope in the help of keys", arguments: APIScope.allCases)
     func scopes(scope: APIScope) {
         for command in [KeysCommand.self, KeysCommand.configuration.subcommands[1]] as [any ParsableCommand.Type] {
             let lines = [80, 1_000].map { columns in
@@ -72,7 +72,7 @@ struct HelpTests {
         }
     }
 
-    @Test("breaks no example, also of what only leads to others")
+    @Test("breaks no example over lines, not even for command groups")
     func unbroken() {
         func all(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
             [command] + command.configuration.subcommands.flatMap { all($0) }
@@ -88,7 +88,7 @@ struct HelpTests {
 
 @Suite("The program's version")
 struct VersionTests {
-    @Test("is the one on top of the changelog")
+    @Test("equals the newest version in the changelog")
     func changelog() throws {
         let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The address to listen on")
 struct ListenAddressCheckTests {
-    @Test("is told to be taken in words that say what to do, and is no trouble once it is free")
+    @Test("fails with a remedy while its port is taken, and succeeds once the port is free")
     func taken() throws {
         let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
         let listen = ListenAddress(host: "127.0.0.1", port: other.localPort)
@@ -16,7 +16,7 @@ struct ListenAddressCheckTests {
         try ListenAddressCheck.check(listen)
     }
 
-    @Test("is told not to be this machine's without words of the inside")
+    @Test("fails with a readable message if it belongs to another machine")
     func foreign() throws {
         // For documentation only (RFC 5737): nobody has it.
         let fault = #expect(throws: StartFault.self) {

@@ -29,7 +29,7 @@ struct LogLineTests {
         try #require(try JSONReader.read(Array(line(.json, message, metadata).utf8)).object)
     }
 
-    @Test("of JSON is one object: time to the millisecond, level, label, room, message, and all that is told with it")
+    @Test("consists of one JSON object with time, level, label, module, message and metadata")
     func json() {
         #expect(
             line(.json, "A lane can send", ["credential": "7", "app": "demo"])
@@ -37,7 +37,7 @@ struct LogLineTests {
                 + #""message":"A lane can send","app":"demo","credential":"7"}"# + "\n")
     }
 
-    @Test("of text has the same for people, with quotation marks where a value has blanks")
+    @Test("contains the same as text, with quotation marks around values with blanks")
     func text() {
         #expect(
             line(.text, "A lane can send", ["credential": "7", "event": "opened = \"yes\"", "cause": ""])
@@ -51,7 +51,7 @@ struct LogLineTests {
         String(decoding: [0x61, 0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0xf0, 0x9f], as: UTF8.self), "</script>{\"a\":1}",
     ]
 
-    @Test("of JSON gives every text back as it was, and is a line of printable characters", arguments: hard)
+    @Test("gives every text back from JSON, in printable characters only", arguments: hard)
     func hardJSON(text: String) throws {
         let whole = line(.json, text, ["value": "\(text)", "name \(text)": "v", "list": ["\(text)"]])
         #expect(isOneCleanLine(whole))
@@ -62,7 +62,7 @@ struct LogLineTests {
         #expect(object["list"] == [.string(given)])
     }
 
-    @Test("of text is one line of printable characters", arguments: hard)
+    @Test("stays one line of printable characters as text", arguments: hard)
     func hardText(text: String) {
         #expect(isOneCleanLine(line(.text, text, ["value": "\(text)", "name \(text)": "v"])))
     }
@@ -77,7 +77,7 @@ struct LogLineTests {
             }
     }
 
-    @Test("names no member twice, whatever metadata is called")
+    @Test("never repeats a member's name, whatever the metadata is called")
     func ownNames() throws {
         let object = try parsed("said", ["message": "m", "time": "t", "level": "l"])
         #expect(
@@ -87,7 +87,7 @@ struct LogLineTests {
         #expect(object["message"]?.string == "said")
     }
 
-    @Test("keeps numbers, claims and structure in JSON")
+    @Test("keeps numbers, booleans and structure in JSON")
     func structure() throws {
         let object = try parsed(
             "m",
@@ -97,7 +97,7 @@ struct LogLineTests {
         #expect(object["all"] == ["a": ["x", "y"], "b": "2"])
     }
 
-    @Test("cuts a text that has no end", arguments: LogFormat.allCases)
+    @Test("shortens an endless text", arguments: LogFormat.allCases)
     func long(format: LogFormat) throws {
         let whole = line(
             format, String(repeating: "\u{e9}", count: 1_000_000), ["v": "\(String(repeating: "x", count: 99_999))"])
@@ -105,13 +105,13 @@ struct LogLineTests {
         if format == .json { _ = try JSONReader.read(Array(whole.utf8)) }
     }
 
-    @Test("tells an error that a library adds")
+    @Test("contains the error that a library adds")
     func error() throws {
         struct Removed: Error {}
         #expect(line(.text, "m", error: Removed()).contains(" error=Removed() "))
     }
 
-    @Test("has what the logger knows and what is told with the event; the event's own wins")
+    @Test("contains the metadata of logger and event, and the event's takes precedence")
     func handler() throws {
         let lines = Lines()
         var handler = LineLogHandler(label: "carillon", format: .json) { lines.add($0) }

@@ -1,9 +1,9 @@
 import CommandLine
 import Testing
 
-@Suite("A gateway whose lists have no end")
+@Suite("A gateway whose lists never end")
 struct EndlessListTests {
-    @Test("is followed until it leads where it has been, and then no more", .timeLimit(.minutes(5)))
+    @Test("makes the listing fail as soon as a cursor repeats", .timeLimit(.minutes(5)))
     func sameCursor() async throws {
         let page = #"{"items":[{"slug":"a","name":"A"}],"next":"again"}"#
         let gateway = try await Listener(
@@ -17,9 +17,9 @@ struct EndlessListTests {
     }
 }
 
-@Suite("What answers in a gateway's place, and sends on to another address")
+@Suite("A server that redirects to another address")
 struct RedirectTests {
-    @Test("is not followed, and is told", arguments: [301, 302, 303, 307, 308])
+    @Test("makes the command fail with a message that reports the redirect", arguments: [301, 302, 303, 307, 308])
     func reported(status: Int) async throws {
         let elsewhere = try await Listener(
             reporting: "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")

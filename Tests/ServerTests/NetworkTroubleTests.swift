@@ -6,7 +6,7 @@ import Simulator
 import TLS
 import Testing
 
-@Suite("Where a gateway can't be reached, a person reads why", .timeLimit(.minutes(5)))
+@Suite("The message about an unreachable gateway", .timeLimit(.minutes(5)))
 struct NetworkTroubleTests {
     /// A machine under load may take longer for a handshake than people wait: who hears that is to ask again.
     private static let triesMax = 20
@@ -37,7 +37,7 @@ struct NetworkTroubleTests {
         Issue.record("\(text) are not in: \(input)")
     }
 
-    @Test("nobody listens")
+    @Test("says that no program listens")
     func refused() async throws {
         let listener = try await Listener()
         let port = listener.port
@@ -46,19 +46,19 @@ struct NetworkTroubleTests {
         await expect(["no program listens there"], at: "http://localhost:\(port)")
     }
 
-    @Test("the name is not known")
+    @Test("says that the host name is unknown")
     func unknownName() async {
         await expect(["its host name is unknown"], at: "http://gateway.invalid")
     }
 
-    @Test("it hangs up without a word")
+    @Test("says that the gateway closed the connection")
     func hangsUp() async throws {
         let listener = try await Listener()
         await expect(["closed the connection"], at: "http://127.0.0.1:\(listener.port)")
         try await listener.close()
     }
 
-    @Test("it speaks no TLS")
+    @Test("says that the gateway does not speak TLS")
     func plain() async throws {
         let listener = try await Listener(reporting: "HTTP/1.1 400 Bad Request\r\n\r\n")
         await expect(["does not speak TLS", "http://"], at: "https://127.0.0.1:\(listener.port)")
@@ -82,18 +82,18 @@ struct NetworkTroubleTests {
         await peer.stop()
     }
 
-    @Test("its authority is unknown: the remedy is --ca-file")
+    @Test("says that the certificate's authority is unknown, and suggests --ca-file")
     func unknownAuthority() async throws {
         try await expect(["an authority that this machine does not trust", "--ca-file"], isTrusted: false)
     }
 
-    @Test("its certificate has expired, or is not valid yet")
+    @Test("says that the certificate has expired or is not yet valid")
     func times() async throws {
         try await expect(["expired on 20"], from: .seconds(-86_400), until: .seconds(-3_600))
         try await expect(["not valid before 20", "clocks"], from: .seconds(3_600), until: .seconds(86_400))
     }
 
-    @Test("its certificate is for other names")
+    @Test("says that the certificate is for other host names")
     func otherNames() async throws {
         try await expect(["other host names"], of: ["elsewhere.example"])
     }

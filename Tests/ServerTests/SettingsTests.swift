@@ -20,7 +20,7 @@ struct SettingsTests {
         try body(path.path(percentEncoded: false))
     }
 
-    @Test("have defaults that need nothing at all")
+    @Test("need no value at all, thanks to their defaults")
     func defaults() throws {
         let settings = try read([:])
         #expect(settings.databaseURL == nil)
@@ -28,7 +28,7 @@ struct SettingsTests {
         #expect(settings.apnsProduction == Endpoint(host: "api.push.apple.com", port: 443))
     }
 
-    @Test("are taken from the environment before the file, and from the file before the default")
+    @Test("come from the environment first, then from the file, then from the defaults")
     func precedence() throws {
         try withFile(#"{"listen": "[::1]:1", "lease_seconds": 77, "suspect_share": 0.5}"#) { path in
             let settings = try read(["CARILLON_SETTINGS_FILE": path, "CARILLON_LISTEN": "0.0.0.0:0"])
@@ -39,7 +39,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("say how the log is written, also to what needs nothing else that a gateway needs")
+    @Test("choose the log format, even for a command that needs no other setting")
     func logFormat() throws {
         #expect(try read([:]).logFormat == .text)
         #expect(try read(["CARILLON_LOG_FORMAT": "json"]).logFormat == .json)
@@ -48,13 +48,13 @@ struct SettingsTests {
         #expect(try SettingsReader(environment: halfSet).logFormat() == .json)
     }
 
-    @Test("count an empty variable as absent")
+    @Test("treat an empty variable as absent")
     func emptyVariable() throws {
         #expect(try read(["CARILLON_LISTEN": ""]).listen.port == 8080)
     }
 
     @Test(
-        "understand addresses in their usual forms",
+        "accept URLs with and without port, and with IPv6 addresses",
         arguments: [
             ("https://localhost:2197", "localhost:2197"), ("https://127.0.0.1", "127.0.0.1:443"),
             ("https://[::1]:8443/", "[::1]:8443"),
@@ -64,7 +64,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "stop the start with one line that names the setting, its source and what would be right",
+        "stop the start with one line that names the setting, its source and a correct value",
         arguments: [
             ("LISTEN", "8080"), ("LISTEN", "host:99999"), ("LISTEN", ":8080"), ("LEASE_SECONDS", "0"),
             ("LEASE_SECONDS", "soon"),
@@ -79,7 +79,7 @@ struct SettingsTests {
         #expect(!line.contains("\n"))
     }
 
-    @Test("never repeat a secret in a complaint")
+    @Test("never repeat a secret in an error")
     func secretsStayHidden() throws {
         let short = try complaint(["CARILLON_ADMIN_KEY": "hunter2"])
         #expect(!short.contains("hunter2"))
@@ -108,7 +108,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "take user and password of the proxy from its address",
+        "take user and password of the proxy from its URL",
         arguments: [
             ("http://proxy:3128", nil), ("http://@proxy:3128", nil),
             ("http://deborah:hunter2@proxy:3128", "deborah:hunter2"),
@@ -127,7 +127,7 @@ struct SettingsTests {
         for secret in ["deborah", "borah", "hunter2", "r2:"] { #expect(!listing.contains(secret)) }
     }
 
-    @Test("are listed as JSON too, each once, without what is secret")
+    @Test("appear once each in the JSON listing, without secrets")
     func listedAsJSON() throws {
         let environment = [
             "CARILLON_ADMIN_KEY": String(repeating: "k", count: 40), "CARILLON_LEASE_SECONDS": "77",
@@ -143,7 +143,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "ask for the other half of what the port needs for TLS",
+        "require certificate and key of TLS together",
         arguments: [("CERTIFICATE", "KEY"), ("KEY", "CERTIFICATE")])
     func halfAnIdentity(given: String, missing: String) throws {
         let line = try complaint(["CARILLON_TLS_\(given)": "/etc/half.pem"])
@@ -152,7 +152,7 @@ struct SettingsTests {
         #expect(whole.tlsCertificateFile == "/etc/chain.pem" && whole.tlsKeyFile == "/etc/key.pem")
     }
 
-    @Test("ask for the master key where the database is not the program's own")
+    @Test("require the master key if the database is not the private one")
     func masterKeyIsNeeded() throws {
         let line = try complaint(["CARILLON_DATABASE_URL": "postgresql://carillon@db/carillon"])
         #expect(line.hasPrefix("CARILLON_MASTER_KEY_FILE is missing"))
@@ -163,14 +163,14 @@ struct SettingsTests {
         #expect(settings.masterKeyFile == "/etc/key")
     }
 
-    @Test("want a lease to outlive the requests that are sent under it")
+    @Test("require a lease that is longer than the request deadline")
     func leaseOutlivesRequests() throws {
         let line = try complaint(["CARILLON_LEASE_SECONDS": "5", "CARILLON_REQUEST_DEADLINE_SECONDS": "5"])
         #expect(line == "CARILLON_LEASE_SECONDS must be more than CARILLON_REQUEST_DEADLINE_SECONDS")
     }
 
     @Test(
-        "refuse a file that is missing, no JSON, or names what is no setting",
+        "refuse a file that is missing, malformed or contains an unknown setting",
         arguments: [
             "{", "[]", #"{"lissten": "x"}"#, #"{"LISTEN": "127.0.0.1:1"}"#, #"{"listen": ["127.0.0.1:1"]}"#,
             #"{"listen": true}"#,
@@ -185,7 +185,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "stop the start where they ask for what this version does not do: ignoring them would be worse",
+        "stop the start with a setting that this version does not support",
         arguments: ["CREDENTIALS_DIR", "HMS_URL", "HMS_TOKEN_URL"])
     func planned(name: String) throws {
         let line = try complaint(["CARILLON_" + name: "x"])
@@ -197,7 +197,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("tell of variables that look like ours and are none")
+    @Test("report unknown variables that begin with CARILLON_")
     func unknownVariables() throws {
         let reader = try SettingsReader(environment: [
             "CARILLON_LISTNE": "x", "CARILLON_LISTEN": "127.0.0.1:1", "HOME": "/",
@@ -205,7 +205,7 @@ struct SettingsTests {
         #expect(reader.unknownVariables == ["CARILLON_LISTNE"])
     }
 
-    @Test("stand in docs/operations.md as the program declares them: carillon settings --markdown")
+    @Test("appear in docs/operations.md exactly as carillon settings --markdown prints them")
     func operations() throws {
         let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
@@ -213,7 +213,7 @@ struct SettingsTests {
         #expect(page.contains(SettingsListing.markdown + "\n"))
     }
 
-    @Test("are all listed with default, source and meaning, and secrets without their value")
+    @Test("appear in the listing with default, source and meaning, and without secrets")
     func listing() throws {
         let key = String(repeating: "k", count: 40)
         let lines = SettingsListing.lines(

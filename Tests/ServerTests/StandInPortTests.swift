@@ -2,7 +2,7 @@ import Reactor
 import Server
 import Testing
 
-@Suite("The port of a stand-in")
+@Suite("The port of a simulator")
 struct StandInPortTests {
     private static func opening(_ address: SocketAddress) async throws(StartFault) -> UInt16 {
         try await StandInPort.open(9443, chosenWith: "--fcm-port") { () async throws(ReactorError) in
@@ -12,7 +12,7 @@ struct StandInPortTests {
         }
     }
 
-    @Test("is told to be taken in words that say what to do, and is no trouble once it is free")
+    @Test("fails with a remedy while it is taken, and opens once it is free")
     func taken() async throws {
         let other = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
         let address = SocketAddress(loopbackPort: other.localPort)
@@ -24,7 +24,7 @@ struct StandInPortTests {
         #expect(try await Self.opening(address) == other.localPort)
     }
 
-    @Test("is told not to be had without words of the inside")
+    @Test("fails with a readable message if its address belongs to another machine")
     func foreign() async throws {
         // For documentation only (RFC 5737): nobody has it.
         let address = try #require(SocketAddress(literal: "192.0.2.1", port: 9443))
