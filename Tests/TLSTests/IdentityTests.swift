@@ -1,9 +1,9 @@
 import TLS
 import Testing
 
-@Suite("A certificate and key that someone uploads")
+@Suite("An uploaded certificate and key")
 struct IdentityTests {
-    @Test("is read from PEM, in any order")
+    @Test("load from PEM in any order")
     func pem() throws {
         let identity = try TLSIdentity(pem: Fixtures.selfSigned)
         #expect(identity.certificate.userID == "com.example.app")
@@ -13,13 +13,13 @@ struct IdentityTests {
         #expect(try TLSIdentity(pem: Array(swapped.utf8)).certificate == identity.certificate)
     }
 
-    @Test("comes back from its own PEM")
+    @Test("load again from their own PEM")
     func roundTrip() throws {
         let identity = try TLSIdentity(pem: Fixtures.selfSigned)
         #expect(try TLSIdentity(pem: identity.pem()).certificate == identity.certificate)
     }
 
-    @Test("is read from PKCS#12, in Keychain's old encryption and in the new one")
+    @Test("load from PKCS#12 in Keychain's old and new encryption")
     func pkcs12() throws {
         for file in [Fixtures.legacyPKCS12, Fixtures.modernPKCS12] {
             let identity = try TLSIdentity(pkcs12: file, password: "carillon")
@@ -27,7 +27,7 @@ struct IdentityTests {
         }
     }
 
-    @Test("is refused for what it lacks")
+    @Test("fail to load with an error that names the missing or wrong part")
     func faults() throws {
         let text = String(decoding: Fixtures.selfSigned, as: UTF8.self)
         let cut = try #require(text.firstRange(of: "-----BEGIN EC PRIVATE KEY-----"))
@@ -50,7 +50,7 @@ struct IdentityTests {
     }
 
     /// With other numbers such a curve costs OpenSSL a tenth of a second for each certificate.
-    @Test("is refused for a certificate that spells its curve out")
+    @Test("fail to load if the certificate spells out its curve's parameters")
     func spelledOutCurve() {
         #expect(throws: TLSError.identity(.keyUnsupported)) { try TLSIdentity(pem: SpelledOutCurve.pem) }
         #expect(throws: TLSError.identity(.keyUnsupported)) {
@@ -58,14 +58,14 @@ struct IdentityTests {
         }
     }
 
-    @Test("is refused for too many certificates, before one of them is decoded")
+    @Test("fail to load before decoding if there are too many certificates")
     func tooMany() {
         let unreadable = Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
         let many = (0..<17).flatMap { _ in unreadable }
         #expect(throws: TLSError.identity(.tooLarge)) { try TLSIdentity(pem: Fixtures.selfSigned + [10] + many) }
     }
 
-    @Test("may have an encrypted key, with its password")
+    @Test("load with an encrypted key if its password is given")
     func encrypted() throws {
         let pem = Fixtures.pem(encryptedKey: Fixtures.encryptedKey)
         #expect(try TLSIdentity(pem: pem, password: Array("carillon".utf8)).certificate.userID == "com.example.app")
@@ -73,13 +73,13 @@ struct IdentityTests {
         #expect(throws: TLSError.identity(.wrongPassword)) { try TLSIdentity(pem: pem, password: [1]) }
     }
 
-    @Test("describes itself without its key")
+    @Test("hide the key in their description")
     func description() throws {
         let identity = try TLSIdentity(pem: Fixtures.selfSigned)
         #expect(identity.description.utf8.count < 24)
     }
 
-    @Test("never traps, however it is damaged", arguments: [0, 1, 2])
+    @Test("never trap, however they are damaged", arguments: [0, 1, 2])
     func fuzz(which: Int) {
         let original = [Fixtures.selfSigned, Fixtures.legacyPKCS12, Fixtures.modernPKCS12][which]
         var chance = UInt64(which) &+ 88_172_645_463_325_252
@@ -101,9 +101,9 @@ struct IdentityTests {
     }
 }
 
-@Suite("A certificate that Apple made")
+@Suite("A certificate that Apple issued")
 struct AppleCertificateTests {
-    @Test("tells its environments and dates, and hands out its topic list")
+    @Test("gives its environments, dates and topic list")
     func facts() throws {
         let authority = try CertificateAuthority(validity: century)
         let identity = try authority.issue(
@@ -120,7 +120,7 @@ struct AppleCertificateTests {
     }
 
     /// The example of apns.md, section 3.2.
-    @Test("writes the topic list as Apple does")
+    @Test("encodes the topic list as Apple does")
     func vector() throws {
         let hex =
             "30640c0f636f6d2e6578616d706c652e61707030050c036170700c14636f6d2e6578616d706c652e6170702e766f697030060c04"
@@ -133,7 +133,7 @@ struct AppleCertificateTests {
         #expect(value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() == hex)
     }
 
-    @Test("refuses bytes that are no certificate")
+    @Test("fails to load from bytes that are no certificate")
     func garbage() {
         #expect(throws: TLSError.identity(.unreadable)) { try TLSCertificate(der: [0x30, 0x80, 1, 2]) }
         #expect(throws: TLSError.identity(.unreadable)) { try TLSCertificate(der: []) }

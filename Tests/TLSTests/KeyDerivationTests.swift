@@ -37,7 +37,7 @@ struct KeyDerivationTests {
                 "-----BEGIN ENCRYPTED PRIVATE KEY-----\n\(base64)\n-----END ENCRYPTED PRIVATE KEY-----\n".utf8))
     }
 
-    @Test("is refused by its MAC's count", arguments: counts)
+    @Test("fails to open for the round count of its MAC", arguments: counts)
     func mac(count: Int) {
         for (file, place) in [(Fixtures.legacyPKCS12, 2), (Fixtures.modernPKCS12, 2), (Fixtures.nestedPKCS12, 1)] {
             let changed = DERTree.replacing(Self.usual, place, with: Self.contents(count), in: file)
@@ -46,7 +46,7 @@ struct KeyDerivationTests {
         }
     }
 
-    @Test("is refused by its encrypted safe's count, and by its key's", arguments: counts, [0, 1])
+    @Test("fails to open for the round count of its encrypted safe or its key", arguments: counts, [0, 1])
     func layers(count: Int, place: Int) {
         for file in [Fixtures.legacyPKCS12, Fixtures.modernPKCS12] {
             let changed = DERTree.replacing(Self.usual, place, with: Self.contents(count), in: file)
@@ -55,12 +55,12 @@ struct KeyDerivationTests {
         }
     }
 
-    @Test("is refused by a count that shows only inside an encrypted safe")
+    @Test("fails to open for a round count inside an encrypted safe")
     func nested() {
         #expect(Self.isTooLong(Self.refusal(pkcs12: Fixtures.nestedPKCS12), 2_147_483_647))
     }
 
-    @Test("is refused in PEM, with PBKDF2 and with scrypt", arguments: counts)
+    @Test("fails to open as PEM with PBKDF2 or scrypt", arguments: counts)
     func pem(count: Int) {
         let pbkdf2 = Self.pem(Fixtures.encryptedKey, place: 0, Self.usual, Self.contents(count))
         let scrypt = [
@@ -75,13 +75,13 @@ struct KeyDerivationTests {
         }
     }
 
-    @Test("opens with the counts that tools write, scrypt's included")
+    @Test("opens with the round counts that common tools write, including scrypt")
     func usualCounts() throws {
         let pem = Fixtures.pem(encryptedKey: Fixtures.scryptKey)
         #expect(try TLSIdentity(pem: pem, password: Array("carillon".utf8)).certificate.userID == "com.example.app")
     }
 
-    @Test("is refused by a count that is negative, missing or spelled in BER")
+    @Test("fails to open for a count that is negative, missing or no valid DER")
     func malformed() {
         for count in [[0xff, 0xff, 0xff, 0xff], [], [0x00, 0x00, 0x10]] as [[UInt8]] {
             let changed = DERTree.replacing(Self.usual, 0, with: count, in: Fixtures.modernPKCS12)

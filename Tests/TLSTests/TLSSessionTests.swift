@@ -2,7 +2,7 @@ import Basis
 import TLS
 import Testing
 
-@Suite("A TLS conversation")
+@Suite("A TLS session")
 struct TLSSessionTests {
     @Test("agrees on TLS 1.3 and h2, and carries bytes both ways")
     func plain() throws {
@@ -32,7 +32,7 @@ struct TLSSessionTests {
         #expect(try readAll(conversation.server) == bytes)
     }
 
-    @Test("survives a wire that delivers one byte at a time")
+    @Test("works over a wire that delivers one byte at a time")
     func dripping() throws {
         let fixture = try TLSFixture()
         var conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
@@ -43,7 +43,7 @@ struct TLSSessionTests {
         #expect(try readAll(conversation.server) == [1, 2, 3])
     }
 
-    @Test("ends politely, after what was said before")
+    @Test("delivers the earlier bytes before its clean end")
     func ends() throws {
         let fixture = try TLSFixture()
         let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
@@ -57,7 +57,7 @@ struct TLSSessionTests {
         #expect(conversation.client.state == .ended)
     }
 
-    @Test("accepts a client that offers no protocol, as Apple does, and refuses one that offers only others")
+    @Test("accepts a client without ALPN, and refuses one that offers only other protocols")
     func protocols() throws {
         let fixture = try TLSFixture()
         let silent = try Conversation(fixture.clientContext(alpn: []), .server(identity: fixture.server))
@@ -69,7 +69,7 @@ struct TLSSessionTests {
     }
 }
 
-@Suite("A client that verifies")
+@Suite("A client that verifies the server's certificate")
 struct VerificationTests {
     private func failure(_ server: TLSIdentity, trusting authority: [UInt8], as name: String) throws -> TLSError? {
         let client = try TLSContext.client(trust: .only(pem: authority))
@@ -77,20 +77,22 @@ struct VerificationTests {
     }
 
     @Test(
-        "believes names and addresses that the certificate carries",
+        "accepts names and addresses that the certificate contains",
         arguments: ["api.push.apple.com", "127.0.0.1", "[::1]"])
     func good(name: String) throws {
         let fixture = try TLSFixture()
         #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == nil)
     }
 
-    @Test("says that the names differ", arguments: ["api.sandbox.push.apple.com", "127.0.0.2", "push.apple.com"])
+    @Test(
+        "reports a name that the certificate does not contain",
+        arguments: ["api.sandbox.push.apple.com", "127.0.0.2", "push.apple.com"])
     func name(name: String) throws {
         let fixture = try TLSFixture()
         #expect(try failure(fixture.server, trusting: fixture.authority.pem, as: name) == .verification(.nameMismatch))
     }
 
-    @Test("says that it knows no issuer")
+    @Test("reports an unknown issuer")
     func stranger() throws {
         let fixture = try TLSFixture()
         let other = try CertificateAuthority(validity: century)
@@ -98,7 +100,7 @@ struct VerificationTests {
             try failure(fixture.server, trusting: other.pem, as: "api.push.apple.com") == .verification(.unknownIssuer))
     }
 
-    @Test("says that the certificate stands for itself")
+    @Test("reports a self-signed certificate")
     func selfSigned() throws {
         let identity = try TLSIdentity(pem: Fixtures.selfSigned)
         let fixture = try TLSFixture()
@@ -106,7 +108,7 @@ struct VerificationTests {
             try failure(identity, trusting: fixture.authority.pem, as: "com.example") == .verification(.selfSigned))
     }
 
-    @Test("says that the certificate has expired, or does not hold yet")
+    @Test("reports a certificate that has expired or is not yet valid")
     func dates() throws {
         let fixture = try TLSFixture()
         let subject = CertificateSubject(commonName: "api.push.apple.com")
@@ -119,7 +121,7 @@ struct VerificationTests {
         #expect(try failure(early, trusting: trust, as: "api.push.apple.com") == .verification(.notYetValid))
     }
 
-    @Test("does not believe the test authority by the system's roots")
+    @Test("trusts the test authority only if it is added to the system's roots")
     func systemRoots() throws {
         let fixture = try TLSFixture()
         let conversation = try Conversation(.client(trust: .system()), .server(identity: fixture.server))
@@ -129,13 +131,13 @@ struct VerificationTests {
         #expect(taught.clientFailure() == nil)
     }
 
-    @Test("refuses trust that is no certificate")
+    @Test("refuses a trust file that contains no certificate")
     func trust() {
         #expect(throws: TLSError.trustUnreadable) { try TLSTrust.only(pem: Array("hello".utf8)) }
     }
 }
 
-@Suite("A server that asks for certificates")
+@Suite("A server that asks for client certificates")
 struct ClientCertificateTests {
     private func apple(_ fixture: TLSFixture) throws -> TLSIdentity {
         try fixture.authority.issue(
@@ -145,7 +147,7 @@ struct ClientCertificateTests {
             validity: century, apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
     }
 
-    @Test("reads the topic of the one that it is shown")
+    @Test("reads the topics of the certificate that it gets")
     func shown() throws {
         let fixture = try TLSFixture()
         let identity = try apple(fixture)
@@ -160,7 +162,7 @@ struct ClientCertificateTests {
         #expect(certificate.appleTopicList == identity.certificate.appleTopicList)
     }
 
-    @Test("lets in who shows none, or one of a stranger, where it only asks")
+    @Test("accepts clients without certificate, or with an unknown one, if it only asks for one")
     func requested() throws {
         let fixture = try TLSFixture()
         let stranger = try TLSFixture()
@@ -175,7 +177,7 @@ struct ClientCertificateTests {
         #expect(strange.server.peerCertificate?.userID == "com.example.app")
     }
 
-    @Test("refuses both where it insists")
+    @Test("refuses clients without certificate, or with an unknown one, if it requires one")
     func required() throws {
         let fixture = try TLSFixture()
         let stranger = try TLSFixture()
@@ -191,9 +193,9 @@ struct ClientCertificateTests {
     }
 }
 
-@Suite("A TLS session that is fed what is not TLS")
+@Suite("A TLS session that gets other bytes than TLS")
 struct TLSGarbageTests {
-    @Test("says so")
+    @Test("fails with an error and ends")
     func http() throws {
         let fixture = try TLSFixture()
         let client = try TLSSession(fixture.clientContext(), serverName: "api.push.apple.com")
@@ -204,7 +206,7 @@ struct TLSGarbageTests {
         #expect(server.state == .ended)
     }
 
-    @Test("never traps on a conversation with a byte changed anywhere", arguments: 0..<300)
+    @Test("never traps on a session with one changed byte", arguments: 0..<300)
     func mutated(seed: Int) throws {
         let fixture = try Self.fixture.get()
         let conversation = try Conversation(fixture.clientContext(), .server(identity: fixture.server))
