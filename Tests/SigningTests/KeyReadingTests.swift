@@ -62,7 +62,7 @@ struct DerivationBudgetTests {
             + [Sample.nested(13, Sample.scrypt(count, [1], [1])), Sample.nested(13, Sample.scrypt([1], [1], count))]
     }
 
-    @Test("is enough for a million rounds, and for no more, by any algorithm")
+    @Test("allows a million rounds and no more, for every algorithm")
     func bound() throws {
         for algorithm in Self.algorithms(Self.million) {
             var budget = DerivationBudget()
@@ -77,7 +77,7 @@ struct DerivationBudgetTests {
         }
     }
 
-    @Test("is not overdrawn by numbers that are too large to add or to multiply")
+    @Test("refuses counts that are too large to add or multiply")
     func overflow() {
         let huge = [UInt8](repeating: 0x7f, count: 200)
         for algorithm in Self.algorithms(huge) + [Sample.nested(13, Sample.scrypt(huge, huge, huge))] {
@@ -86,7 +86,7 @@ struct DerivationBudgetTests {
         }
     }
 
-    @Test("counts the rounds of a MAC, and those that its algorithm hides")
+    @Test("counts the rounds of a MAC, and those inside its algorithm")
     func mac() throws {
         var budget = DerivationBudget()
         try budget.spend(onMAC: Sample.sequence(Sample.identifier([0x2a, 0x03])), rounds: 999_999)
@@ -95,7 +95,7 @@ struct DerivationBudgetTests {
         }
     }
 
-    @Test("does not pay for an algorithm that it does not know")
+    @Test("refuses an unknown algorithm")
     func unknown() {
         let pbkdf2 = Sample.pbe(Sample.pkcs5 + [12], [1])
         for algorithm in [Sample.pbe([0x2a, 0x03], [1]), Sample.nested(13, Sample.nested(13, pbkdf2))] {
@@ -107,7 +107,7 @@ struct DerivationBudgetTests {
 
 @Suite("A reader of DER")
 struct DERReaderTests {
-    @Test("refuses the forms that only BER has, and lengths that reach beyond the end")
+    @Test("refuses forms that only BER allows, and lengths beyond the end")
     func berIsRefused() {
         let forms: [[UInt8]] = [
             [], [0x30], [0x30, 0x80, 0x02, 0x01, 0x05, 0, 0], [0x30, 0x81, 0x03, 0x02, 0x01, 0x05],
@@ -121,7 +121,7 @@ struct DERReaderTests {
         }
     }
 
-    @Test("reads whole numbers from 0, and refuses longer spellings of them")
+    @Test("reads integers from 0, and refuses longer encodings of them")
     func numbers() throws {
         let numbers: [([UInt8], Int)] = [
             ([0], 0), ([0x7f], 127), ([0, 0x80], 128), ([0x08, 0], 2_048), ([0x7f, 0xff, 0xff, 0xff], 2_147_483_647),
@@ -138,7 +138,7 @@ struct DERReaderTests {
         }
     }
 
-    @Test("always ends, whatever bytes an algorithm or a key is made of")
+    @Test("always ends, whatever bytes an algorithm or a key consists of")
     func fuzz() throws {
         let pbkdf2 = Sample.pbe(Sample.pkcs5 + [12], [0x08, 0])
         let originals = [
@@ -174,14 +174,14 @@ struct PrivateKeyTests {
         return try info.contents(of: DERTag.octetString)
     }
 
-    @Test("is read in the form that RSA had of its own, and comes back as PKCS#8")
+    @Test("loads from RSA's traditional form, and is written as PKCS#8")
     func traditional() throws {
         let key = try RS256Key.generate()
         let old = try RS256Key(pem: Sample.pem("RSA PRIVATE KEY", Self.inner(key.privatePEM())))
         #expect(try old.privatePEM() == key.privatePEM())
     }
 
-    @Test("is refused at once where it is encrypted, whatever number of rounds it asks for")
+    @Test("fails to load at once if it is encrypted, whatever its round count")
     func encrypted() throws {
         let algorithm = Sample.nested(13, Sample.pbe(Sample.pkcs5 + [12], [0x7f, 0xff, 0xff, 0xff]))
         let der = Sample.sequence(algorithm, Sample.octets([UInt8](repeating: 7, count: 64)))
@@ -200,7 +200,7 @@ struct PrivateKeyTests {
         }
     }
 
-    @Test("is refused where its numbers would take minutes to compute with")
+    @Test("fails to load if computing with its numbers would take minutes")
     func sizes() {
         let halves = [Int](repeating: 1_024, count: 5)
         let keys = [
@@ -218,7 +218,7 @@ struct PrivateKeyTests {
     }
 
     /// OpenSSL computes the public half of a DSA key while it reads it. This one it could not read.
-    @Test("is refused for its kind, before OpenSSL reads it: DSA, a curve that is spelled out")
+    @Test("fails to load before OpenSSL reads it if it is DSA or spells out its curve")
     func kinds() {
         let dsa = Sample.pkcs8(Sample.dsa, [5, 0], Sample.integer(Sample.number(bits: 30_000)))
         let curve = Sample.pkcs8(

@@ -20,7 +20,7 @@ private func hex(_ text: String) -> [UInt8] {
 struct ES256Tests {
     let message = Array("header.payload".utf8)
 
-    @Test("has 64 bytes and is verified by the public key, raw and in DER")
+    @Test("contains 64 bytes, and verifies with the public key")
     func roundTrip() throws {
         let key = try ES256Key(pem: ES256Key.generate().privatePEM())
         let verifier = try ES256PublicKey(pem: key.publicPEM())
@@ -33,7 +33,7 @@ struct ES256Tests {
     }
 
     /// RFC 7515, appendix A.3.
-    @Test("of the JWS standard's example is verified")
+    @Test("verifies in the example of the JWS standard")
     func vector() throws {
         let message = Array(
             ("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt"
@@ -54,7 +54,7 @@ struct ES256Tests {
         #expect(key.verifies(message, signature: signature))
     }
 
-    @Test("is refused where a byte, the message or the key differs")
+    @Test("fails to verify with a changed byte, message or key")
     func refused() throws {
         let key = try ES256Key.generate()
         let verifier = try key.publicKey()
@@ -81,7 +81,7 @@ struct ES256Tests {
 
 @Suite("An RS256 signature")
 struct RS256Tests {
-    @Test("is verified by the public key, and by no other message")
+    @Test("verifies with the public key, and fails for another message")
     func roundTrip() throws {
         let key = try RS256Key(pem: RS256Key.generate().privatePEM())
         let verifier = try RS256PublicKey(pem: key.publicPEM())
@@ -96,7 +96,7 @@ struct RS256Tests {
 @Suite("A sealed secret")
 struct AESGCMTests {
     /// McGrew and Viega, "The Galois/Counter Mode of Operation", test case 16.
-    @Test("is what the standard's example says")
+    @Test("equals the example in the standard")
     func vector() throws {
         let key = hex("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308")
         let nonce = hex("cafebabefacedbaddecaf888")
@@ -116,7 +116,7 @@ struct AESGCMTests {
         #expect(try AESGCM.open(sealed, key: key, nonce: nonce, context: context) == plaintext)
     }
 
-    @Test("opens to nobody with another key, nonce, context or byte")
+    @Test("opens only with the same key, nonce, context and bytes")
     func tampered() throws {
         let key = [UInt8](repeating: 1, count: 32)
         let nonce = [UInt8](repeating: 2, count: 12)
@@ -147,21 +147,21 @@ struct AESGCMTests {
 
 @Suite("Hashes")
 struct HashesTests {
-    @Test("are SHA-256's")
+    @Test("equal the example of SHA-256")
     func sha256() {
         let abc = hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
         #expect(Hashes.sha256(Array("abc".utf8)) == abc)
     }
 
     /// RFC 4231, test case 2.
-    @Test("are HMAC-SHA-256's")
+    @Test("equal the standard's example of HMAC-SHA-256")
     func hmac() {
         let expected = hex("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
         let text = Array("what do ya want for nothing?".utf8)
         #expect(Hashes.hmacSHA256(text, key: Array("Jefe".utf8)) == expected)
     }
 
-    @Test("are compared whole")
+    @Test("equal each other only if all their bytes do")
     func equal() {
         #expect(Hashes.areEqual([1, 2, 3], [1, 2, 3]))
         #expect(!Hashes.areEqual([1, 2, 3], [1, 2, 4]))
