@@ -2,9 +2,9 @@ import JSON
 import Model
 import Testing
 
-/// A message written as our API takes it, for tests that want to show what a backend would send.
+/// A message in the format of the API, so that tests show what a backend would send.
 ///
-/// The door's own reader stands floors above this room; this one knows only what a content has.
+/// The API's own reader belongs to a higher layer. This one reads only a message's content.
 struct APIMessage {
     let content: MessageContent
 

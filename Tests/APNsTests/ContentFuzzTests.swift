@@ -5,9 +5,9 @@ import Model
 import TestSupport
 import Testing
 
-/// Contents that nobody would write, of every push type.
+/// Generates unusual contents of every push type.
 private struct ContentMaker {
-    /// Stands in every text: no refusal may quote it.
+    /// A text that occurs in every value: no refusal may quote it.
     static let secret = "sesame"
     private static let names = [
         "alert", "badge", "sound", "content-available", "content-changed", "event", "content-state", "attributes",

@@ -4,7 +4,7 @@ import JSON
 import Model
 import Testing
 
-/// One documented key, and what may and may not be its value.
+/// One documented key, with good and bad values.
 private struct KeyCase: CustomTestStringConvertible {
     let key: String
     let good: [String]
@@ -60,7 +60,7 @@ private struct KeyCase: CustomTestStringConvertible {
     ]
 }
 
-/// Where the refusal points; nil where the content is taken.
+/// Returns the place of the refusal, or nil if the content is accepted.
 private func refused(aps: String, _ type: PushType = .alert) throws -> String? {
     let content = MessageContent(
         sound: type == .alert ? "default" : nil, options: MessageOptions(pushType: type),

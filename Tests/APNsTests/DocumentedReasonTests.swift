@@ -3,11 +3,11 @@ import Basis
 import Model
 import Testing
 
-/// What we make of one documented reason.
+/// Our interpretation of one documented reason.
 private struct ReasonCase: CustomTestStringConvertible {
     enum Meaning: Equatable {
         case rejected(RejectionFault)
-        /// Not sooner than so many seconds after the answer; nil: when the retry policy says.
+        /// The earliest retry in seconds after the answer. nil: the retry policy decides.
         case deferred(DeferralReason, seconds: Int64?)
     }
 
@@ -30,7 +30,7 @@ private struct ReasonCase: CustomTestStringConvertible {
 
     var testDescription: String { "\(status) \(reason)" }
 
-    /// In the order of Apple's table; the two spellings that only others have seen follow theirs.
+    /// In the order of Apple's table. Each of the two spellings that Apple does not list follows its documented one.
     static let all = [
         ReasonCase(400, "BadCollapseId", .rejected(.message)),
         ReasonCase(400, "BadDeviceToken", .rejected(.tokenUnknownHere)),
@@ -84,7 +84,7 @@ struct DocumentedReasonTests {
         let verdict = APNsResponse.classify(status: wanted.status, body: body.span)
         switch wanted.meaning {
         case .rejected(let fault):
-            // Only a 410 tells since when, and only of a token that it retires.
+            // Only a 410 that retires its token tells since when.
             let since = WallInstant(microseconds: 1_700_000_000_123_000)
             let invalidSince = fault == .tokenUnregistered ? since : nil
             #expect(

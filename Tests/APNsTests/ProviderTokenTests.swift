@@ -104,7 +104,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: now, .renew(staleBefore: start))
         cache.adopt(token("b", at: now))
         expect(&cache, at: now, .use(token("b", at: now)))
-        // Late answers from old connections speak of the old one.
+        // Late answers from old connections refer to the old token.
         expectRefusal(&cache, of: token(), at: now, isYoung: false)
         expect(&cache, at: now, .use(token("b", at: now)))
     }
@@ -116,7 +116,7 @@ struct ProviderTokenCacheTests {
         expect(&cache, at: start + minutes(1), .wait(until: start + minutes(20)))
         expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
         cache.adopt(token())
-        // The database had none younger: still the refused one.
+        // The database had no younger token: still the refused one.
         expect(&cache, at: start + minutes(20), .renew(staleBefore: start))
     }
 
@@ -126,7 +126,7 @@ struct ProviderTokenCacheTests {
             let shared = token(at: start + ahead)
             var cache = cacheHolding(shared)
             expect(&cache, at: start, .use(shared))
-            // Its age counts from its own time, as APNs counts it.
+            // The token's age counts from its issue time, as APNs counts it.
             expect(&cache, at: start + ahead + minutes(50), .useAndRenew(shared, staleBefore: start + ahead))
         }
     }
@@ -135,7 +135,7 @@ struct ProviderTokenCacheTests {
     func clockOfAnotherWorld() {
         let shared = token(at: start + minutes(60))
         var cache = cacheHolding(shared)
-        // Whoever asks for one that is younger than this gets another: the one that is stored is not.
+        // The stored token is not younger than this, so the caller gets another one.
         expect(&cache, at: start, .renew(staleBefore: shared.issuedAt))
         let own = token("b", at: start)
         cache.adopt(own)

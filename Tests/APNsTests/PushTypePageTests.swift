@@ -6,7 +6,7 @@ import JSON
 import Model
 import Testing
 
-/// docs/push-types.md: backends copy from it.
+/// The page docs/push-types.md, from which backends copy.
 private struct PushTypePage {
     struct Example {
         let type: String

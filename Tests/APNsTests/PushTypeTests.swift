@@ -18,7 +18,7 @@ private func payload(_ text: String) throws -> String {
     return String(decoding: payload.head + payload.tail, as: UTF8.self)
 }
 
-/// "code pointer" of the refusal; empty where there is none.
+/// Returns "code pointer" of the refusal, or an empty text if there is none.
 private func refusal(_ text: String) throws -> String {
     let content = try APIMessage(text).content
     do throws(APNsContentFault) {
@@ -34,7 +34,7 @@ private func headers(_ notification: APNsNotification) -> [String] {
     }
 }
 
-/// The least that a message of each type says, and what comes of it.
+/// A minimal message of each type, and its payload.
 private struct TypeCase: CustomTestStringConvertible {
     let type: PushType
     let message: String
@@ -133,7 +133,7 @@ struct PushTypeTests {
     @Test(
         "fails to compile with a member that its type forbids, or without a required one",
         arguments: [
-            // Nothing to see, count or hear.
+            // Notifications, badges and sounds are not allowed.
             ("background", #""notification":{"body":"a"}"#, "not_for_background /notification"),
             ("background", #""apns":{"aps":{"category":"a"}}"#, "not_for_background /apns/aps/category"),
             ("voip", #""notification":{"body":"a"}"#, "not_for_push_type /notification"),
@@ -147,9 +147,9 @@ struct PushTypeTests {
             ("mdm", #""notification":{"body":"a"}"#, "not_for_push_type /notification"),
             ("widgets", #""apns":{"aps":{"alert":"a"}}"#, "not_for_push_type /apns/aps/alert"),
             ("controls", #""apns":{"aps":{"sound":"a"}}"#, "not_for_push_type /apns/aps/sound"),
-            // What the app reads of it is the sender's, and is passed on.
+            // Only the app reads these members, so they are passed on.
             ("voip", #""apns":{"aps":{"alert":"a"}}"#, ""), ("complication", #""apns":{"aps":{"alert":"a"}}"#, ""),
-            // A type's one member.
+            // The type's one member.
             ("widgets", #""apns":{"aps":{"content-changed":false}}"#, "invalid_value /apns/aps/content-changed"),
             ("widgets", #""apns":{"aps":{"content-changed":null}}"#, "invalid_value /apns/aps/content-changed"),
             ("fileprovider", #""data":{}"#, "missing_member /data/container-identifier"),
@@ -158,7 +158,7 @@ struct PushTypeTests {
             ("fileprovider", #""data":{"container-identifier":"a"}"#, ""),
             ("mdm", #""data":{}"#, "missing_member /data/mdm"),
             ("mdm", #""data":{"mdm":""}"#, "invalid_value /data/mdm"),
-            // No aps at all.
+            // No aps is allowed.
             ("mdm", #""data":{"mdm":"m"},"apns":{"aps":{}}"#, "not_for_push_type /apns/aps"),
             ("fileprovider", #""data":{"container-identifier":"a"},"apns":{"aps":{}}"#, "not_for_push_type /apns/aps"),
         ])

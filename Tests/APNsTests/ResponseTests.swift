@@ -34,7 +34,7 @@ struct ResponseTests {
             return
         }
         #expect(after == seconds.map { .seconds($0) })
-        // What APNs asks for counts where it is later, and only there.
+        // Retry-After counts only if it is later.
         guard case .deferred(let asked, _) = verdict(status, body, retryAfter: .seconds(30)).outcome else { return }
         #expect(asked == .seconds(max(30, seconds ?? 30)))
     }
@@ -68,7 +68,7 @@ struct ResponseTests {
         #expect(
             verdict(410, #" { "timestamp" : 1700000000123 , "x":{"reason":"no"} , "reason" : "Unregistered" } "#)
                 .outcome == expected)
-        // A time beside any other refusal is none of the token's.
+        // A time beside any other refusal does not concern the token.
         #expect(
             verdict(400, #"{"reason":"BadDeviceToken","timestamp":1700000000123}"#).outcome
                 == .rejected(Rejection(fault: .tokenUnknownHere, reason: "BadDeviceToken")))

@@ -4,8 +4,8 @@ import JSON
 import Model
 import Testing
 
-/// Two payloads that a push procedure from the days of the binary protocol gives as its examples (a comma that it lacks
-/// put in). Its list of `aps` records is one push each, in order.
+/// The two example payloads of an old push procedure for the binary protocol, with one missing comma added. Each `aps`
+/// record in its list is one push, in order.
 private enum Sample {
     static let first = #"{"aps":{"alert":"My first push","badge":1,"sound":"default","content-available":1}}"#
     static let second =
@@ -25,7 +25,7 @@ private func payload(_ text: String, badge: Int32? = nil) throws -> String {
     return String(decoding: bytes + payload.tail, as: UTF8.self)
 }
 
-/// Members in the order of their names, at every level: what a reader of JSON takes for the same.
+/// Sorts the members by name at every level, because JSON objects have no order.
 private func sorted(_ value: JSONValue) -> JSONValue {
     switch value {
     case .object(let object):
@@ -43,7 +43,7 @@ private func same(_ one: String, _ other: String) throws -> Bool {
 
 @Suite("A classic sample payload")
 struct SamplePayloadTests {
-    /// The number is kept in the registry, and saved before it is sent.
+    /// The registry keeps the badge count and saves it before the push is sent.
     @Test("compiles from a message, with its badge from the registry")
     func fromTheCommonPart() throws {
         let first =
@@ -54,7 +54,7 @@ struct SamplePayloadTests {
             + #""data":{"new_ids":["XV234","ZF452","RT563"],"updated_ids":["AC634","HJ153"]},"#
             + #""apns":{"aps":{"content-available":1}}}"#
         #expect(try same(payload(second, badge: 2), Sample.second))
-        // The next one by count: the second of two messages that say "increment" finds 2.
+        // The next badge by count: the second message with "increment" gets 2.
         let counted = second.replacing(#""badge":2"#, with: #""badge":"increment""#)
         #expect(try same(payload(counted, badge: 2), Sample.second))
     }

@@ -6,7 +6,7 @@ private let app = "com.example.app"
 
 @Suite("A topic")
 struct TopicTests {
-    /// The kinds that may come with each suffix.
+    /// The token kinds that may come with each suffix.
     private static let kinds: [(suffix: String, kinds: [TokenKind])] = [
         (".voip", [.voip]), (".complication", [.complication]), (".pushkit.fileprovider", [.fileProvider]),
         (".push-type.liveactivity", [.liveActivity, .pushToStart]), (".voip-ptt", [.pushToTalk]),

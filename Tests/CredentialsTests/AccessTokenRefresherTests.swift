@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The refresher of a service account's access token")
 struct AccessTokenRefresherTests {
-    /// Answers in turn; the last answer stands for all that follow. Counts who asked.
+    /// Returns the answers in order and repeats the last one. Records the requests.
     private final class Endpoint: TokenEndpoint {
         private let answers: Mutex<[Result<TokenEndpointAnswer, TokenEndpointFault>]>
         let asked = Mutex<[(form: String, url: String)]>([])
@@ -42,7 +42,7 @@ struct AccessTokenRefresherTests {
         return AccessTokenRefresher(account: account, key: key, endpoint: endpoint, log: log)
     }
 
-    /// Waits for the fetch that `freshen` or `refused` begins to end well.
+    /// Waits until the fetch that `freshen` or `refused` begins has succeeded.
     private func arrival(_ begin: (@escaping @Sendable () async -> Void) -> Void) async {
         let (arrivals, signal) = AsyncStream.makeStream(of: Void.self)
         begin { signal.yield() }

@@ -45,7 +45,7 @@ struct CredentialMaterialTests {
         #expect(throws: CredentialFault.derivationTooLong(rounds: 2_147_483_647, .pem)) {
             try CredentialMaterial.read(.certificatePEM(key))
         }
-        // A plain block behind the encrypted one, which is read first.
+        // A plain block follows the encrypted one, which is read first.
         for text in [Self.encryptedKey, Self.encryptedKey + "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----"] {
             let account = #"""
                 {"type": "service_account", "project_id": "tower-1", "private_key": "\#(text.replacing("\n", with: "\\n"))",

@@ -5,7 +5,7 @@ import Reactor
 import Synchronization
 import Testing
 
-/// In turn: they hold the threads that the process has for key files.
+/// Serialized, because these tests occupy the threads that the process has for key files.
 @Suite("Key files that are being opened", .serialized, .timeLimit(.minutes(1)))
 struct KeyFileQueueTests {
     /// Holds threads until the test opens it.
@@ -27,7 +27,7 @@ struct KeyFileQueueTests {
         let gate = Gate()
         defer { gate.open() }
         let files = (Int64(1)...4).map { app in Task { try await queue.open(for: AppID(app)) { gate.wait() } } }
-        // The files are as many as the threads for keys.
+        // There are as many files as threads for keys.
         while gate.count < 2 { await Task.yield() }
         #expect(try await !NameResolver.resolve(host: "localhost", port: 443).isEmpty)
         // The pool of `PrivateServer`.
@@ -64,7 +64,7 @@ struct KeyFileQueueTests {
         defer { gate.open() }
         let running = Task { try await queue.open(for: AppID(1)) { gate.wait() } }
         while gate.count < 1 { await Task.yield() }
-        // One more than may wait: one of them comes back at once.
+        // One more than may wait: one of them fails at once.
         let results = await withTaskGroup(of: CredentialFault?.self) { group in
             for _ in 0...KeyFileQueue.waitingPerAppMax {
                 group.addTask {

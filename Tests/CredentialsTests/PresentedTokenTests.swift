@@ -64,7 +64,7 @@ struct PresentedTokenTests {
         var presented = PresentedToken()
         _ = presented.next(now: Self.dawn)
         presented.adopt(token("first"))
-        // The clock stepped far ahead, and back.
+        // The clock stepped far ahead and then back.
         _ = presented.next(now: Self.dawn + .seconds(7_200))
         #expect(presented.authorization == nil)
         presented.renewalFailed(now: Self.dawn + .seconds(7_200))

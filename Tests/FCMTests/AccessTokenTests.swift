@@ -192,7 +192,7 @@ struct AccessTokenCacheTests {
             expect(&cache, at: now + pause, .renew)
             now += pause
         }
-        // What worked once begins again with the short pause.
+        // After a success the pauses begin short again.
         cache.adopt(token("b", at: start + .seconds(now)), entropy: 0)
         _ = cache.next(now: start + .seconds(now + 3_599))
         cache.renewalFailed(now: start + .seconds(now + 3_599), entropy: 0)
@@ -227,7 +227,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 10, .wait(until: nil))
         let next = token("b", at: start + .seconds(10))
         cache.adopt(next, entropy: 0)
-        // Late answers speak of the old one.
+        // Late answers refer to the old token.
         expectRefusal(&cache, of: token(), at: 11, .known)
         expect(&cache, at: 11, .use(next))
     }
@@ -244,7 +244,7 @@ struct AccessTokenCacheTests {
         expect(&cache, at: 72, .renew)
         let third = token("c", at: start + .seconds(72))
         cache.adopt(third, entropy: 0)
-        // One that served for a while proved its worth: it was revoked too, and the next one is asked for at once.
+        // A token that served for a while was good: it has been revoked, and a new one is requested at once.
         expectRefusal(&cache, of: third, at: 88, .toRenew)
         expect(&cache, at: 88, .renew)
     }

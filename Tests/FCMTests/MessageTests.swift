@@ -90,7 +90,7 @@ struct MessageTests {
         let without = try body(content)
         #expect(without.contains(#""sound":"s"}},"token":"tok:en","apns":{"payload":{"aps":{"sound":"s"}}"#))
         #expect(try body(MessageContent(notification: text), badge: 3) == body(MessageContent(notification: text)))
-        // Only a notification has a count on Android; Apple's badge stands alone.
+        // Only a notification has a count on Android. Apple devices take a badge alone.
         let alone = try body(MessageContent(badge: .increment), badge: 3)
         #expect(alone.contains(#""android":{"priority":"NORMAL","ttl":"3600s"},"token":"tok:en","#))
         #expect(alone.contains(#""apns":{"payload":{"aps":{"badge":3}},"headers""#))
@@ -190,7 +190,7 @@ struct MessageTests {
         #expect(
             try priority(MessageContent(notification: text, options: MessageOptions(priority: .normal)))
                 == ["NORMAL", "5"])
-        // Apple takes what shows nothing in no hurry, or not at all.
+        // Apple may reject a push with high priority that shows nothing.
         #expect(try priority(MessageContent(data: data)) == ["NORMAL", "5"])
         #expect(try priority(MessageContent(data: data, options: MessageOptions(priority: .high))) == ["HIGH", "5"])
         #expect(
@@ -307,7 +307,7 @@ struct SizeTests {
         #expect(try compile(content(1)).payloadBytes == notification + tag + identity)
         let count = #","notification_count":2147483647"#.utf8.count
         #expect(try compile(content(1, badge: .increment)).payloadBytes == notification + tag + count + identity)
-        // Android's own data replaces the common one there, Apple's payload stands beside it.
+        // Android's own data replaces the common data there. Apple's payload comes in addition to it.
         let android = #"{"android":{"data":{"own":"1"}}}"#
         #expect(
             try compile(content(1, fcm: android)).payloadBytes

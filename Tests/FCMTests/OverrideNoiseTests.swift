@@ -20,7 +20,7 @@ struct OverrideNoiseTests {
         .null, .null, .null, .object(JSONObject()), "5", "3.5s", "HIGH", true, 7, ["a"],
     ]
 
-    /// A few places, each with something that may stand there, or not.
+    /// A few members with values that may be right or wrong.
     private func patch(_ generator: inout SeededGenerator) -> JSONValue {
         var patch = JSONObject()
         for _ in 0..<Int.random(in: 1...5, using: &generator) {

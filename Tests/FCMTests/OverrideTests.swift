@@ -127,7 +127,7 @@ struct OverrideTests {
 
 @Suite("The keys of fcm")
 struct MessageKeysTests {
-    /// A value that is good and one that is not, for every key of AndroidNotification.
+    /// A good and a bad value for every key of AndroidNotification.
     static let androidNotification: [(key: String, good: String, bad: String)] = [
         ("title", #""t""#, "1"), ("body", #""b""#, "[]"), ("icon", #""i""#, "true"),
         ("color", ##""#00fFaA""##, ##""#00ffa""##), ("sound", #""s""#, "{}"), ("tag", #""t""#, "1"),

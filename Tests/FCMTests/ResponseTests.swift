@@ -44,7 +44,7 @@ private let badTokenText = "The registration token is not a valid FCM registrati
 
 @Suite("An answer of FCM")
 struct ResponseTests {
-    /// What one documented answer means.
+    /// The meaning of one documented answer.
     struct Row: Sendable, CustomTestStringConvertible {
         let status: Int
         let rpcStatus: String
@@ -106,7 +106,7 @@ struct ResponseTests {
         .waits(500, "INTERNAL", "INTERNAL", .providerBusy, seconds: 10),
         .refused(401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", .message, alarm: .credential),
         .refused(401, "UNAUTHENTICATED", "APNS_AUTH_ERROR", .message, alarm: .credential),
-        // Without one: Google's front door.
+        // Without an FcmError detail: the answer comes from Google's front end.
         .waits(401, "UNAUTHENTICATED", nil, .providerTokenExpired),
         .waits(403, "PERMISSION_DENIED", nil, .credentialRefused, connection: .close, alarm: .credential),
         .waits(404, "NOT_FOUND", nil, .credentialRefused, alarm: .credential),
@@ -148,7 +148,7 @@ struct ResponseTests {
             "type.googleapis.com/google.firebase.fcm.v1.FcmError"}],"status":"NOT_FOUND"}}
             """
         #expect(fault(verdict(404, late)) == .tokenUnregistered)
-        // The type counts, not the member.
+        // The detail's type counts, not its member.
         let disguised = #"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","errorCode":"UNREGISTERED"}"#
         #expect(
             verdict(404, answer(404, "NOT_FOUND", details: [disguised])).outcome
@@ -194,11 +194,11 @@ struct ResponseTests {
             let body = answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", text: text)
             #expect(fault(verdict(400, body)) == .message)
         }
-        // Two fields: the other may be the cause.
+        // With two wrong fields, the other one may be the cause.
         let both = [violation("message.token", "message.data")]
         #expect(
             fault(verdict(400, answer(400, "INVALID_ARGUMENT", code: "INVALID_ARGUMENT", details: both))) == .message)
-        // A named field outweighs the sentence.
+        // A named field takes precedence over the text.
         let other = [violation("message.topic")]
         #expect(
             fault(

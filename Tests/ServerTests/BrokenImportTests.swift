@@ -4,7 +4,7 @@ import Testing
 
 @Suite("An import whose gateway goes away", .timeLimit(.minutes(5)))
 struct BrokenImportTests {
-    /// What is said where so much of an answer came before the connection broke.
+    /// Returns the error after the connection broke behind these lines of the answer.
     private func input(after lines: String, file: String) async throws -> String {
         let size = String(lines.utf8.count, radix: 16)
         let gateway = try await Listener(

@@ -50,7 +50,7 @@ struct DisbeliefTests {
     }
 }
 
-/// The exit code of a command that asks somebody who says the same to everybody.
+/// Returns the exit code of a command whose server gives the same answer to every request.
 func exitCode(of arguments: String, reading answer: String, key: [UInt8] = Array("none".utf8)) async throws -> Int32 {
     let gateway = try await Listener(
         reporting: "HTTP/1.1 200 OK\r\ncontent-length: \(answer.utf8.count)\r\nconnection: close\r\n\r\n\(answer)")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The help of every command")
 struct HelpTests {
-    /// Those that do something.
+    /// The commands that do something themselves.
     private static let leaves = leaves(of: CarillonCommand.self)
 
     private static func leaves(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
@@ -15,7 +15,7 @@ struct HelpTests {
         return subcommands.isEmpty ? [command] : subcommands.flatMap { leaves(of: $0) }
     }
 
-    /// The examples as a terminal of the usual width shows them, a line each where one goes on over several.
+    /// The examples as a terminal of the usual width shows them, with continued lines joined.
     private func examples(_ help: String) -> [String] {
         let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
         let section = lines.drop { $0 != "EXAMPLES:" }.dropFirst().prefix { $0.hasPrefix("  ") }
@@ -24,7 +24,7 @@ struct HelpTests {
         }
     }
 
-    /// What the program is given by a shell, from the program's name up to a pipe or a redirection.
+    /// The arguments that a shell passes to the program, up to a pipe or a redirection.
     private func arguments(_ example: String) -> [String]? {
         var words: [String] = []
         for match in example.matches(of: /"([^"]*)"|'([^']*)'|(\S+)/) {

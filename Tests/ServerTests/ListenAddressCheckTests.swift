@@ -18,7 +18,7 @@ struct ListenAddressCheckTests {
 
     @Test("fails with a readable message if it belongs to another machine")
     func foreign() throws {
-        // For documentation only (RFC 5737): nobody has it.
+        // An address for documentation only (RFC 5737), which no machine has.
         let fault = #expect(throws: StartFault.self) {
             try ListenAddressCheck.check(ListenAddress(host: "192.0.2.1", port: 8080))
         }

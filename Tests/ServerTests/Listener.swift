@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// A port of the loopback that says something to whoever comes, and hangs up.
+/// A loopback port that sends the same bytes to every client and closes the connection.
 struct Listener {
     private let channel: any Channel
     var port: Int { channel.localAddress?.port ?? 0 }
@@ -24,7 +24,7 @@ private final class HangingUp: ChannelInboundHandler, Sendable {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
-        // Not both ways: with bytes unread that would be a reset, which may overtake what was said.
+        // Only one direction is closed: unread bytes would cause a reset, which may overtake the answer.
         context.close(mode: .output, promise: nil)
     }
 }

@@ -10,7 +10,7 @@ struct EndlessListTests {
             reporting: "HTTP/1.1 200 OK\r\ncontent-length: \(page.utf8.count)\r\nconnection: close\r\n\r\n\(page)")
         let client = GatewayClient(base: "http://127.0.0.1:\(gateway.port)", key: "none")
         await #expect(throws: CommandFault.self) { try await client.list("/v1/apps", of: .app) }
-        // Who asked for two gets two, and is told where it goes on.
+        // A listing with limit 2 returns two items and the cursor to continue.
         let two = try await client.list("/v1/apps", of: .app, limit: 2)
         #expect(two.items.count == 2 && two.next == "again")
         try await gateway.close()

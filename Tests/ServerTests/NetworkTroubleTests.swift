@@ -8,10 +8,10 @@ import Testing
 
 @Suite("The message about an unreachable gateway", .timeLimit(.minutes(5)))
 struct NetworkTroubleTests {
-    /// A machine under load may take longer for a handshake than people wait: who hears that is to ask again.
+    /// The number of tries: a busy machine may take longer for a handshake than the command's timeout.
     private static let triesMax = 20
 
-    /// The words of the fault; fails where there is none, or where it holds what libraries say of themselves.
+    /// Returns the fault's text. Fails if there is no fault, or if it shows a library's own words.
     private func reportedOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
         do throws(CommandFault) {
             _ = try await GatewayClient(base: base, key: "none", authorities: authorities).list("/v1/apps", of: .app)
@@ -65,7 +65,7 @@ struct NetworkTroubleTests {
         try await listener.close()
     }
 
-    /// What an APNs of ours with such a certificate is taken for.
+    /// Expects this text from a command that meets a server with such a certificate.
     private func expect(
         _ text: [String], of names: [String] = ["localhost"], from: Duration = .seconds(-60),
         until: Duration = .seconds(3_600), isTrusted: Bool = true

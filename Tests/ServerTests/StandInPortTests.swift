@@ -26,7 +26,7 @@ struct StandInPortTests {
 
     @Test("fails with a readable message if its address belongs to another machine")
     func foreign() async throws {
-        // For documentation only (RFC 5737): nobody has it.
+        // An address for documentation only (RFC 5737), which no machine has.
         let address = try #require(SocketAddress(literal: "192.0.2.1", port: 9443))
         let fault = await #expect(throws: StartFault.self) { try await Self.opening(address) }
         #expect(fault?.description == "--fcm-port: can't listen on port 9443: Cannot assign requested address")

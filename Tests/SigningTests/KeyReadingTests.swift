@@ -36,13 +36,13 @@ private enum Sample {
         pem("PRIVATE KEY", sequence(integer([0]), sequence(identifier(kind), parameters), octets(key)))
     }
 
-    /// An odd number of so many bits.
+    /// An odd number with this many bits.
     static func number(bits: Int) -> [UInt8] {
         let bytes = [UInt8](repeating: 0xff, count: (bits + 7) / 8)
         return bits % 8 == 0 ? [0] + bytes : [UInt8(0xff >> (8 - bits % 8))] + bytes.dropFirst()
     }
 
-    /// An RSA key that nobody made: its numbers have these lengths.
+    /// An artificial RSA key whose numbers have these lengths.
     static func rsaKey(modulus: Int, exponent: Int = 17, others: [Int]) -> [UInt8] {
         let numbers = [number(bits: modulus), number(bits: exponent)] + others.map(number)
         return DERWriter.element(DERTag.sequence, integer([0]) + numbers.flatMap(integer))
@@ -217,7 +217,7 @@ struct PrivateKeyTests {
         }
     }
 
-    /// OpenSSL computes the public half of a DSA key while it reads it. This one it could not read.
+    /// OpenSSL computes the public half of a DSA key while it reads it. It could not read this key.
     @Test("fails to load before OpenSSL reads it if it is DSA or spells out its curve")
     func kinds() {
         let dsa = Sample.pkcs8(Sample.dsa, [5, 0], Sample.integer(Sample.number(bits: 30_000)))

@@ -24,7 +24,7 @@ struct ES256Tests {
     func roundTrip() throws {
         let key = try ES256Key(pem: ES256Key.generate().privatePEM())
         let verifier = try ES256PublicKey(pem: key.publicPEM())
-        // Short R or S come once in 128 signatures; their padding shows within these.
+        // A short R or S occurs once in 128 signatures, so that these include some with padding.
         for _ in 0..<600 {
             let signature = try key.sign(message)
             #expect(signature.count == 64)

@@ -22,7 +22,7 @@ struct EnvironmentTests {
             let token = world.providers[.apns, row.stored.token]
             #expect(world.store.route(row.stored.route)?.environment == token.environment)
         }
-        // Each mistaken phone is reported once, whatever its app goes on naming.
+        // Each mistaken phone is reported once, whatever environment its app names later.
         let reported = world.store.feedback.filter { $0.verdict == .environmentChanged }
         #expect(reported.count == world.store.feedback.count && reported.count == world.incidents.found)
         #expect(!reported.isEmpty && reported.allSatisfy { $0.environments.map { $0.to == $0.from.other } == true })
@@ -66,7 +66,7 @@ struct EnvironmentTests {
         var plan = Self.plan(seed)
         plan.badTokens = 100
         var world = SimulatedWorld(plan: plan)
-        // One after the other: two messages at once may both try the other environment.
+        // The messages follow each other: two at once may both try the other environment.
         for number in world.messages.indices { world.replaceMessage(number, .alert, .all) }
         #expect(world.run() == nil)
         for row in world.store.registrations where world.providers[.apns, row.stored.token].flaw != nil {

@@ -91,7 +91,7 @@ struct ProviderTokenTests {
         let other = try standIn.authorization(keyID: "TOPICKEY02")
         #expect(try reason(bound, other) == "")
         #expect(try reason(bound, other, topic: "com.example.other").contains("TopicDisallowed"))
-        // Related to the second key, not to the one that bound the connection.
+        // This key is related to the second key, not to the one that bound the connection.
         #expect(try reason(bound, standIn.authorization(keyID: "TOPICKEY03")) == unrelated)
         #expect(try reason(bound, first) == "")
     }

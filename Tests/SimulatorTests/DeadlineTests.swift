@@ -5,7 +5,7 @@ import Testing
 struct DeadlineTests {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     private static let emptySettings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
-    /// What may come sooner or later on a busy machine is tried so often.
+    /// The number of attempts for what depends on the machine's load.
     private static let attempts = 20
 
     private static func unfinished(_ standIn: StandIn) throws -> [Stranger] {
@@ -35,7 +35,7 @@ struct DeadlineTests {
         let authorization = try standIn.authorization()
         let isServed = try (0..<Self.attempts).contains { _ in
             let provider = try standIn.connect()
-            // Came later, and was closed at its deadline: the provider's has passed too.
+            // This client came later and was closed at its deadline, so the provider's deadline has passed too.
             try Stranger(standIn).waitForClose()
             return try !provider.isClosed && provider.ask(Push(authorization: authorization)).status == 200
         }
@@ -67,7 +67,7 @@ struct DeadlineTests {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.stall, at: 1)]))
         let provider = try standIn.connect()
-        // The goodbye to an idle client may be faster.
+        // The GOAWAY to an idle client may come first.
         _ = try? provider.send(Push())
         try provider.waitForClose()
     }
@@ -77,7 +77,7 @@ struct DeadlineTests {
         let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(200)))
         let push = Push(authorization: try standIn.authorization())
-        // One that the goodbye overtook was not processed, and tells nothing.
+        // A push that the GOAWAY overtook was not processed and proves nothing.
         let isAnswered = try (0..<Self.attempts).contains { _ in
             let provider = try standIn.connect()
             guard !provider.isClosed, provider.session.mayOpen else { return false }

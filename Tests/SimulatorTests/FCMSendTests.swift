@@ -6,7 +6,7 @@ import Testing
 struct FCMSendTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let message: String
-        /// "": no BadRequest.
+        /// An empty text: the answer has no BadRequest detail.
         let field: String
         let hasCode: Bool
         var testDescription: String { message }
@@ -230,12 +230,12 @@ struct FCMSendTests {
     }
 }
 
-/// What a `google.rpc.Status` says.
+/// The contents of a `google.rpc.Status`.
 struct FCMError {
     let status: String
-    /// Of the FcmError detail. nil: there is none.
+    /// The code in the FcmError detail. nil: there is none.
     let code: String?
-    /// Of the BadRequest detail; "" where there is none, or where it names none.
+    /// The field in the BadRequest detail. Empty: there is none.
     let field: String
     let quotaSubject: String?
 

@@ -11,7 +11,7 @@ struct FuzzTests {
     private static let rounds = 1_000
     private static let seeds: ClosedRange<UInt64> = 1...3
 
-    /// What may be answered. A stream that HTTP's own rules forbid is reset.
+    /// Expects one of the allowed answers. A stream that violates HTTP's own rules is reset.
     private func expectAnswer(_ answer: Provider.Answer, _ statuses: Set<Int>, seed: UInt64, round: Int) {
         switch answer.conclusion {
         case .complete where statuses.contains(answer.status): break
@@ -24,7 +24,7 @@ struct FuzzTests {
     func pushes(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, _ in settings.topics = ["com.example.carillon"] }
-        // A certificate's connection has no provider token to stumble over first.
+        // A connection with a certificate needs no provider token, so that no push fails for one.
         let provider = try standIn.connect(identity: standIn.certificate())
         var accepted = 0
         for round in 0..<Self.rounds {
@@ -50,7 +50,7 @@ struct FuzzTests {
         for round in 0..<Self.rounds {
             let answer = try provider.ask(Push(authorization: garbage.authorization(standIn)))
             expectAnswer(answer, [200, 403, 429], seed: seed, round: round)
-            // Good for nothing any more.
+            // The connection can no longer be used.
             if answer.body.contains("ExpiredProviderToken") { provider = try standIn.connect() }
         }
     }
@@ -91,7 +91,7 @@ struct FuzzTests {
         let list = try #require(der.ranges(of: Array("com.example.carillon".utf8)).last).lowerBound
         var read = 0
         for _ in 0..<Self.rounds {
-            // Anywhere, or about the list of topics.
+            // Either anywhere, or around the list of topics.
             let place = garbage.next(2) == 0 ? 0..<der.count : (list - 20)..<(list + 70)
             guard let certificate = try? TLSCertificate(der: garbage.mangled(der, in: place)) else { continue }
             if certificate.usableTopics == topics { read += 1 }
@@ -114,7 +114,7 @@ struct FuzzTests {
     }
 }
 
-/// Pushes, provider tokens and questions with a few bytes of them wrong.
+/// Generates pushes, provider tokens and queries with a few wrong bytes.
 private struct Garbage {
     private var random: SeededGenerator
 
@@ -124,7 +124,7 @@ private struct Garbage {
 
     private static let marks = Array(#"{}[]",:\0\u00 -+.eE1/%?&=AzF"#.utf8) + [0, 9, 10, 0x7f, 0x80, 0xc3, 0xed, 0xff]
 
-    /// Changed, dropped, doubled, inserted or cut off, a few times.
+    /// Changes, removes, repeats, inserts or cuts off bytes, a few times.
     mutating func mangled(_ sound: [UInt8], in range: Range<Int>? = nil) -> [UInt8] {
         var bytes = sound
         for _ in 0...next(3) where !bytes.isEmpty {
@@ -153,7 +153,7 @@ private struct Garbage {
     private static let payload =
         #"{"aps":{"alert":{"title":"Noon","loc-args":["a","\u00e9"]},"badge":3},"x":[1.5e3,null]}"#
 
-    /// Most parts of it are sound.
+    /// Generates a push that is mostly correct.
     mutating func push() -> (HeaderList, [UInt8]) {
         let token = ["00fc13adff785122", "dead0100aa", "dead2001bb", "dead0400cc", ""][next(5)]
         let isTokenSound = next(3) > 0
@@ -182,7 +182,7 @@ private struct Garbage {
         return list
     }
 
-    /// Signed as it should be, around a header or claims that are not; or the whole of it mangled.
+    /// Signs a wrong header or wrong claims correctly, or changes the whole token.
     mutating func authorization(_ standIn: StandIn) throws -> String {
         let now = Clocks.wallNow().secondsSince1970
         let header = #"{"alg":"ES256","kid":"\#(StandIn.keyID)"}"#
@@ -202,7 +202,7 @@ private struct Garbage {
         }
     }
 
-    /// What a client says that sends a few pushes.
+    /// The bytes of a client that sends a few pushes.
     static func clientBytes(authorization: String) throws -> [UInt8] {
         var settings = HTTP2ClientSettings()
         settings.streamLimitAtStart = 10

@@ -7,7 +7,7 @@ import Signing
 import Simulator
 import TLS
 
-/// A running stand-in of FCM with its authority and one service account, for one test.
+/// A running simulator of FCM with its authority and one service account, for one test.
 struct GoogleStandIn {
     let simulator: FCMSimulator
     let port: UInt16
@@ -46,7 +46,7 @@ struct GoogleStandIn {
         try HTTP1Client(simulator, port: port, trust: authority.pem, alpn: alpn, serverName: "localhost")
     }
 
-    /// What a sender signs, right unless told otherwise.
+    /// The claims that a sender signs. They are right unless a parameter changes them.
     func claims(
         audience: String? = nil, scope: String = messagingScope, issuedAgo: Int64 = 0, seconds: Int64 = 3_600,
         issuer: String? = nil
@@ -81,7 +81,7 @@ struct GoogleStandIn {
 }
 
 extension Provider {
-    /// To a stand-in of Google's.
+    /// Sends the request to a simulator of Google's services.
     func post(
         _ path: String, host: String = "localhost", method: String = "POST", _ fields: [(String, String)] = [],
         body: [UInt8]

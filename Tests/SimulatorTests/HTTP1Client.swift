@@ -3,14 +3,14 @@ import Glibc
 import Reactor
 import TLS
 
-/// Somebody who speaks HTTP/1.1 to a stand-in, or something like it, and waits. On the test's own thread.
+/// A client that speaks HTTP/1.1 or something like it to a simulator, and waits on the test's own thread.
 final class HTTP1Client {
     private let socket: StreamSocket
     let tls: TLSSession
-    /// A stand-in ends with its last reference.
+    /// The simulator ends with its last reference.
     private let standIn: any Actor
     private(set) var isClosed = false
-    /// Plaintext that no answer has used up.
+    /// Plaintext that belongs to no answer so far.
     private var received: [UInt8] = []
 
     struct Answer: Equatable {
@@ -45,7 +45,7 @@ final class HTTP1Client {
         return try answer()
     }
 
-    /// The next one. Status 0: the connection ended first.
+    /// Reads the next answer. Status 0: the connection ended first.
     func answer() throws -> Answer {
         var answer: Answer?
         try pump(until: {

@@ -150,7 +150,7 @@ struct HTTP1Tests {
             await standIn.simulator.follow(SimulatorScript(faults: [ScriptedFault(kind, at: 1, times: 1)]))
             let client = try standIn.connectByHTTP1()
             try client.write(Self.head(authorization, ["content-length: \(Self.message.utf8.count)"]) + Self.message)
-            // The other half never comes, whoever waits.
+            // The other half of the frame never comes.
             if place == 5 {
                 try await standIn.wait { $0.faults == kinds.count }
                 await standIn.simulator.dropConnections()
@@ -170,7 +170,7 @@ struct HTTP1Tests {
         arguments: UInt64(1)...3)
     func garbage(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        // Some of it waits for more.
+        // Some requests wait for more bytes.
         let (standIn, _, authorization) = try await open { settings in
             settings.handshakeTimeout = .milliseconds(200)
             settings.requestTimeout = .milliseconds(200)
@@ -196,7 +196,7 @@ struct HTTP1Tests {
         #expect(
             statuses.isSuperset(of: [200, 400])
                 && statuses.isSubset(of: [0, 200, 400, 401, 403, 404, 413, 431, 501, 505]), "\(statuses.sorted())")
-        // Whom the machine lets wait for a fifth of a second is sent away as well, and asks again.
+        // A client that a busy machine delays for 200 ms loses its connection too, and asks again.
         let summaries = (1...50).lazy.map { _ in
             try? standIn.connectByHTTP1().ask("GET", "/simulator/summary").status
         }

@@ -144,7 +144,7 @@ struct InspectionTests {
                 == page.split(separator: "\n").count { $0.hasPrefix("| `") && Self.isFate($0, isGoogle) })
     }
 
-    /// APNs' fates have two digits, FCM's are in capitals.
+    /// APNs' codes have two digits, and FCM's names are in capitals.
     private static func isFate(_ line: Substring, _ isGoogle: Bool) -> Bool {
         let name = line.dropFirst(3).prefix { $0 != "`" }
         if isGoogle {

@@ -7,19 +7,19 @@ import Signing
 import Simulator
 import TLS
 
-/// A provider that speaks to a stand-in over a real socket, TLS and HTTP/2, and waits. On the test's own thread.
+/// A provider that speaks to a simulator over a real socket, TLS and HTTP/2, and waits on the test's own thread.
 final class Provider {
     let tls: TLSSession
     let session: HTTP2ClientSession
     private let socket: StreamSocket
-    /// A stand-in ends with its last reference.
+    /// The simulator ends with its last reference.
     private let standIn: any Actor
     private(set) var answers: [UInt64: Answer] = [:]
     private(set) var goAways: [(last: Int32, reason: String)] = []
     private(set) var isClosed = false
     private(set) var streamLimits: [Int] = []
     private var nextTag: UInt64 = 1
-    /// All plaintext from the stand-in.
+    /// All plaintext from the simulator.
     private(set) var received: [UInt8] = []
 
     struct Answer: Equatable {
@@ -30,7 +30,7 @@ final class Provider {
         let retryAfter: String
     }
 
-    /// Generous: a failing test ends all the same.
+    /// The timeout is generous, but a failing test ends.
     static let timeout: Duration = .seconds(20)
 
     init(
@@ -76,16 +76,16 @@ final class Provider {
     func waitForClose() throws { try pump(until: { self.isClosed }) }
     func waitForLimit(_ limit: Int) throws { try pump(until: { self.streamLimits.last == limit }) }
 
-    /// Raw bytes, past TLS.
+    /// Writes raw bytes without TLS.
     func writeRaw(_ bytes: [UInt8]) { _ = try? socket.write(bytes.span) }
 
-    /// Reads and writes until the condition holds, the connection ends, or patience does.
+    /// Reads and writes until the condition holds, the connection ends, or the timeout passes.
     private func pump(until isDone: () -> Bool) throws {
         let deadline = Clocks.monotonicNow() + Provider.timeout
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             try writeOut()
-            // What the peer said was no HTTP/2: nothing more will come of it.
+            // The peer's bytes were no HTTP/2: nothing more will come of it.
             if session.isFinished && session.openStreams > 0 { end() }
             if isDone() || isClosed { return }
             guard Clocks.monotonicNow() < deadline else { throw TimedOut() }
@@ -149,7 +149,7 @@ final class Provider {
 
 struct TimedOut: Error {}
 
-/// A push, right unless told otherwise.
+/// A push that is right unless a parameter changes it.
 struct Push {
     var method = "POST"
     var path = "/3/device/00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"

@@ -6,7 +6,7 @@ import Testing
 struct ProviderTokenChangeTests {
     private static let tooMany = #"{"reason":"TooManyProviderTokenUpdates"}"#
 
-    /// "" where the push was accepted.
+    /// Returns an empty text if the push was accepted.
     private func reason(_ provider: Provider, _ authorization: String) throws -> String {
         try provider.ask(Push(authorization: authorization)).body
     }

@@ -114,7 +114,7 @@ struct ScriptListenerTests {
             let client = try standIn.connect()
             #expect(try client.ask(Push(authorization: authorization)).status == 200)
             #expect(try report(http1, #"{"now":[{"kind":"\#(kind)"}]}"#).status == 200)
-            // Garbage ends a session as soon as it is asked for something.
+            // Garbage ends a session at its next request.
             if kind == "garbage" {
                 _ = try? client.ask(Push(authorization: authorization))
             } else {

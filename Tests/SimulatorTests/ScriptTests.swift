@@ -51,7 +51,7 @@ struct ScriptTests {
     func twoSteps() async throws {
         let goAway = ScriptedGoAway(reason: "Shutdown", noticeBefore: .milliseconds(10))
         let fault = ScriptedFault(.goAway(goAway), at: 1)
-        // An idle client hears no second goodbye: its session has ended with the first.
+        // An idle client gets no second GOAWAY: its session has ended with the first.
         let (_, provider, authorization) = try await open([fault], delay: .milliseconds(100))
         let terminalCounts = try terminalCounts(provider, authorization, 1)
         #expect(terminalCounts == [.complete])

@@ -6,7 +6,7 @@ import Signing
 import Simulator
 import TLS
 
-/// A running stand-in with its authority and a signing key, for one test.
+/// A running simulator with its authority and a signing key, for one test.
 struct StandIn {
     let simulator: APNsSimulator
     let port: UInt16
@@ -45,7 +45,7 @@ struct StandIn {
             key: other)
     }
 
-    /// Of any header and claims; the signature is right, unless it is changed afterwards.
+    /// Signs any header and claims. The signature is right, unless it is changed afterwards.
     func authorization(
         header: String, claims: String, key other: ES256Key? = nil,
         signature change: ([UInt8]) -> [UInt8] = { $0 }
@@ -69,10 +69,10 @@ struct StandIn {
             apple: AppleExtensions(isDevelopment: isDevelopment, isProduction: isProduction, topics: topics))
     }
 
-    /// Until so many requests have arrived.
+    /// Waits until this many requests have arrived.
     func waitForRequests(_ count: Int) async throws { try await wait { $0.requests >= count } }
 
-    /// Until no connection is open.
+    /// Waits until no connection is open.
     func waitForEmptiness() async throws { try await wait { $0.connectionsOpen == 0 } }
 
     private func wait(until isReached: (SimulatorSummary) -> Bool) async throws {

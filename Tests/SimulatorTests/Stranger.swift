@@ -4,16 +4,16 @@ import Reactor
 import Simulator
 import TLS
 
-/// Somebody at the port who says only so much, and then waits for the end. On the test's own thread.
+/// A client that sends a fixed number of bytes and waits for the end, on the test's own thread.
 final class Stranger {
     private let socket: StreamSocket
     private let tls: TLSSession?
-    /// A stand-in ends with its last reference.
+    /// The simulator ends with its last reference.
     private let standIn: APNsSimulator
     private(set) var isClosed = false
 
-    /// - Parameter inside: said through TLS, once that is agreed; nil: no TLS at all.
-    /// - Parameter outside: said before.
+    /// - Parameter inside: the bytes to send through TLS after its handshake; nil: no TLS at all.
+    /// - Parameter outside: the bytes to send before TLS.
     init(_ standIn: StandIn, outside: [UInt8] = [], inside: [UInt8]? = nil) throws {
         self.standIn = standIn.simulator
         socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: standIn.port))
@@ -36,7 +36,7 @@ final class Stranger {
         writeOut(session)
     }
 
-    /// Whether others are served meanwhile; with short deadlines not each is, on a busy machine.
+    /// Whether other clients are served meanwhile. With short deadlines, a busy machine does not serve every one.
     static func isServed(by standIn: StandIn) throws -> Bool {
         let identity = try standIn.certificate()
         return (0..<20).contains { _ in
@@ -45,7 +45,7 @@ final class Stranger {
         }
     }
 
-    /// Then closes too: whoever said goodbye waits for that.
+    /// Closes its own end too, because the peer waits for that after its GOAWAY.
     func waitForClose() throws {
         try pump(until: { self.isClosed })
         socket.close()

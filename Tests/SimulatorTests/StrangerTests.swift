@@ -24,7 +24,7 @@ struct StrangerTests {
         for round in 0..<200 {
             let socket = try StreamSocket.connect(to: SocketAddress(loopbackPort: standIn.port))
             var bytes = (0..<(1 + Int(next() % 600))).map { _ in UInt8(truncatingIfNeeded: next()) }
-            // A plausible beginning reaches deeper: a TLS handshake record.
+            // A plausible beginning, a TLS handshake record, reaches deeper code.
             if round % 2 == 0 { bytes = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3] + bytes }
             while (try? socket.connectResult()) == nil {}
             _ = try? socket.write(bytes.span)

@@ -9,7 +9,7 @@ let century = CertificateValidity(from: longAgo, until: longAgo + .seconds(100 *
 struct Conversation {
     let client: TLSSession
     let server: TLSSession
-    /// How many bytes cross at once; small ones cut every record.
+    /// The number of bytes that cross at once. Small numbers split every record.
     var chunk = Int.max
 
     init(_ client: TLSContext, _ server: TLSContext, serverName: String = "api.push.apple.com") throws {
@@ -17,7 +17,7 @@ struct Conversation {
         self.server = try TLSSession(server)
     }
 
-    /// Goes on until nobody has anything to say.
+    /// Carries bytes until neither session has any to send.
     func settle() throws {
         try client.advance()
         while client.ciphertextCount > 0 || server.ciphertextCount > 0 {
@@ -37,15 +37,15 @@ struct Conversation {
         }
     }
 
-    /// What the client thinks of a handshake that may fail on either side.
+    /// Returns the client's error after a handshake that may fail on either side.
     func clientFailure() -> TLSError? {
         do {
             try client.advance()
             for _ in 0..<10 {
-                // The server's alert counts, not what the server throws.
+                // The server's alert counts, not the error that the server throws.
                 try? carry(from: client, to: server)
                 try carry(from: server, to: client)
-                // With TLS 1.3 a client hears of its refusal on its first read only.
+                // With TLS 1.3 a client learns of its refusal on its first read only.
                 var buffer = [UInt8](repeating: 0, count: 64)
                 _ = try client.read(into: &buffer)
             }
@@ -54,7 +54,7 @@ struct Conversation {
     }
 }
 
-/// All the plaintext that has come.
+/// Reads all plaintext that has arrived.
 func readAll(_ session: TLSSession) throws -> [UInt8] {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     var all: [UInt8] = []
@@ -62,7 +62,7 @@ func readAll(_ session: TLSSession) throws -> [UInt8] {
     return all
 }
 
-/// An authority, a server named as Apple's, and a client that believes the authority.
+/// An authority, a server with Apple's name, and a client that trusts the authority.
 struct TLSFixture {
     let authority: CertificateAuthority
     let server: TLSIdentity

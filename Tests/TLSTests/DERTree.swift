@@ -1,6 +1,6 @@
 import Signing
 
-/// Changes numbers inside DER, and the lengths of all that holds them.
+/// Changes integers inside DER, and the lengths of all enclosing elements.
 enum DERTree {
     /// The bytes with one INTEGER replaced.
     ///
@@ -26,7 +26,7 @@ enum DERTree {
     private static func rewritten(_ der: [UInt8], _ change: (([UInt8]) -> [UInt8])) -> [UInt8] {
         (elements(der) ?? []).flatMap { element in
             if element.tag == DERTag.integer { return DERWriter.element(element.tag, change(element.contents)) }
-            // Safes and bags stand as DER inside of octets.
+            // Safes and bags are DER inside octet strings.
             let mayHold = element.tag & 0x20 != 0 || element.tag == DERTag.octetString
             guard mayHold, elements(element.contents) != nil else {
                 return DERWriter.element(element.tag, element.contents)
@@ -35,7 +35,7 @@ enum DERTree {
         }
     }
 
-    /// nil: not DER from front to end.
+    /// Returns nil if the bytes are not DER from beginning to end.
     private static func elements(_ der: [UInt8]) -> [(tag: UInt8, contents: [UInt8])]? {
         var elements: [(tag: UInt8, contents: [UInt8])] = []
         var remaining = der[...]

@@ -49,7 +49,7 @@ struct IdentityTests {
         }
     }
 
-    /// With other numbers such a curve costs OpenSSL a tenth of a second for each certificate.
+    /// Another curve in this form costs OpenSSL a tenth of a second for each certificate.
     @Test("fail to load if the certificate spells out its curve's parameters")
     func spelledOutCurve() {
         #expect(throws: TLSError.identity(.keyUnsupported)) { try TLSIdentity(pem: SpelledOutCurve.pem) }

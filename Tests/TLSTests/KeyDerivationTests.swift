@@ -7,7 +7,7 @@ import Testing
 struct KeyDerivationTests {
     /// The smallest count that is refused, and the largest that OpenSSL would run.
     private static let counts = [1_000_001, 2_147_483_647]
-    /// 2,048, which OpenSSL's program writes.
+    /// The count 2,048, which the openssl program writes.
     private static let usual: [UInt8] = [0x08, 0x00]
 
     private static func contents(_ count: Int) -> [UInt8] {
@@ -27,7 +27,7 @@ struct KeyDerivationTests {
         if case .identity(.derivationTooLong(let rounds)) = error { rounds >= roundsMin } else { false }
     }
 
-    /// A block of PEM around changed bytes.
+    /// Returns a PEM block with changed bytes.
     private static func pem(_ key: [UInt8], place: Int, _ old: [UInt8], _ new: [UInt8]) -> [UInt8] {
         let lines = String(decoding: key, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("-") }
         let der = DERTree.replacing(old, place, with: new, in: Fixtures.bytes(lines.joined()))
