@@ -9,7 +9,7 @@ struct DispatcherGroupTests {
         ids.map { ReadParcel(ParcelRunSamples.parcel([.present], id: $0, urgency: urgency), .repeatable) }
     }
 
-    @Test("are sent each by itself, and settled each by itself as they are answered")
+    @Test("leave separately and are settled separately, as each one is answered")
     func together() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -27,7 +27,7 @@ struct DispatcherGroupTests {
         #expect(bench.dispatcher.membersInFlight == 2)
     }
 
-    @Test("of which one's content can't be read: that one goes back, and the others leave")
+    @Test("return to the queue if their content cannot be read, while the other parcels are sent")
     func unread() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -40,7 +40,7 @@ struct DispatcherGroupTests {
         #expect(actions.contains { if case .submit(let name, _, _, _) = $0 { name.parcel.value == 2 } else { false } })
     }
 
-    @Test("are bounded by their number for a lane, and over all lanes, however few members they have")
+    @Test("stop at the parcel limits of the lane and of the process, even if each has one member")
     func bounded() throws {
         var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax) = (3, 5)
@@ -57,7 +57,7 @@ struct DispatcherGroupTests {
         #expect(bench.report(.settled(done)).leaseRequests.map(\.lane) == [other])
     }
 
-    @Test("leave as many to all other lanes as their own one takes, and those on top take nothing from these")
+    @Test("leave other lanes room for parcels, and urgent parcels on top do not reduce that room")
     func otherLanes() throws {
         var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax, settings.laneUrgentMax) = (4, 6, 2)
@@ -73,7 +73,7 @@ struct DispatcherGroupTests {
         #expect(more.map(\.lane) == [other], "one, and two are left")
     }
 
-    @Test("go to a full lane as far as is kept free for what is urgent, and take nothing from the others there")
+    @Test("fill the urgent reserve of a full lane, which does not count toward the ordinary limit")
     func urgent() throws {
         var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.laneUrgentMax) = (3, 2)

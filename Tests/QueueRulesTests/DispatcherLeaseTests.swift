@@ -3,9 +3,9 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("A lease in a dispatcher's hand")
+@Suite("A lease that a dispatcher holds")
 struct DispatcherLeaseTests {
-    @Test("is sent at once, with no stream later than its end minus a request's deadline")
+    @Test("starts sending at once, and opens no stream later than its end minus the deadline")
     func submits() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -17,7 +17,7 @@ struct DispatcherLeaseTests {
                 == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
     }
 
-    @Test("is sent with no stream later than its expiry, however long the lease is")
+    @Test("opens no stream after the parcel expires, however long the lease is")
     func expires() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -29,7 +29,7 @@ struct DispatcherLeaseTests {
                 == .submit(DispatcherBench.name, DispatcherBench.lane, positions: [0, 1, 2], until: until))
     }
 
-    @Test("is settled at once when its last answer came, and forgotten when that is written")
+    @Test("settles as soon as its last answer arrives, and is forgotten once that is stored")
     func completes() {
         var bench = DispatcherBench()
         bench.lease()
@@ -42,7 +42,7 @@ struct DispatcherLeaseTests {
         #expect(bench.dispatcher.membersInFlight == 0)
     }
 
-    @Test("is settled in part every second while answers are missing")
+    @Test("settles the answers so far once a second while others are missing")
     func partly() {
         var bench = DispatcherBench()
         bench.lease()
@@ -54,14 +54,14 @@ struct DispatcherLeaseTests {
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.settles) == [1])
     }
 
-    @Test("is not settled for nothing")
+    @Test("settles nothing while there is no answer")
     func noNews() {
         var bench = DispatcherBench()
         bench.lease()
         #expect(bench.pass(.seconds(10)).settles.isEmpty)
     }
 
-    @Test("settles the same again after a reply that was lost, until it hears one")
+    @Test("repeats the same settle after a lost reply, until a reply arrives")
     func settleFails() {
         var bench = DispatcherBench()
         bench.lease()
@@ -77,7 +77,7 @@ struct DispatcherLeaseTests {
         #expect(third.map(\.withVerdicts) == [false], "verdicts are written once where we know that they are")
     }
 
-    @Test("takes verdicts along again with the next settle")
+    @Test("includes verdicts again in the settle that follows a retried one")
     func verdictsAgain() {
         var bench = DispatcherBench()
         bench.lease()
@@ -89,7 +89,7 @@ struct DispatcherLeaseTests {
         #expect(bench.accept([1, 2]).settles.map(\.withVerdicts) == [true])
     }
 
-    @Test("is withdrawn and forgotten where its settle found it in other hands")
+    @Test("withdraws its pushes and ends if a settle finds that another owner has the parcel")
     func fenced() {
         var bench = DispatcherBench()
         bench.lease()
@@ -102,7 +102,7 @@ struct DispatcherLeaseTests {
         #expect(bench.dispatcher.membersInFlight == 0)
     }
 
-    @Test("is given up at its end, where the database gave no word until then")
+    @Test("ends when its time is up if the database has not replied by then")
     func ends() {
         var bench = DispatcherBench()
         bench.lease()
@@ -112,7 +112,7 @@ struct DispatcherLeaseTests {
         #expect(bench.accept([0, 1, 2]).settles.isEmpty, "late answers are nobody's")
     }
 
-    @Test("raises the alarms that its answers gave cause for, as they are settled")
+    @Test("raises the alarms that its answers call for")
     func alarms() {
         var bench = DispatcherBench()
         bench.lease(ParcelRunSamples.parcel([.present]))
@@ -124,7 +124,7 @@ struct DispatcherLeaseTests {
 
 @Suite("The renewal of a lease")
 struct DispatcherRenewalTests {
-    @Test("is asked for at a third, and moves the end of the lease from when it was asked for")
+    @Test("starts after a third of the lease, and extends the lease from the time of the request")
     func renews() {
         var bench = DispatcherBench()
         bench.lease()
@@ -140,7 +140,7 @@ struct DispatcherRenewalTests {
         #expect(bench.pass(.seconds(1)).forgotten == [DispatcherBench.name])
     }
 
-    @Test("is asked for once at a time, and again after a moment where it failed")
+    @Test("runs once at a time, and again after a pause if it failed")
     func renewalFails() {
         var bench = DispatcherBench()
         bench.lease()
@@ -150,7 +150,7 @@ struct DispatcherRenewalTests {
         #expect(bench.pass(.milliseconds(500)).contains(.renew(DispatcherBench.name)))
     }
 
-    @Test("that is refused ends the lease")
+    @Test("ends the lease if the database refuses it")
     func refused() {
         var bench = DispatcherBench()
         bench.lease()
@@ -160,7 +160,7 @@ struct DispatcherRenewalTests {
         #expect(actions.forgotten == [DispatcherBench.name])
     }
 
-    @Test("that is refused while a settle is on its way leaves the word to that: it may have finished the parcel")
+    @Test("leaves the decision to a settle in progress if the database refuses it")
     func refusedWhileSettling() {
         var bench = DispatcherBench()
         bench.lease()
@@ -175,7 +175,7 @@ struct DispatcherRenewalTests {
 
 @Suite("A dispatcher that drains")
 struct DispatcherDrainTests {
-    @Test("is done at once where it holds nothing, says so once, and polls no more")
+    @Test("finishes at once if it holds nothing, reports that once, and stops polling")
     func idle() {
         var bench = DispatcherBench()
         bench.find([])
@@ -184,7 +184,7 @@ struct DispatcherDrainTests {
         #expect(bench.dispatcher.nextWake() == MonotonicInstant(nanoseconds: .max))
     }
 
-    @Test("takes back what has no stream yet, and is done when the rest is settled")
+    @Test("withdraws pushes without a stream, and finishes when the other pushes are settled")
     func withdraws() {
         var bench = DispatcherBench()
         let asked = bench.lease().leaseRequests[0]
@@ -199,7 +199,7 @@ struct DispatcherDrainTests {
         #expect(bench.report(.leased([], asked: asked)) == [.drained])
     }
 
-    @Test("hands back a parcel that was on its way to it")
+    @Test("returns a parcel that is leased after the drain began")
     func lateLease() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -215,9 +215,9 @@ extension [DispatchAction] {
     fileprivate var isEmptyOfRenewals: Bool { !contains(.renew(DispatcherBench.name)) }
 }
 
-@Suite("A parcel that is leased here again")
+@Suite("A parcel that the same process leases again")
 struct DispatcherSecondLeaseTests {
-    @Test("hears nothing of what is answered to its earlier lease")
+    @Test("ignores answers to its earlier lease")
     func stranger() {
         var bench = DispatcherBench()
         for request in bench.lease().leaseRequests { bench.report(.leased([], asked: request)) }

@@ -3,13 +3,13 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("Many small parcels in hand")
+@Suite("Many small parcels that a dispatcher holds")
 struct DispatcherManyTests {
     private func group(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
         ids.map { ReadParcel(ParcelRunSamples.parcel([.present], id: $0), .repeatable) }
     }
 
-    @Test("of which none can be read go back, and are not asked for again in the same breath")
+    @Test("return to the queue for a second if their content cannot be read")
     func unreadWait() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -18,7 +18,7 @@ struct DispatcherManyTests {
         #expect(settles[0].pending.settlement.remainders.map(\.dueAfter) == [.seconds(1)])
     }
 
-    @Test("of which the database refuses one settle: that one is tried again by itself, the others together")
+    @Test("retry a refused settle alone, and the other settles in a group")
     func refused() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -34,7 +34,7 @@ struct DispatcherManyTests {
         #expect(again.map(\.pending.settlement) == settles.map(\.pending.settlement))
     }
 
-    @Test("are renewed by list: what is lost ends, and what failed is asked for again")
+    @Test("renew in one list: a lost lease ends, and a failed renewal is repeated")
     func renewed() throws {
         var bench = DispatcherBench()
         let request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
@@ -50,7 +50,7 @@ struct DispatcherManyTests {
         #expect(renewals(bench.pass(.milliseconds(500))) == [names[2]])
     }
 
-    @Test("are each woken for at their own time, however many came and went beside them")
+    @Test("wake the dispatcher at their own times, however many others came and went")
     func wakes() throws {
         var settings = DispatcherBench.usual
         (settings.laneParcelsMax, settings.parcelsMax, settings.pollEvery) = (10_000, 10_000, .seconds(10_000))

@@ -3,7 +3,7 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("A parcel that lapsed twice")
+@Suite("A parcel whose lease lapsed twice")
 struct DispatcherQuarantineTests {
     private static let lapsed = ReadyRoute(
         route: RouteID(7), app: AppID(1), provider: .apns, environment: .production, topic: "", hasOrdinary: false,
@@ -20,7 +20,7 @@ struct DispatcherQuarantineTests {
         return bench.find([Self.lapsed])
     }
 
-    @Test("is leased at once where nothing else is held, by itself")
+    @Test("enters quarantine at once if the process holds nothing else, and travels alone")
     func isolated() {
         var bench = DispatcherBench()
         let requests = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests
@@ -30,7 +30,7 @@ struct DispatcherQuarantineTests {
         #expect(actions.leaseRequests.isEmpty, "nothing else while it travels")
     }
 
-    @Test("waits until what is held has been taken back, answered and settled")
+    @Test("waits until the parcels in progress are withdrawn, answered and settled")
     func waits() {
         var bench = DispatcherBench()
         let draining = quarantined(&bench)
@@ -43,7 +43,7 @@ struct DispatcherQuarantineTests {
             ])
     }
 
-    @Test("is not joined by a parcel that was being leased: that one goes back unsent")
+    @Test("travels alone: a parcel whose lease was in progress goes back unsent")
     func latecomer() {
         var bench = DispatcherBench()
         let ordinary = bench.find([DispatcherBench.route(8)]).leaseRequests[0]
@@ -56,7 +56,7 @@ struct DispatcherQuarantineTests {
         #expect(next == [bench.request(7, .lapsed)])
     }
 
-    @Test("gives way when its turn is over, keeps its lapses, and comes again after the others' turn")
+    @Test("yields when its window ends, keeps its lapses, and returns after the others' window")
     func alternates() {
         var bench = DispatcherBench()
         let asked = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests[0]
@@ -75,7 +75,7 @@ struct DispatcherQuarantineTests {
         #expect(bench.pass(.seconds(1)).leaseRequests == [bench.request(7, .lapsed)])
     }
 
-    @Test("ends its turn early where no other one waits")
+    @Test("ends its quarantine window early if no other suspected parcel waits")
     func early() {
         var bench = DispatcherBench()
         let asked = bench.find([Self.lapsed, DispatcherBench.route(8)]).leaseRequests[0]
@@ -86,7 +86,7 @@ struct DispatcherQuarantineTests {
         #expect(bench.report(.leased([], asked: next[0])).leaseRequests == [bench.request(8)])
     }
 
-    @Test("leaves the others alone while its own lane can't send")
+    @Test("leaves other lanes running while its own lane cannot send")
     func blocked() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
@@ -97,7 +97,7 @@ struct DispatcherQuarantineTests {
         #expect(requests.contains(bench.request(8, lane: elsewhere)))
     }
 
-    @Test("does not keep a process from draining")
+    @Test("lets a process drain")
     func drains() {
         var bench = DispatcherBench()
         _ = quarantined(&bench)
@@ -107,9 +107,9 @@ struct DispatcherQuarantineTests {
     }
 }
 
-@Suite("A parcel whose message can't be read now")
+@Suite("A parcel whose message cannot be read for now")
 struct DispatcherUnreadTests {
-    @Test("goes back as it came, and costs it no lapse")
+    @Test("returns to the queue unchanged, without another lapse")
     func unread() {
         var bench = DispatcherBench()
         let asked = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -121,9 +121,9 @@ struct DispatcherUnreadTests {
     }
 }
 
-@Suite("What a process remembers of lanes and asks of the database")
+@Suite("A dispatcher's list of lanes and of lease requests")
 struct DispatcherListTests {
-    @Test("is forgotten with the last route that leaves from the lane")
+    @Test("drops a lane with the last route that uses it")
     func lanes() {
         var bench = DispatcherBench()
         for number in Int64(1)...50 {
@@ -138,7 +138,7 @@ struct DispatcherListTests {
         #expect(bench.dispatcher.knownLanes == 0)
     }
 
-    @Test("is bounded: so many parcels are asked for at once, on however many routes")
+    @Test("limits the lease requests in progress, over any number of routes")
     func leases() {
         var settings = DispatcherBench.settings
         settings.leasesMax = 4

@@ -3,7 +3,7 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("A message that has a rate, in a dispatcher's hand")
+@Suite("A rate-limited message that a dispatcher sends")
 struct DispatcherRateTests {
     private static let message = ParcelRunSamples.parcel().message
 
@@ -18,7 +18,7 @@ struct DispatcherRateTests {
         .rated([RatedMessage(message: Self.message, perSecond: perSecond)])
     }
 
-    @Test("is asked for when a share is due, and not before")
+    @Test("requests a quantum when it is due and no earlier")
     func due() {
         var bench = DispatcherBench()
         #expect(bench.find([rateLimited(after: .milliseconds(80))]).leaseRequests.isEmpty)
@@ -27,7 +27,7 @@ struct DispatcherRateTests {
         #expect(bench.pass(.milliseconds(1)).leaseRequests.map(\.scope) == [.rateLimited])
     }
 
-    @Test("is asked for again when the database says, and no more where nothing waits")
+    @Test("requests the next quantum when the database says, and stops when none waits")
     func again() {
         var bench = DispatcherBench()
         let first = bench.find([rateLimited(after: .zero)]).leaseRequests[0]
@@ -43,7 +43,7 @@ struct DispatcherRateTests {
         #expect(bench.pass(.milliseconds(500)).leaseRequests.isEmpty)
     }
 
-    @Test("is asked for again after a moment where the call failed")
+    @Test("repeats a lease request after a pause if the call failed")
     func fails() {
         var bench = DispatcherBench()
         let first = bench.find([rateLimited(after: .zero)]).leaseRequests[0]
@@ -52,7 +52,7 @@ struct DispatcherRateTests {
         #expect(bench.pass(.milliseconds(1)).leaseRequests.map(\.scope) == [.rateLimited])
     }
 
-    @Test("takes turns with what waits for nothing")
+    @Test("alternates with messages that have no rate limit")
     func alternates() {
         var bench = DispatcherBench()
         let first = bench.find([rateLimited(after: .zero, hasOrdinary: true)]).leaseRequests
@@ -65,7 +65,7 @@ struct DispatcherRateTests {
         #expect(third.map(\.scope) == [.rateLimited])
     }
 
-    @Test("has taken back what has no stream yet where it was leased at a higher rate or at none, once")
+    @Test("withdraws unsent pushes, once, if they were leased at a higher rate or without one")
     func slower() {
         var bench = DispatcherBench()
         bench.lease()
@@ -75,7 +75,7 @@ struct DispatcherRateTests {
         #expect(bench.report(rated(100)).withdrawn == [DispatcherBench.name])
     }
 
-    @Test("is asked for at once where another lease found it among the ready ones")
+    @Test("requests a quantum at once if another lease found that one is due")
     func found() {
         for isTogether in [false, true] {
             var bench = DispatcherBench()
@@ -88,7 +88,7 @@ struct DispatcherRateTests {
         }
     }
 
-    @Test("is passed by while a share has no stream here, and asked for as soon as it has")
+    @Test("stays excluded from requests while a quantum has no stream, and returns once it has one")
     func unsent() throws {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 30)
@@ -104,7 +104,7 @@ struct DispatcherRateTests {
         #expect(bench.report(.answered([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
     }
 
-    @Test("is asked for again when answers leave less than is enough without a stream")
+    @Test("returns to lease requests when answers leave few enough pushes without a stream")
     func answered() throws {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 20)
@@ -114,7 +114,7 @@ struct DispatcherRateTests {
         #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 of 2")
     }
 
-    @Test("is asked for again where less of it was under way before the call that passed it by came back")
+    @Test("returns to lease requests if its backlog shrank while an excluding call was in progress")
     func wokenMeanwhile() throws {
         for again in [nil, Duration.seconds(1)] {
             var bench = DispatcherBench()
@@ -125,7 +125,7 @@ struct DispatcherRateTests {
         }
     }
 
-    @Test("is asked for where its lane is another one by now, or its rate is higher")
+    @Test("returns to lease requests if its lane changes or its rate rises")
     func elsewhere() throws {
         for isRaised in [false, true] {
             var bench = DispatcherBench()
@@ -149,7 +149,7 @@ struct DispatcherRateTests {
         AnsweredLease(name, accepted: [], others: [], isSent: true)
     }
 
-    @Test("is passed by while two seconds' worth of it is unanswered here")
+    @Test("stays excluded from requests while two seconds' worth of pushes is unanswered")
     func full() {
         for (rate, passing): (Int32, [MessageID]) in [(2, []), (1, [Self.message])] {
             var bench = DispatcherBench()
@@ -165,14 +165,14 @@ struct MessagePaceTests {
     private static let now = WallInstant(secondsSince1970: 1_800_000_000)
 
     @Test(
-        "leases shares of a tenth of a second, or of one push, and of 500 to a twenty-fifth of a second",
+        "leases a tenth of a second's pushes: at least one, at most 500 or a 25th of a second's",
         arguments: [(1, 1), (9, 1), (10, 1), (55, 5), (5_000, 500), (10_000, 500), (12_500, 500), (20_000, 800)])
     func quantum(perSecond: Int32, expected: Int) {
         #expect(MessagePace.quantum(of: 100_000, perSecond: perSecond) == expected)
         #expect(MessagePace.quantum(of: 1, perSecond: perSecond) == 1)
     }
 
-    @Test("moves on by the time that the pushes take, and catches up with little")
+    @Test("advances by the time that its pushes take, and catches up only a little")
     func next() {
         let soon = Self.now + .milliseconds(30)
         #expect(MessagePace.next(after: 5, from: soon, perSecond: 50, now: Self.now) == soon + .milliseconds(100))

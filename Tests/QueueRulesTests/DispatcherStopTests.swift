@@ -20,14 +20,14 @@ struct DispatcherStopTests {
         return .answered([AnsweredLease(DispatcherBench.name, accepted: [], others: others)])
     }
 
-    @Test("has taken back what has no stream yet, once", arguments: [MessageStop.paused, .cancelled])
+    @Test("withdraws its pushes without a stream, once", arguments: [MessageStop.paused, .cancelled])
     func withdrawn(stop: MessageStop) {
         var (bench, actions) = bench(stopping: stop)
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(bench.report(.stopped([StoppedMessage(message: Self.message, stop: stop)])).withdrawn.isEmpty)
     }
 
-    @Test("leaves the others alone")
+    @Test("leaves the pushes of other messages alone")
     func others() {
         var bench = DispatcherBench()
         bench.lease()
@@ -35,7 +35,7 @@ struct DispatcherStopTests {
         #expect(bench.report(.stopped([StoppedMessage(message: stranger, stop: .cancelled)])).withdrawn.isEmpty)
     }
 
-    @Test("paused hands back what was not sent, and goes on waiting where it waits")
+    @Test("returns unsent pushes when it is paused, while deferred pushes keep their wait")
     func paused() throws {
         var (bench, _) = bench(stopping: .paused)
         let outcomes: [Outcome] = [.accepted, .unsent(.withdrawn), .deferred(after: .seconds(5), .providerBusy)]
@@ -46,7 +46,7 @@ struct DispatcherStopTests {
         #expect(settlement.remainders.map(\.attempt) == [0, 1])
     }
 
-    @Test("cancelled ends what was not sent, and what would be tried again; a lost answer stays one")
+    @Test("ends unsent and deferred pushes as cancelled, while a lost answer stays a lost answer")
     func cancelled() throws {
         var (bench, _) = bench(stopping: .cancelled)
         let outcomes: [Outcome] = [
@@ -63,7 +63,7 @@ struct DispatcherStopTests {
         #expect(settlement.history.map(\.attempts).sorted() == [0, 1, 1])
     }
 
-    @Test("paused first and cancelled then ends what comes back afterwards")
+    @Test("cancels the pushes that come back if it is paused first and cancelled later")
     func pausedThenCancelled() throws {
         var (bench, _) = bench(stopping: .paused)
         let actions = bench.report(.stopped([StoppedMessage(message: Self.message, stop: .cancelled)]))
@@ -77,7 +77,7 @@ struct DispatcherStopTests {
     }
 }
 
-@Suite("A parcel that nobody will send any more")
+@Suite("A parcel that will not be sent any more")
 struct UnsentParcelTests {
     private func parcel(mayHaveBeenShown: Bool) -> UnsentParcel {
         UnsentParcel(
@@ -86,7 +86,7 @@ struct UnsentParcelTests {
             settledBits: [0b0000_0111, 0b10])
     }
 
-    @Test("ends whom it still owes something, and nobody else")
+    @Test("ends only the members that are still open")
     func ends() {
         let settlement = parcel(mayHaveBeenShown: false).settlement(isCancelled: true)
         let terminalStatus = TerminalStatus(.cancelled, TerminalReason.cancelled)
@@ -98,7 +98,7 @@ struct UnsentParcelTests {
             ])
     }
 
-    @Test("gives up only whom a lease was free to send to")
+    @Test("gives up only the members that an earlier lease could have sent to")
     func held() {
         let parcel = UnsentParcel(
             id: ParcelID(4), message: MessageID(UniversalID(high: 1, low: 2)), epoch: 3, settles: 1, attempt: 2,
@@ -115,7 +115,7 @@ struct UnsentParcelTests {
         #expect(settlement.settledBits == [0xff, 0b11] && settlement.pendingAfter == 0)
     }
 
-    @Test("expires where it is not cancelled, and is given up where it may have been shown")
+    @Test("expires unless it is cancelled, and gives up if it may have been shown")
     func reasons() {
         #expect(
             parcel(mayHaveBeenShown: false).settlement(isCancelled: false).terminalCounts.map(\.terminalStatus)

@@ -3,9 +3,9 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("A dispatcher that looks for work")
+@Suite("A dispatcher that polls for work")
 struct DispatcherPollingTests {
-    @Test("goes on with a route whose calls have no lane, and with its calls where the rest has none")
+    @Test("leases one service of a route while the route's other service has no lane")
     func services() {
         for waiting in [TopicService.app, .voip] {
             var bench = DispatcherBench()
@@ -27,7 +27,7 @@ struct DispatcherPollingTests {
         }
     }
 
-    @Test("polls as it starts, and again after the pause")
+    @Test("polls at its start, and again after the interval")
     func polls() {
         var bench = DispatcherBench()
         #expect(bench.report(.timer) == [.poll])
@@ -36,14 +36,14 @@ struct DispatcherPollingTests {
         #expect(bench.pass(.seconds(5)) == [.poll])
     }
 
-    @Test("polls at once on a hint")
+    @Test("polls at once after a hint")
     func hint() {
         var bench = DispatcherBench()
         bench.find([])
         #expect(bench.report(.hint) == [.poll])
     }
 
-    @Test("polls once more after a hint that came during a poll: that one may have looked too early")
+    @Test("polls again after a hint that arrived during a poll")
     func hintWhilePolling() {
         var bench = DispatcherBench()
         bench.report(.timer)
@@ -53,7 +53,7 @@ struct DispatcherPollingTests {
     }
 
     @Test(
-        "looks for nothing that was planned here: asks for its lane, then for a parcel, and at once where it knows the lane"
+        "leases planned work without a poll, and resolves the lane first if it is unknown"
     )
     func planned() {
         var bench = DispatcherBench()
@@ -65,7 +65,7 @@ struct DispatcherPollingTests {
         #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
     }
 
-    @Test("asks again for what was planned after the call that brought nothing")
+    @Test("requests parcels again if a plan arrived after a call that returned nothing")
     func plannedAfterCall() {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -74,7 +74,7 @@ struct DispatcherPollingTests {
         #expect(bench.report(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
-    @Test("believes what was planned since a poll began, whatever that one saw of its route", arguments: [true, false])
+    @Test("trusts a plan that arrived during a poll, whatever the poll saw of the route", arguments: [true, false])
     func plannedWhilePolling(sawLapsed: Bool) {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)])
@@ -96,7 +96,7 @@ struct DispatcherPollingTests {
         #expect(asked.map(\.scope) == [.ordinary])
     }
 
-    @Test("asks for transactional parcels of what was planned here although its lane is full")
+    @Test("requests transactional parcels of planned work although the lane is full")
     func plannedUrgent() {
         var bench = DispatcherBench()
         bench.lease(ParcelRunSamples.parcel(Array(repeating: .present, count: 5), route: RouteID(7)))
@@ -105,7 +105,7 @@ struct DispatcherPollingTests {
             bench.report(.planned([DispatcherBench.route(7, hasUrgent: true)])).leaseRequests.map(\.scope) == [.urgent])
     }
 
-    @Test("waits a moment after a poll that failed")
+    @Test("pauses before the next poll if one failed")
     func pollFails() {
         var bench = DispatcherBench()
         bench.report(.timer)
@@ -114,7 +114,7 @@ struct DispatcherPollingTests {
         #expect(bench.pass(.milliseconds(1)) == [.poll])
     }
 
-    @Test("asks for the lane of each route, and for a parcel as soon as it knows it")
+    @Test("resolves the lane of each route, then requests a parcel")
     func resolves() {
         var bench = DispatcherBench()
         bench.report(.timer)
@@ -123,14 +123,14 @@ struct DispatcherPollingTests {
         #expect(actions == [.lease(bench.request(3))])
     }
 
-    @Test("has one call for a parcel on its way per route")
+    @Test("keeps one lease request in progress per route")
     func oneCall() {
         var bench = DispatcherBench()
         #expect(bench.find([DispatcherBench.route(3)]).leaseRequests.count == 1)
         #expect(bench.pass(.seconds(1)).leaseRequests.isEmpty)
     }
 
-    @Test("asks again until nothing comes back, then leaves the route to the next poll")
+    @Test("repeats lease requests until one returns nothing, then leaves the route to the next poll")
     func untilEmpty() {
         var bench = DispatcherBench()
         bench.lease()
@@ -140,7 +140,7 @@ struct DispatcherPollingTests {
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
     }
 
-    @Test("believes a poll that looked after the call that brought nothing")
+    @Test("requests parcels again if a poll began after the call that returned nothing")
     func pollAfterCall() {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -150,7 +150,7 @@ struct DispatcherPollingTests {
         #expect(bench.report(.leased([], asked: early)).leaseRequests.count == 1)
     }
 
-    @Test("looks again after a moment where the call failed")
+    @Test("polls again after a pause if a lease request failed")
     func leaseFails() {
         var bench = DispatcherBench()
         let request = bench.find([DispatcherBench.route(3)]).leaseRequests[0]
@@ -158,7 +158,7 @@ struct DispatcherPollingTests {
         #expect(bench.pass(.milliseconds(500)) == [.poll])
     }
 
-    @Test("begins with the app behind the one that it served last")
+    @Test("starts with the app after the one that it served last")
     func fair() {
         var bench = DispatcherBench()
         let five = [MemberStatus](repeating: .present, count: 5)
@@ -174,7 +174,7 @@ struct DispatcherPollingTests {
 
 @Suite("A route whose lane cannot send")
 struct DispatcherBlockedTests {
-    @Test("is asked only for what expired meanwhile, once a poll")
+    @Test("requests only expired parcels, once per poll")
     func sweeps() {
         var bench = DispatcherBench()
         let requests = bench.find([DispatcherBench.route(3)], lane: nil).leaseRequests
@@ -186,7 +186,7 @@ struct DispatcherBlockedTests {
         #expect(bench.report(.polled([DispatcherBench.route(3)])).leaseRequests.count == 1)
     }
 
-    @Test("is swept again at once while that finds something")
+    @Test("sweeps again at once while expired parcels are found")
     func sweepsOn() {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
@@ -194,7 +194,7 @@ struct DispatcherBlockedTests {
         #expect(bench.report(.leased([ReadParcel(expired, .repeatable)], asked: sweep)).leaseRequests == [sweep])
     }
 
-    @Test("is leased from again as soon as its lane can send")
+    @Test("leases again as soon as its lane can send")
     func opens() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
@@ -204,7 +204,7 @@ struct DispatcherBlockedTests {
         #expect(requests == [bench.request(3)])
     }
 
-    @Test("is leased from again where the lane's word got lost: the next look at the route says how it stands")
+    @Test("leases again after a lost lane notice, when the next poll resolves the lane")
     func lostWord() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
@@ -215,7 +215,7 @@ struct DispatcherBlockedTests {
         #expect(bench.report(.leased([], asked: sweep)).leaseRequests == [bench.request(3)])
     }
 
-    @Test("hands back what a sweep leased alive, and sends nothing of it")
+    @Test("returns unexpired parcels that a sweep leased, and sends none of them")
     func sweptAlive() {
         var bench = DispatcherBench()
         let sweep = bench.find([DispatcherBench.route(7)], lane: nil).leaseRequests[0]
@@ -224,7 +224,7 @@ struct DispatcherBlockedTests {
         #expect(actions.settles.first?.pending.settlement.remainders.first?.members.count == 3)
     }
 
-    @Test("learns its lane anew when credentials change")
+    @Test("resolves its lane again when credentials change")
     func credentials() {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)], lane: nil)
@@ -232,9 +232,9 @@ struct DispatcherBlockedTests {
     }
 }
 
-@Suite("What a process holds")
+@Suite("The number of members that a process holds")
 struct DispatcherBoundsTests {
-    @Test("ends at a lane's bound, and begins again when parcels are settled")
+    @Test("stops at the lane's limit, and grows again when parcels are settled")
     func laneBound() {
         var bench = DispatcherBench()
         let first = bench.lease()
@@ -249,7 +249,7 @@ struct DispatcherBoundsTests {
         #expect(actions.leaseRequests.count == 1)
     }
 
-    @Test("ends at the process's bound, over all lanes")
+    @Test("stops at the process's limit over all lanes")
     func processBound() {
         var bench = DispatcherBench()
         let four = [MemberStatus](repeating: .present, count: 4)
@@ -265,7 +265,7 @@ struct DispatcherBoundsTests {
         #expect(bench.find([DispatcherBench.route(9)], lane: third).leaseRequests.isEmpty)
     }
 
-    @Test("never leaves an idle lane without a parcel, however much the slow ones hold")
+    @Test("leaves every idle lane room for a parcel, however much slow lanes hold")
     func slowLanes() {
         let settings = DispatcherSettings(
             leaseLength: .seconds(60), requestDeadline: .seconds(20), laneMembersMax: 20, membersMax: 40,

@@ -4,7 +4,7 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("A dispatcher whose lane is told to slow down")
+@Suite("A dispatcher whose lane the provider throttles")
 struct DispatcherThrottleTests {
     private static let two = LeaseName(parcel: ParcelID(2), epoch: 1)
     private static let signal = Outcome.deferred(after: .seconds(30), .providerUnavailable)
@@ -56,7 +56,7 @@ struct DispatcherThrottleTests {
         }
     }
 
-    @Test("takes back what has no stream yet, and says so once")
+    @Test("withdraws pushes without a stream, and reports the open circuit breaker once")
     func withdraws() {
         let (bench, actions) = Self.open()
         #expect(Set(actions.withdrawn) == [DispatcherBench.name, Self.two])
@@ -66,7 +66,7 @@ struct DispatcherThrottleTests {
         #expect(more.withdrawn.isEmpty && more.reportedBreakers.isEmpty)
     }
 
-    @Test("leaves other lanes all bounds, and leases nothing for this one until the rest is over: then one push")
+    @Test("leases nothing for the lane while its circuit breaker is open, then probes with one push")
     func opens() throws {
         var (bench, _) = Self.open()
         Self.handBack(&bench)
@@ -93,7 +93,7 @@ struct DispatcherThrottleTests {
         #expect(eight.submitted == Array(0..<8))
     }
 
-    @Test("sends nothing of a lease that it asked for before")
+    @Test("sends nothing of a lease that was requested before the circuit breaker opened")
     func askedBefore() {
         var bench = Self.bench()
         bench.lease(Self.parcel(1, members: 40))
@@ -106,7 +106,7 @@ struct DispatcherThrottleTests {
         #expect(actions.settles.map(\.name) == [Self.two])
     }
 
-    @Test("tries one transactional push a second, and goes on a few at a time where it is taken")
+    @Test("probes with one transactional push a second, and sends more once one is accepted")
     func urgent() throws {
         var (bench, _) = Self.open()
         Self.handBack(&bench)
@@ -133,7 +133,7 @@ struct DispatcherThrottleTests {
         #expect(actions.submitted == Array(0..<8))
     }
 
-    @Test("takes what is refused in its own house for nothing that a provider said")
+    @Test("keeps the circuit breaker open after a rejection by its own process")
     func refusedHere() throws {
         var (bench, _) = Self.open()
         Self.handBack(&bench)
@@ -147,7 +147,7 @@ struct DispatcherThrottleTests {
         #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
     }
 
-    @Test("remembers the rest where nothing of the lane is due meanwhile, and forgets the lane afterwards")
+    @Test("remembers an open circuit breaker without due work, and forgets the lane afterwards")
     func remembers() throws {
         var (bench, _) = Self.open()
         Self.handBack(&bench)
@@ -168,7 +168,7 @@ struct DispatcherThrottleTests {
         #expect(bench.dispatcher.knownLanes == 0)
     }
 
-    @Test("tells that the lane rests, that it rests for longer, and at last that it is as ever, but not of the tries")
+    @Test("reports that the circuit breaker opens, stays open longer and closes, but no probe")
     func reported() throws {
         var (bench, began) = Self.open()
         let start = bench.now

@@ -26,13 +26,13 @@ struct DispatcherUrgencyTests {
         return bench
     }
 
-    @Test("is asked for nothing while only bulk waits")
+    @Test("requests nothing while only bulk parcels wait")
     func bulkAlone() {
         var bench = full()
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.isEmpty)
     }
 
-    @Test("is asked for transactional parcels as soon as a poll saw one, and sends them")
+    @Test("requests transactional parcels as soon as a poll finds one, and sends them")
     func asked() {
         var bench = full()
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
@@ -41,7 +41,7 @@ struct DispatcherUrgencyTests {
         #expect(actions.submitted == [0])
     }
 
-    @Test("is asked again until nothing comes, and then not before the next poll")
+    @Test("requests transactional parcels until none comes, then waits for the next poll")
     func untilNothingComes() {
         var bench = full()
         bench.find([Self.urgent])
@@ -57,7 +57,7 @@ struct DispatcherUrgencyTests {
         #expect(bench.find([Self.urgent]).leaseRequests == [bench.request(7, .urgent)])
     }
 
-    @Test("is not asked in vain where the last parcel before its bound was bulk: that one comes last")
+    @Test("requests no transactional parcels if the last parcel before the limit was bulk")
     func nothingUrgentLeft() {
         var bench = DispatcherBench()
         let asked = bench.find([Self.urgent]).leaseRequests[0]
@@ -67,7 +67,7 @@ struct DispatcherUrgencyTests {
         #expect(actions.leaseRequests.isEmpty)
     }
 
-    @Test("is asked where the last parcel before its bound was transactional, or a poll looked meanwhile")
+    @Test("requests transactional parcels if the last one was transactional or a poll came since")
     func urgentLeft() {
         for (urgency, isSeenMeanwhile) in [(MessageUrgency.transactional, false), (.bulk, true)] {
             var bench = DispatcherBench()
@@ -81,7 +81,7 @@ struct DispatcherUrgencyTests {
         }
     }
 
-    @Test("takes as many of them as are kept free, and more when these are settled")
+    @Test("takes transactional parcels up to its reserve, and more when they are settled")
     func bounded() {
         var bench = full()
         bench.find([Self.urgent])
@@ -97,7 +97,7 @@ struct DispatcherUrgencyTests {
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
-    @Test("takes several of one lease as well, until they are as many as are kept free")
+    @Test("takes several transactional parcels of one lease, up to its reserve")
     func together() {
         var bench = full()
         bench.find([Self.urgent])
@@ -114,7 +114,7 @@ struct DispatcherUrgencyTests {
         #expect(bench.dispatcher.membersInFlight == 8)
     }
 
-    @Test("takes them beyond the process's bound, and leaves other lanes what they had")
+    @Test("takes transactional parcels beyond the process's limit without reducing other lanes")
     func otherLanes() {
         var bench = full(membersMax: 7)
         bench.find([Self.urgent])
@@ -126,7 +126,7 @@ struct DispatcherUrgencyTests {
         #expect(asked == [bench.request(8, lane: elsewhere)], "6 of 7, without those three")
     }
 
-    @Test("leaves other full lanes as much of what is kept free as it takes itself")
+    @Test("leaves other full lanes as much of the shared reserve as it takes itself")
     func sharedReserve() {
         var bench = full(membersMax: 100, urgentMax: 4)
         bench.find([Self.urgent])
@@ -145,7 +145,7 @@ struct DispatcherUrgencyTests {
         #expect(actions.leaseRequests.isEmpty)
     }
 
-    @Test("is asked for none of them while it can't send")
+    @Test("requests no transactional parcels while it cannot send")
     func blocked() {
         var bench = full()
         bench.blocked = [DispatcherBench.lane]

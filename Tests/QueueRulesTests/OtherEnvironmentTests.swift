@@ -25,9 +25,9 @@ private func crossEnvironment(
         route: other, origin: refusal)
 }
 
-@Suite("A token that its environment doesn't know")
+@Suite("A token that its environment does not know")
 struct UnknownTokenTests {
-    @Test("is tried in the other one at once: an attempt, and nothing of the budget; no verdict, no sample")
+    @Test("moves to the sibling environment at once, as an attempt that costs no retry budget")
     func triedInSibling() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel(
@@ -48,7 +48,7 @@ struct UnknownTokenTests {
                 == HistoryEntry(.goesOn(.otherEnvironment), attempts: 3, members: [RegistrationID(101)]))
     }
 
-    @Test("gathers with its like, all of a minute and of a generation")
+    @Test("gathers with unknown tokens of the same minute and generation in one parcel")
     func gathered() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.present, .present, .present], otherEnvironment: other))
@@ -58,7 +58,7 @@ struct UnknownTokenTests {
         #expect(run.settlement()?.remainders.map(\.members.count) == [3])
     }
 
-    @Test("is doubted as ever where there is no other environment, or both were asked about it before")
+    @Test("becomes suspected if there is no sibling environment or both were tried before")
     func triedNowhere() {
         for parcel in [
             ParcelRunSamples.parcel([.present]),
@@ -78,7 +78,7 @@ struct UnknownTokenTests {
     }
 
     @Test(
-        "is the only one that is tried there: no other refusal, and no wait, changes the environment",
+        "changes environment for no other rejection, deferral or failure",
         arguments: [
             ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"),
             ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered"),
@@ -94,9 +94,9 @@ struct UnknownTokenTests {
     }
 }
 
-@Suite("A parcel away from home")
+@Suite("A cross-environment parcel")
 struct CrossEnvironmentParcelTests {
-    @Test("finds the tokens that are accepted, doubted or not, and counts for home")
+    @Test("finds tokens that are accepted, suspected or not, and reports them to the origin route")
     func found() {
         var run = ParcelRunSamples.run(crossEnvironment([.present, .present], suspected: [1]))
         run.recordAccepted(0)
@@ -110,7 +110,7 @@ struct CrossEnvironmentParcelTests {
     }
 
     @Test(
-        "is not heard about tokens that it doesn't take: they end as home said, and are doubted there",
+        "ends rejected tokens with the origin's reason, and marks them as suspected in both",
         arguments: [
             unknownHere, ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"),
             ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered", since: ParcelRunSamples.leasedAt),
@@ -131,7 +131,7 @@ struct CrossEnvironmentParcelTests {
     }
 
     @Test(
-        "keeps what it carries wherever its members have to wait, be it for us or for the provider",
+        "keeps its origin rejection while its members wait",
         arguments: [
             Outcome.deferred(after: nil, .providerBusy), .deferred(after: nil, .laneBlocked),
             ParcelRunSamples.rejection(.credential, "Forbidden"), .unknown(.connectionLost), .unsent(.withdrawn),
@@ -146,7 +146,7 @@ struct CrossEnvironmentParcelTests {
         #expect(pending?.verdicts == [])
     }
 
-    @Test("keeps it where it is cut in two, and leaves it behind with who has moved")
+    @Test("keeps its origin rejection when it is split, and drops it for members that moved")
     func cutAndMoved() {
         var run = ParcelRunSamples.run(crossEnvironment([.present, .present], lapses: PoisonRule.lapsesMax))
         #expect(run.settlement()?.remainders.map(\.origin) == [.sample, .sample])
@@ -154,7 +154,7 @@ struct CrossEnvironmentParcelTests {
         #expect(run.settlement()?.remainders.map(\.origin) == [nil, nil])
     }
 
-    @Test("waits for its lane no longer than its patience; then home's word stands, and may be tried again later")
+    @Test("waits for its lane only until its deadline, then ends with the origin's rejection")
     func impatient() {
         let late = ParcelRunSamples.start + .seconds(360)
         for outcome in [Outcome.unsent(.withdrawn), .unsent(.unreachable), .deferred(after: nil, .laneBlocked)] {
@@ -171,7 +171,7 @@ struct CrossEnvironmentParcelTests {
     }
 
     @Test(
-        "says home's word as of home's lease, minutes ago: who has registered since was never refused",
+        "dates its verdict at the origin's lease, so that later registrations are unaffected",
         arguments: [unknownHere, Outcome.unsent(.withdrawn), .deferred(after: nil, .laneBlocked)])
     func asOfHome(outcome: Outcome) {
         let then = ParcelRunSamples.leasedAt + .seconds(-290)
@@ -182,7 +182,7 @@ struct CrossEnvironmentParcelTests {
         #expect(run.takeSettlement()?.verdicts.map(\.asOf) == [then])
     }
 
-    @Test("is sent for all that, once its lane can: patience is for waiting")
+    @Test("sends after its deadline once its lane can: the deadline limits only the wait")
     func late() {
         var run = ParcelRunSamples.run(crossEnvironment())
         #expect(run.takeMembersToSend() == [0])
@@ -190,7 +190,7 @@ struct CrossEnvironmentParcelTests {
         #expect(run.takeSettlement()?.verdicts.map(\.verdict) == [.found(on: other)])
     }
 
-    @Test("that may have been shown there is not called rejected")
+    @Test("ends as given up, not as rejected, if the push may have been shown")
     func lost() {
         var run = ParcelRunSamples.run(crossEnvironment())
         run.record(.unknown(.deadlinePassed), for: 0, now: ParcelRunSamples.start + .seconds(360))
@@ -202,7 +202,7 @@ struct CrossEnvironmentParcelTests {
         #expect(pending?.verdicts == [])
     }
 
-    @Test("ends as any other by a fault of the message, and by its expiry, and says nothing of the token")
+    @Test("ends without a verdict if the message is faulty or expired")
     func ordinaryEndings() {
         var run = ParcelRunSamples.run(crossEnvironment())
         run.record(ParcelRunSamples.rejection(.message, "PayloadTooLarge"), for: 0)

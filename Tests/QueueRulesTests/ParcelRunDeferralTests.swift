@@ -5,7 +5,7 @@ import Testing
 
 private typealias Samples = ParcelRunSamples
 
-@Suite("A member that is held back")
+@Suite("A member deferred by limits")
 struct ParcelRunDeferralTests {
     private func run(
         _ deferrals: [MemberDeferral], _ statuses: [MemberStatus]? = nil, attempt: Int16 = 0, lapses: Int16 = 0,
@@ -32,7 +32,7 @@ struct ParcelRunDeferralTests {
         TerminalCount(terminalStatus: TerminalStatus(state, reason), count: 1)
     }
 
-    @Test("by quiet hours waits until they are over, unsent, and its badge with it; the others are sent")
+    @Test("waits unsent until its quiet hours end, while the other members are sent")
     func waits() throws {
         var run = run([quiet(3_600), .none, quiet(7_200), quiet(3_600)], attempt: 2)
         let sent = run.takeMembersToSend()
@@ -50,20 +50,20 @@ struct ParcelRunDeferralTests {
         #expect(settlement.history.isEmpty, "nothing was tried")
     }
 
-    @Test("whose badge was raised by an earlier lease keeps the mark")
+    @Test("keeps its badge mark if an earlier lease raised the badge")
     func counted() throws {
         let settlement = try firstSettlement(run([quiet(60, isCounted: true), quiet(60)]))
         #expect(settlement.remainders.map(\.isCounted) == [true, false])
     }
 
-    @Test("by quiet hours that outlive its push ends as suppressed, and so where they end together")
+    @Test("ends as suppressed if its quiet hours last as long as its push or longer")
     func tooLong() throws {
         let settlement = try firstSettlement(run([quiet(3_600), quiet(3_599)], lasting: .seconds(3_600)))
         #expect(settlement.terminalCounts == [count(.suppressed, "quiet_hours")])
         #expect(settlement.remainders.map { $0.members.map(\.value) } == [[102]])
     }
 
-    @Test("by the cap ends as suppressed")
+    @Test("ends as suppressed if the daily cap is reached")
     func capped() throws {
         var run = run([.dailyCap, .none])
         let sent = run.takeMembersToSend()
@@ -73,7 +73,7 @@ struct ParcelRunDeferralTests {
         #expect(settlement.history.map(\.attempts) == [0])
     }
 
-    @Test("after it was sent and its answer was lost has not been suppressed: it may have been shown")
+    @Test("ends as given up, not as suppressed, if an earlier lease may have shown it")
     func mayHaveBeenShown() throws {
         let deferrals = [quiet(3_600, isCounted: true), quiet(3_600), .dailyCap]
         let settlement = try firstSettlement(run(deferrals, lapses: 1, lasting: .seconds(60)))
@@ -87,7 +87,7 @@ struct ParcelRunDeferralTests {
         #expect(remainders.map(\.lapses) == [1, 0])
     }
 
-    @Test("by every lease that there was, of a parcel that lapsed, was never shown")
+    @Test("counts as never shown if every lease of its lapsed parcel deferred it")
     func neverSent() throws {
         var parcel = Samples.parcel([.present, .present], lapses: 1, expiresAfter: .zero)
         parcel.neverSent = [true, false]
@@ -105,7 +105,7 @@ struct ParcelRunDeferralTests {
         #expect(remainders.map(\.lapses) == [0, 0, 1] && remainders.map(\.answerLost) == [false, false, true])
     }
 
-    @Test("that moved waits on its new route, and away from home goes back there")
+    @Test("waits on its new route, or on its origin route if its parcel is cross-environment")
     func routes() throws {
         let moved = try firstSettlement(run([quiet(60)], [.moved(to: Samples.otherRoute)]))
         #expect(moved.remainders.map(\.route) == [Samples.otherRoute])
@@ -117,7 +117,7 @@ struct ParcelRunDeferralTests {
         #expect(crossEnvironment.allSatisfy { $0.origin == nil })
     }
 
-    @Test("and is gone, or whose push has expired, ends as that")
+    @Test("ends as unregistered or expired if its registration is gone or its push expired")
     func statuses() throws {
         let gone = try firstSettlement(run([.dailyCap, quiet(60)], [.deleted, .retired]))
         #expect(gone.terminalCounts.map(\.terminalStatus.state) == [.unregistered, .unregistered])

@@ -16,7 +16,7 @@ struct ParcelRunSettlingTests {
         .fenced(status: ParcelStatus(epoch: epoch, settles: settles, isLeased: isLeased))
     }
 
-    @Test("names the lease, and how often the parcel was settled before")
+    @Test("belongs to a settle that names the lease and the number of earlier settles")
     func names() {
         let settlement = halfSettled().settling?.settlement
         #expect(settlement?.epoch == 4)
@@ -24,7 +24,7 @@ struct ParcelRunSettlingTests {
         #expect(settlement?.pendingAfter == 1)
     }
 
-    @Test("lets the parcel go on; the next settle carries only what is new")
+    @Test("lets the parcel go on, and the next settle carries only new changes")
     func goesOn() {
         var run = halfSettled()
         run.recordAccepted(1)
@@ -37,7 +37,7 @@ struct ParcelRunSettlingTests {
         #expect(run.concludeSettle(.settled) == .finished)
     }
 
-    @Test("is ours where only our own earlier attempt can have written it")
+    @Test("counts as success if only the parcel's own earlier attempt can have written it")
     func ambiguousCommit() {
         var run = halfSettled()
         #expect(run.concludeSettle(status(settles: 3)) == .goesOn)
@@ -45,7 +45,7 @@ struct ParcelRunSettlingTests {
         #expect(run.settlement()?.settles == 3)
     }
 
-    @Test("says that the parcel is another's: a later epoch, a lease that was taken back, a settle that isn't ours")
+    @Test("means a lost lease after a later epoch, a revoked lease or a foreign settle")
     func lost() {
         for reply in [
             status(epoch: 5, settles: 2), status(settles: 3, isLeased: false), status(settles: 2),
@@ -56,7 +56,7 @@ struct ParcelRunSettlingTests {
         }
     }
 
-    @Test("of a parcel that is gone means finished where we would have finished it, and lost where not")
+    @Test("means finished for a missing parcel that this settle would finish, and lost otherwise")
     func gone() {
         var half = halfSettled()
         #expect(half.concludeSettle(.fenced(status: nil)) == .lost)
@@ -66,7 +66,7 @@ struct ParcelRunSettlingTests {
         #expect(whole.concludeSettle(.fenced(status: nil)) == .finished)
     }
 
-    @Test("to no settle at all is a lost one")
+    @Test("means a lost lease if no settle was sent")
     func unasked() {
         var run = ParcelRunSamples.run()
         #expect(run.concludeSettle(.settled) == .lost)

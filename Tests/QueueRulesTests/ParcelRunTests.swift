@@ -5,20 +5,20 @@ import Testing
 
 @Suite("A leased parcel")
 struct ParcelRunTests {
-    @Test("hands every present member to the lane, once")
+    @Test("hands every present member to the lane once")
     func handsOverOnce() {
         var run = ParcelRunSamples.run()
         #expect(run.takeMembersToSend() == [0, 1, 2])
         #expect(run.takeMembersToSend().isEmpty)
     }
 
-    @Test("has nothing to settle before the first answer")
+    @Test("settles nothing before the first answer")
     func nothingYet() {
         var run = ParcelRunSamples.run()
         #expect(run.takeSettlement() == nil)
     }
 
-    @Test("counts what was accepted, and is done when the last member has ended")
+    @Test("counts accepted pushes, and finishes when the last member has ended")
     func accepted() {
         var run = ParcelRunSamples.run()
         for position in 0..<3 { run.recordAccepted(position) }
@@ -29,7 +29,7 @@ struct ParcelRunTests {
         #expect(run.concludeSettle(.settled) == .finished)
     }
 
-    @Test("lets the first word about a member stand, and never hears a second")
+    @Test("keeps the first outcome of a member and ignores later ones")
     func firstWordCounts() {
         var run = ParcelRunSamples.run()
         run.recordAccepted(1)
@@ -40,7 +40,7 @@ struct ParcelRunTests {
             run.settlement()?.terminalCounts == [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 1)])
     }
 
-    @Test("pays no heed to a position that it doesn't have")
+    @Test("ignores an answer for a position that it does not have")
     func strangePosition() {
         var run = ParcelRunSamples.run()
         run.recordAccepted(99)
@@ -49,14 +49,14 @@ struct ParcelRunTests {
         #expect(!run.hasChanges)
     }
 
-    @Test("marks members by their place in the frozen list, beside those that were settled before")
+    @Test("marks members by their place in the frozen list, beside those settled earlier")
     func frozenPlaces() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present], settledBefore: 9))
         run.recordAccepted(1)
         #expect(run.settlement()?.settledBits == [0xFF, 0b101])
     }
 
-    @Test("orders its endings as their rows are locked: by state, then reason")
+    @Test("orders its terminal counts by state and reason, the order in which rows are locked")
     func orderedEndings() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present, .deleted]))
         run.record(ParcelRunSamples.rejection(.message, "PayloadTooLarge"), for: 0)
@@ -68,7 +68,7 @@ struct ParcelRunTests {
 
 @Suite("The verdict in a provider's answer")
 struct ParcelRunVerdictTests {
-    @Test("a 410 ends the push, and judges the token as of the time that it names")
+    @Test("ends the push after a 410, and dates the verdict at the time that the 410 names")
     func gone() {
         let since = ParcelRunSamples.leasedAt + .seconds(-3_600)
         var run = ParcelRunSamples.run()
@@ -81,7 +81,7 @@ struct ParcelRunVerdictTests {
         #expect(pending?.verdicts.first?.registration == RegistrationID(101))
     }
 
-    @Test("a 410 whose time is yet to come is no more than a minute ahead of us")
+    @Test("dates a 410 from the future at most a minute ahead")
     func goneInTheFuture() {
         var run = ParcelRunSamples.run()
         let since = ParcelRunSamples.leasedAt + .seconds(1_000_000_000)
@@ -91,14 +91,14 @@ struct ParcelRunVerdictTests {
         #expect(run.takeSettlement()?.verdicts.first?.asOf == ParcelRunSamples.leasedAt + .seconds(65))
     }
 
-    @Test("a 410 without a time judges as of the lease")
+    @Test("dates a 410 without a time at the lease")
     func goneWithoutTime() {
         var run = ParcelRunSamples.run()
         run.record(ParcelRunSamples.rejection(.tokenUnregistered, "Unregistered"), for: 0)
         #expect(run.takeSettlement()?.verdicts.first?.asOf == ParcelRunSamples.leasedAt)
     }
 
-    @Test("a bad token is doubted, and counts in its route's sample")
+    @Test("marks a bad token as suspected, and counts it in its route's sample")
     func suspected() {
         var run = ParcelRunSamples.run()
         run.record(ParcelRunSamples.rejection(.tokenSuspect, "DeviceTokenNotForTopic"), for: 0)
@@ -108,7 +108,7 @@ struct ParcelRunVerdictTests {
         #expect(pending?.settlement.sample == AnswerSample(answered: 2, suspected: 1))
     }
 
-    @Test("a 200 lifts a doubt")
+    @Test("clears a suspicion after a 200")
     func cleared() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(suspected: [1]))
         run.recordAccepted(0)
@@ -119,7 +119,7 @@ struct ParcelRunVerdictTests {
     }
 
     @Test(
-        "faults of the message, of ours and of the credential say nothing of the token",
+        "leaves the token alone after a fault of the message, the server or the credential",
         arguments: [
             RejectionFault.message, .ours, .credential,
         ])
@@ -129,7 +129,7 @@ struct ParcelRunVerdictTests {
         #expect(run.takeSettlement()?.verdicts == [])
     }
 
-    @Test("our own fault alarms once a reason, however many pushes it hits")
+    @Test("raises one alarm per reason for our own fault, however many pushes it hits")
     func ourFaultAlarms() {
         var run = ParcelRunSamples.run()
         for position in 0..<3 { run.record(ParcelRunSamples.rejection(.ours, "BadPath"), for: position) }
@@ -140,7 +140,7 @@ struct ParcelRunVerdictTests {
 
 @Suite("Members whose registration changed since they were frozen")
 struct ParcelRunStatusTests {
-    @Test("a deleted, a retired and an excluded one end without being sent to")
+    @Test("end unsent if they are deleted, retired or excluded")
     func gone() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.deleted, .retired, .excluded(.user), .excluded(.condition)]))
@@ -154,7 +154,7 @@ struct ParcelRunStatusTests {
             ])
     }
 
-    @Test("one that lives on another route goes on there, at once, with what it has behind it")
+    @Test("move to their new route at once, and keep their attempts and retry budget")
     func moved() {
         let parcel = ParcelRunSamples.parcel(
             [.moved(to: ParcelRunSamples.otherRoute), .present], attempt: 2, retrySpent: .seconds(40), answerLost: true)
@@ -168,7 +168,7 @@ struct ParcelRunStatusTests {
             ])
     }
 
-    @Test("nothing is sent after the expiry")
+    @Test("stay unsent after the push expires")
     func expired() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(expiresAfter: .zero))
         #expect(run.takeMembersToSend().isEmpty)
@@ -178,7 +178,7 @@ struct ParcelRunStatusTests {
             ])
     }
 
-    @Test("an expired one that may have been shown is not called expired")
+    @Test("end as given up, not as expired, if they may have been shown")
     func expiredButShown() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel(lapses: 1, expiresAfter: .seconds(-1)))
         #expect(

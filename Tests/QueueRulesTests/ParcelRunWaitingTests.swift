@@ -21,7 +21,7 @@ struct ParcelRunWaitingTests {
         return run.settlement()?.terminalCounts.first?.terminalStatus
     }
 
-    @Test("waits for as long as the provider asks, and spends that of its budget")
+    @Test("waits for as long as the provider asks, and spends that from its retry budget")
     func retryAfter() throws {
         let asked = remainder(after: .deferred(after: .seconds(50), .providerBusy), later: .seconds(4))
         let remaining = try #require(asked)
@@ -32,7 +32,7 @@ struct ParcelRunWaitingTests {
     }
 
     @Test(
-        "backs off from what the provider asks for, twice as far with each attempt",
+        "backs off from the provider's Retry-After, twice as long with each attempt",
         arguments: [DeferralReason.providerBusy, .providerUnavailable, .deviceThrottled, .laneThrottled])
     func backsOff(reason: DeferralReason) {
         for (attempt, seconds) in [(Int16(0), Int64(10)), (1, 20), (3, 80), (9, 900)] {
@@ -43,7 +43,7 @@ struct ParcelRunWaitingTests {
     }
 
     @Test(
-        "spends nothing while it waits for us: a blocked lane, no credential",
+        "spends no retry budget while its lane is blocked or its credential is refused",
         arguments: [DeferralReason.laneBlocked, .credentialRefused])
     func waitsForUs(reason: DeferralReason) {
         let parcel = ParcelRunSamples.parcel([.present], attempt: 3, retrySpent: .seconds(7_000))
@@ -53,7 +53,7 @@ struct ParcelRunWaitingTests {
         #expect(remainder?.retrySpent == .seconds(7_000))
     }
 
-    @Test("lets a second pass where the provider token was too old, so that a wrong clock makes no storm")
+    @Test("waits a second or more after an expired provider token, longer with each attempt")
     func providerToken() throws {
         let first = try #require(remainder(after: .deferred(after: nil, .providerTokenExpired)))
         #expect(first.dueAfter >= .seconds(1) && first.dueAfter <= .seconds(2))
@@ -63,19 +63,19 @@ struct ParcelRunWaitingTests {
         #expect(later?.dueAfter ?? .zero >= .seconds(64), "nor does a mending that does not help")
     }
 
-    @Test("lets a person's time pass where the credential is refused")
+    @Test("waits fifteen seconds after its credential is refused")
     func credential() {
         #expect(remainder(after: .deferred(after: nil, .credentialRefused))?.dueAfter == .seconds(15))
     }
 
-    @Test("goes again at once where it was taken back")
+    @Test("returns to the queue at once if it is withdrawn")
     func atOnce() {
         let withdrawn = remainder(after: .unsent(.withdrawn))
         #expect(withdrawn?.dueAfter == .zero)
         #expect(withdrawn?.attempt == 0)
     }
 
-    @Test("counts an attempt that the transport could not finish, without calling it shown")
+    @Test("counts an attempt that the transport could not finish, without marking it as shown")
     func unsent() {
         let remainder = remainder(after: .unsent(.refusedStream))
         #expect(remainder?.attempt == 1)
@@ -83,14 +83,14 @@ struct ParcelRunWaitingTests {
         #expect(remainder?.dueAfter ?? .zero >= .seconds(1))
     }
 
-    @Test("goes again after a lost answer, and remembers that it may have been shown")
+    @Test("retries after a lost answer, and remembers that it may have been shown")
     func lostAnswer() {
         let remainder = remainder(after: .unknown(.deadlinePassed))
         #expect(remainder?.answerLost == true)
         #expect(remainder?.attempt == 1)
     }
 
-    @Test("remembers it through waits that have nothing to do with it")
+    @Test("remembers a lost answer through unrelated waits")
     func staysLost() {
         let parcel = ParcelRunSamples.parcel([.present], lapses: 1)
         let remainder = remainder(after: .deferred(after: nil, .laneBlocked), parcel)
@@ -98,7 +98,7 @@ struct ParcelRunWaitingTests {
         #expect(remainder?.lapses == 0)
     }
 
-    @Test("ends as expired where its time is up before its wait")
+    @Test("ends as expired if its expiry comes before the end of its wait")
     func expiresMeanwhile() {
         let parcel = ParcelRunSamples.parcel([.present], expiresAfter: .seconds(30))
         #expect(
@@ -106,7 +106,7 @@ struct ParcelRunWaitingTests {
                 == TerminalStatus(.expired, TerminalReason.expired))
     }
 
-    @Test("gives up when its budget is spent, and says which way")
+    @Test("gives up when its retry budget is spent, and names the reason")
     func givesUp() {
         let policy = RetryPolicy(budget: .seconds(60))
         let parcel = ParcelRunSamples.parcel([.present], retrySpent: .seconds(60))
@@ -118,14 +118,14 @@ struct ParcelRunWaitingTests {
                 == TerminalStatus(.gaveUp, TerminalReason.answerLost))
     }
 
-    @Test("survives a provider that asks for the end of time")
+    @Test("expires if the provider asks for an endless wait")
     func absurdRetryAfter() {
         let parcel = ParcelRunSamples.parcel([.present])
         let forever = Outcome.deferred(after: .seconds(Int64.max), .laneThrottled)
         #expect(terminalStatus(after: forever, parcel) == TerminalStatus(.expired, TerminalReason.expired))
     }
 
-    @Test("gathers with others that wait for the same, in the order of their ids")
+    @Test("gathers with other pushes that wait for the same, ordered by id")
     func gathers() {
         var run = ParcelRunSamples.run()
         for position in [2, 0, 1] { run.record(.unsent(.withdrawn), for: position) }
@@ -134,7 +134,7 @@ struct ParcelRunWaitingTests {
         #expect(remainders?.first?.members == [RegistrationID(101), RegistrationID(102), RegistrationID(103)])
     }
 
-    @Test("is never repeated after a lost answer where a repeat would be seen twice")
+    @Test("gives up after a lost answer if a repeat would be shown twice")
     func notRepeatable() {
         let parcel = ParcelRunSamples.parcel([.present])
         #expect(
@@ -147,7 +147,7 @@ struct ParcelRunWaitingTests {
                 == TerminalStatus(.gaveUp, TerminalReason.answerLost))
     }
 
-    @Test("may go again where the provider said no for now, even if a repeat would be seen")
+    @Test("retries after a deferral, even if a repeat would be shown twice")
     func refusedIsNoRepeat() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present]), isRepeatable: false)
         run.record(.deferred(after: nil, .providerBusy), for: 0)
@@ -155,9 +155,9 @@ struct ParcelRunWaitingTests {
     }
 }
 
-@Suite("A parcel that three owners did not survive")
+@Suite("A parcel whose leases lapse")
 struct ParcelRunPoisonTests {
-    @Test("is sent as ever after one lapse, and after two")
+    @Test("sends all its members after one lapse and after two")
     func twoLapses() {
         for lapses in Int16(1)...2 {
             var run = ParcelRunSamples.run(ParcelRunSamples.parcel(lapses: lapses))
@@ -165,7 +165,7 @@ struct ParcelRunPoisonTests {
         }
     }
 
-    @Test("is cut in two, each half one lapse from being cut again")
+    @Test("splits in two at the lapse limit, and each half is one lapse below the limit")
     func bisected() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.present, .present, .present, .present], lapses: PoisonRule.lapsesMax))
@@ -175,7 +175,7 @@ struct ParcelRunPoisonTests {
         #expect(remainders.allSatisfy { $0.lapses == PoisonRule.lapsesMax - 1 && $0.answerLost })
     }
 
-    @Test("gives up the one push that is left, with an alarm that names it")
+    @Test("gives up its only push at the lapse limit, with an alarm that names it")
     func poison() {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present], lapses: PoisonRule.lapsesMax))
         #expect(run.takeAlarms() == [.poison(RegistrationID(101))])
@@ -185,7 +185,7 @@ struct ParcelRunPoisonTests {
             ])
     }
 
-    @Test("calls nobody a culprit whose company has gone or moved: each is tried alone once more")
+    @Test("blames no push whose companions are gone or moved, and tries each alone once more")
     func companyLeft() {
         for other in [MemberStatus.deleted, .retired, .moved(to: RouteID(9))] {
             var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, other], lapses: PoisonRule.lapsesMax))
@@ -197,7 +197,7 @@ struct ParcelRunPoisonTests {
         }
     }
 
-    @Test("is given up as poison wherever its one push has moved to")
+    @Test("keeps its lapses if its only push moves to another route")
     func movedAlone() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.moved(to: RouteID(9))], lapses: PoisonRule.lapsesMax))

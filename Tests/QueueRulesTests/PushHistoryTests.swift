@@ -2,11 +2,11 @@ import Model
 import QueueRules
 import Testing
 
-@Suite("The history that a settle tells")
+@Suite("The history that a settle writes")
 struct PushHistoryTests {
     private func ids(_ numbers: Int64...) -> [RegistrationID] { numbers.map { RegistrationID(100 + $0) } }
 
-    @Test("names who ended, rising, whatever the order of the answers, and each in one settle")
+    @Test("lists ended members in ascending order, each in one settle only")
     func rising() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.present, .present, .present, .present, .deleted], attempt: 2))
@@ -28,7 +28,7 @@ struct PushHistoryTests {
         )
     }
 
-    @Test("tells apart who was tried and who was not, where both end alike")
+    @Test("separates members that were tried from members that were not, if both end alike")
     func attempts() {
         var run = ParcelRunSamples.run(
             ParcelRunSamples.parcel([.present, .present], expiresAfter: .seconds(1)))
@@ -46,7 +46,7 @@ struct PushHistoryTests {
             ])
     }
 
-    @Test("says who goes on after an attempt, and why")
+    @Test("records members that continue after an attempt, with the cause")
     func goesOn() {
         let outcomes: [(Outcome, WaitCause)] = [
             (.deferred(after: nil, .deviceThrottled), .deviceThrottled),
@@ -65,7 +65,7 @@ struct PushHistoryTests {
         }
     }
 
-    @Test("says nothing of who only waits for us, however long that lasts; the parcel knows why")
+    @Test("omits members that wait without an attempt, while the remainder carries the cause")
     func waitsForUs() {
         let outcomes: [(Outcome, WaitCause)] = [
             (.deferred(after: nil, .laneBlocked), .laneBlocked),
@@ -81,7 +81,7 @@ struct PushHistoryTests {
         }
     }
 
-    @Test("says who went over to another route, and whose parcel was cut in two")
+    @Test("records members that moved to another route or whose parcel was split")
     func handedOver() {
         let moved = ParcelRunSamples.parcel([.moved(to: ParcelRunSamples.otherRoute)], attempt: 1)
         var run = ParcelRunSamples.run(moved)

@@ -9,7 +9,7 @@ struct RetryPolicyTests {
         #expect((1...6).map { policy.wait(afterAttempt: $0, entropy: 0) } == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
     }
 
-    @Test("doubles from what the provider asks for, and never ends below it")
+    @Test("doubles from the provider's Retry-After, and never falls below it")
     func asked() {
         let policy = RetryPolicy(floor: .seconds(1), ceiling: .seconds(100))
         let waits = (1...5).map { policy.wait(afterAttempt: $0, asked: .seconds(20), entropy: 0) }
@@ -18,7 +18,7 @@ struct RetryPolicyTests {
         #expect(policy.wait(afterAttempt: 3, asked: .seconds(Int64.max), entropy: 9) >= .seconds(9_000_000_000))
     }
 
-    @Test("is longer by a quarter at most, so that a herd spreads")
+    @Test("grows by a quarter at most, so that retries spread")
     func spreads() {
         let policy = RetryPolicy(floor: .seconds(100), ceiling: .seconds(100))
         let waits = (0..<2_048).map { policy.wait(afterAttempt: 1, entropy: $0) }
@@ -26,7 +26,7 @@ struct RetryPolicyTests {
         #expect(waits.contains { $0 > .seconds(120) })
     }
 
-    @Test("is the same for the same push")
+    @Test("stays the same for the same push and attempt")
     func replays() {
         let policy = RetryPolicy()
         #expect(policy.wait(afterAttempt: 4, entropy: 77) == policy.wait(afterAttempt: 4, entropy: 77))
@@ -37,14 +37,14 @@ struct RetryPolicyTests {
         #expect(RetryPolicy().wait(afterAttempt: .max, entropy: 0) == .seconds(900))
     }
 
-    @Test("is in whole seconds, rounded up, and never negative")
+    @Test("rounds up to whole seconds, and never becomes negative")
     func wholeSeconds() {
         #expect(RetryPolicy.wholeSeconds(.milliseconds(1)) == .seconds(1))
         #expect(RetryPolicy.wholeSeconds(.seconds(3)) == .seconds(3))
         #expect(RetryPolicy.wholeSeconds(.seconds(-5)) == .zero)
     }
 
-    @Test("has no end of time that it stumbles over: a provider's Retry-After may say anything")
+    @Test("accepts the longest Retry-After without an overflow")
     func absurd() {
         #expect(RetryPolicy.wholeSeconds(.seconds(Int64.max)) >= .seconds(9_000_000_000))
     }

@@ -26,7 +26,7 @@ struct SettleQueueTests {
     private static let unregistered = Outcome.rejected(
         Rejection(fault: .tokenUnregistered, reason: "Unregistered"))
 
-    @Test("go at once where nothing is on its way, and what comes meanwhile goes together")
+    @Test("leave at once if none is in progress, and later ones leave together")
     func group() throws {
         var queue = SettleQueue()
         let entries = try (1...4).map { try Self.entry($0) }
@@ -40,7 +40,7 @@ struct SettleQueueTests {
         #expect(queue.take() == nil && queue.isIdle)
     }
 
-    @Test("go a hundred at a time, in the order in which they came, and none twice")
+    @Test("leave in groups of a hundred, in their order of arrival, each once")
     func bounded() throws {
         var queue = SettleQueue()
         let entries = try (1...250).map { try Self.entry($0) }
@@ -60,7 +60,7 @@ struct SettleQueueTests {
         #expect(queue.take() == .group([entries[7]]))
     }
 
-    @Test("of which one fails in the middle come again by and by: the failure keeps nobody behind it")
+    @Test("return after a failure without blocking the settles behind them")
     func failure() throws {
         var queue = SettleQueue()
         let entries = try (1...3).map { try Self.entry($0) }
@@ -77,7 +77,7 @@ struct SettleQueueTests {
         #expect(queue.take() == .group([entries[1]]))
     }
 
-    @Test("go by themselves where the database refused them, tell of tokens, or leave something: three at a time")
+    @Test("leave alone, three at a time, if refused, or if they carry verdicts or remainders")
     func single() throws {
         var queue = SettleQueue()
         let single = [
@@ -111,7 +111,7 @@ struct SettleQueueTests {
         return SettleEntry(LeaseName(parcel: parcel.id, epoch: 1), try #require(pending), withVerdicts: true)
     }
 
-    @Test("go with the others where they leave behind nobody but who sleeps")
+    @Test("leave in a group if the only members left are in quiet hours")
     func asleep() throws {
         let hold = MemberDeferral.quietHours(until: ParcelRunSamples.leasedAt + .seconds(3_600), isCounted: false)
         let whole = try Self.entry(5)
@@ -134,16 +134,16 @@ struct SettleQueueTests {
         }
     }
 
-    @Test("take no turns where the parcel is no small one")
+    @Test("count as small up to the member limit, and as large above it")
     func large() throws {
         #expect(try Self.entry(1, members: SettleQueue.membersMax).pending.isSmall)
         #expect(try !Self.entry(1, members: SettleQueue.membersMax + 1).pending.isSmall)
     }
 }
 
-@Suite("What goes in turns")
+@Suite("A batch queue")
 struct BatchQueueTests {
-    @Test("leaves in its order, so many turns at once, and as much in each as there is room for")
+    @Test("returns batches in order, up to its limits of batches in progress and entries in each")
     func queue() {
         var queue = BatchQueue<Int>(batchesMax: 2, entriesMax: 3)
         #expect(queue.take() == nil && queue.isIdle)
