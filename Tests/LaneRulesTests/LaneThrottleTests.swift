@@ -33,16 +33,18 @@ private struct ThrottleBench {
     func room(isUrgent: Bool = false) -> Int { throttle.room(isUrgent: isUrgent) }
 }
 
-@Suite("A lane whose provider asks for less")
+@Suite("A lane whose provider throttles it")
 struct LaneThrottleTests {
-    @Test("goes on where few of its answers do", arguments: [(15, 15), (32, 64), (31, 63), (500, 1_000), (0, 1_000)])
+    @Test(
+        "keeps its circuit breaker closed while few answers are throttle signals",
+        arguments: [(15, 15), (32, 64), (31, 63), (500, 1_000), (0, 1_000)])
     func few(signals: Int, all: Int) {
         var bench = ThrottleBench()
         #expect(bench.record(signals, of: all) == nil)
         #expect(bench.room() == .max && bench.throttle.wakeAt == nil)
     }
 
-    @Test("rests where most of the latest do, as long as the longest pause that is asked for")
+    @Test("opens its circuit breaker if most recent answers throttle, for the longest pause given")
     func openings() {
         var bench = ThrottleBench()
         bench.record(0, of: 1_000)
@@ -55,7 +57,7 @@ struct LaneThrottleTests {
         #expect(bench.room() == 1)
     }
 
-    @Test("counts as its answers only those that say something of it")
+    @Test("counts only answers that say something about the lane")
     func counted() {
         let outcomes: [Outcome] = [
             .deferred(after: .seconds(3), .laneThrottled), .deferred(after: .seconds(20), .providerUnavailable),
@@ -68,7 +70,7 @@ struct LaneThrottleTests {
         #expect((answers.taken, answers.signals, answers.pause) == (5, 3, .seconds(20)))
     }
 
-    @Test("counts nothing that was said long before")
+    @Test("forgets throttle signals after a while")
     func forgets() {
         var bench = ThrottleBench()
         bench.record(15, of: 15)
@@ -79,7 +81,7 @@ struct LaneThrottleTests {
         #expect(bench.record(15, of: 15) != nil)
     }
 
-    @Test("goes on where one message alone gets such words, and another one's pushes are taken")
+    @Test("keeps its circuit breaker closed if only one message is throttled and others are accepted")
     func poisoned() {
         var bench = ThrottleBench()
         bench.record(0, of: 5, message: ThrottleBench.other)
@@ -95,7 +97,7 @@ struct LaneThrottleTests {
         #expect(both.record(1, of: 1, message: ThrottleBench.other) != nil)
     }
 
-    @Test("goes on for no more words than a bound where the last push that was taken came before them all")
+    @Test("opens its circuit breaker after a limited number of signals since the last accepted push")
     func wentDown() {
         var bench = ThrottleBench()
         bench.record(0, of: 5, message: ThrottleBench.other)
@@ -107,7 +109,7 @@ struct LaneThrottleTests {
         #expect(well.record(1, of: 1) != nil)
     }
 
-    @Test("rests longer for what was under way when it began")
+    @Test("keeps its circuit breaker open longer after late signals of pushes in flight")
     func extended() {
         var bench = ThrottleBench()
         bench.record(16, of: 16, pause: .seconds(10))
@@ -117,7 +119,7 @@ struct LaneThrottleTests {
         #expect(bench.room() == 0)
     }
 
-    @Test("tries a transactional push a second meanwhile, and ends its rest where one is taken")
+    @Test("probes its open circuit breaker with a transactional push a second until one is accepted")
     func urgent() {
         var bench = ThrottleBench()
         bench.record(16, of: 16, pause: .seconds(60))
@@ -135,7 +137,7 @@ struct LaneThrottleTests {
         #expect(bench.room() == 8)
     }
 
-    @Test("tries one push then, and seven more for each that is taken, until the provider is well")
+    @Test("probes with one push, then eight times as many each round, until its breaker closes")
     func probes() {
         var bench = ThrottleBench()
         bench.record(16, of: 16)
@@ -152,7 +154,7 @@ struct LaneThrottleTests {
         #expect(bench.record(15, of: 15) == nil)
     }
 
-    @Test("rests again where what it tries is not taken, longer each time where nothing is asked for")
+    @Test("reopens its circuit breaker after a failed probe, longer each time if no pause is given")
     func again() {
         var bench = ThrottleBench()
         var openings = [bench.record(16, of: 16, pause: .zero)]
@@ -164,7 +166,7 @@ struct LaneThrottleTests {
         #expect(openings == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
     }
 
-    @Test("begins with a short rest again once its provider was well, or for a while nobody said otherwise")
+    @Test("starts with a short pause again once its breaker closed, or after a time without signals")
     func recovered() {
         var bench = ThrottleBench()
         bench.record(16, of: 16, pause: .zero)
@@ -180,7 +182,7 @@ struct LaneThrottleTests {
         #expect(bench.record(40, of: 40, pause: .zero) == .seconds(1))
     }
 
-    @Test("goes on trying where some is taken and less than half is not")
+    @Test("keeps its circuit breaker half-open while fewer than half of the probes are throttled")
     func mixed() {
         var bench = ThrottleBench()
         bench.record(16, of: 16)
@@ -191,7 +193,7 @@ struct LaneThrottleTests {
         #expect(bench.record(2, of: 2) != nil)
     }
 
-    @Test("is kept from nobody for longer than a bound, whatever a provider asks for")
+    @Test("keeps its circuit breaker open no longer than a limit, whatever the provider asks for")
     func bounded() {
         var bench = ThrottleBench()
         #expect(bench.record(16, of: 16, pause: .seconds(86_400 * 365)) == LaneThrottle.openMax)

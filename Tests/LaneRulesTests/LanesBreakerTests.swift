@@ -6,7 +6,7 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
 }
 
-@Suite("The rest between failed dials")
+@Suite("The delay between failed dials")
 struct BackoffTests {
     let backoff = Backoff(floor: .seconds(1), ceiling: .seconds(60))
 
@@ -17,7 +17,7 @@ struct BackoffTests {
     }
 
     @Test(
-        "lies in the upper half of its step, whatever chance says",
+        "stays in the upper half of its step, whatever the random number",
         arguments: [0, 1, 511, 1_023, 1_024, .max] as [UInt64])
     func jitter(entropy: UInt64) {
         for failures in 1...2_000 {
@@ -34,7 +34,7 @@ struct BackoffTests {
     }
 }
 
-@Suite("A breaker")
+@Suite("A circuit breaker")
 struct BreakerTests {
     private func breaker() -> Breaker {
         Breaker(
@@ -42,7 +42,7 @@ struct BreakerTests {
             credentialBackoff: .seconds(300))
     }
 
-    @Test("lets the first failure pass and blocks at the second, once")
+    @Test("lets the first failure pass, and blocks once at the second")
     func blocks() {
         var breaker = breaker()
         #expect(breaker.failed(.unreachable, now: at(0), entropy: 0) == false)
@@ -52,7 +52,7 @@ struct BreakerTests {
         #expect(breaker.failed(.unreachable, now: at(9_000), entropy: 0) == false, "it is blocked already")
     }
 
-    @Test("allows no dial before its rest is over")
+    @Test("allows no dial before its delay is over")
     func delays() {
         var breaker = breaker()
         #expect(breaker.mayDial(at(0)))
@@ -61,7 +61,7 @@ struct BreakerTests {
         #expect(breaker.mayDial(at(1_000)))
     }
 
-    @Test("blocks at once, and for long, where the credential is refused")
+    @Test("blocks at once, and for long, after a refused credential")
     func credential() {
         var breaker = breaker()
         #expect(breaker.failed(.credentialRefused, now: at(0), entropy: 0) == true)
@@ -83,7 +83,7 @@ struct BreakerTests {
 
 @Suite("The trust in a credential")
 struct CredentialTrustTests {
-    @Test("is lost by a refusal, and comes back with an answer that no refused credential gets")
+    @Test("ends with a refusal, and returns with an answer that a refused credential cannot get")
     func comesBack() {
         var trust = CredentialTrust()
         #expect(!trust.isSuspected)
@@ -94,7 +94,7 @@ struct CredentialTrustTests {
         }
     }
 
-    @Test("stays lost over another refusal, which ends the connection, and over what says nothing of it")
+    @Test("stays lost after another refusal, and after answers that say nothing about it")
     func stays() {
         var trust = CredentialTrust()
         trust.refused()
@@ -106,7 +106,7 @@ struct CredentialTrustTests {
 
 @Suite("The pace of dials")
 struct DialPaceTests {
-    @Test("lets a burst through, then one in each interval")
+    @Test("allows a burst, then one dial in each interval")
     func pace() {
         var pace = DialPace(burst: 3, interval: .milliseconds(100))
         var dials = 0
@@ -117,7 +117,7 @@ struct DialPaceTests {
         #expect(dials == 3 + 9)
     }
 
-    @Test("gives the burst back after rest")
+    @Test("restores the burst after a pause")
     func rested() {
         var pace = DialPace(burst: 3, interval: .milliseconds(100))
         for _ in 0..<3 { pace.dialled(at(0)) }
@@ -134,14 +134,14 @@ struct DialPaceTests {
 struct GoAwayReasonTests {
     private func reason(_ text: String) -> String? { GoAwayReason(debugBytes: Array(text.utf8).span)?.reason }
 
-    @Test("is read from JSON, however it is spaced")
+    @Test("comes from JSON, however it is spaced")
     func reads() {
         #expect(reason(#"{"reason":"Shutdown"}"#) == "Shutdown")
         #expect(reason(#"{ "timestamp" : 1, "reason" : "BadCertificateEnvironment" }"#) == "BadCertificateEnvironment")
     }
 
     @Test(
-        "is nothing where there is none",
+        "stays empty if the debug data holds no plausible reason",
         arguments: [
             "", "reason", #"{"reason":}"#, #"{"reason":"#, #"{"reason":"Shut"#, #"{"reason":12}"#, #"{"reason":""}"#,
             #"{"reason":"a\nb"}"#, #"{"reason":"\#(String(repeating: "a", count: 49))"}"#,
@@ -151,7 +151,7 @@ struct GoAwayReasonTests {
         #expect(reason(text) == nil)
     }
 
-    @Test("tells what concerns the credential from what does not")
+    @Test("separates reasons that concern the credential from others")
     func credential() {
         func refuses(_ reason: String) -> Bool? {
             GoAwayReason(debugBytes: Array(#"{"reason":"\#(reason)"}"#.utf8).span)?.refusesCredential
@@ -163,7 +163,7 @@ struct GoAwayReasonTests {
         #expect(refuses("ExpiredProviderToken") == false, "the next connection carries a new token")
     }
 
-    @Test("survives any bytes")
+    @Test("parses any bytes without a crash")
     func fuzz() {
         var chance: UInt64 = 88_172_645_463_325_252
         for _ in 0..<2_000 {
@@ -182,7 +182,7 @@ struct GoAwayReasonTests {
 
 @Suite("The window of streams")
 struct StreamWindowTests {
-    @Test("doubles with each round of answers, up to the lane's own bound")
+    @Test("doubles with each round of answers, up to the lane's limit")
     func grows() {
         var window = StreamWindow(ceiling: 2_000)
         var limits = [window.limit]
@@ -193,7 +193,7 @@ struct StreamWindowTests {
         #expect(limits == [128, 256, 512, 1_024, 2_000])
     }
 
-    @Test("risks an eighth of what a connection lives for, with a peer that breaks every hundred requests")
+    @Test("shrinks to an eighth of a connection's lifetime if a peer breaks every hundred requests")
     func regularLoss() {
         var window = StreamWindow(ceiling: 2_000)
         var limits: [Int] = []
@@ -205,7 +205,7 @@ struct StreamWindowTests {
         #expect(limits.allSatisfy { (8...12).contains($0) })
     }
 
-    @Test("halves at a rare loss, and comes back within thousands of answers")
+    @Test("halves after a rare loss, and recovers within thousands of answers")
     func rareLoss() {
         var window = StreamWindow(ceiling: 2_000)
         for _ in 0..<1_000_000 { window.answered() }
@@ -215,7 +215,7 @@ struct StreamWindowTests {
         #expect(window.limit == 2_000)
     }
 
-    @Test("counts connections that break together once")
+    @Test("shrinks once for connections that break together")
     func together() {
         var window = StreamWindow(ceiling: 2_000)
         for _ in 0..<1_000_000 { window.answered() }
@@ -223,7 +223,7 @@ struct StreamWindowTests {
         #expect(window.limit == 1_000)
     }
 
-    @Test("falls to its floor where nothing was ever answered")
+    @Test("falls to its floor if nothing was ever answered")
     func nothing() {
         var window = StreamWindow(ceiling: 2_000)
         window.lost()

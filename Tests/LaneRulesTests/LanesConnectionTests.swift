@@ -43,7 +43,7 @@ private struct ConnectionWorld {
 
 @Suite("A connection that is being dialled")
 struct DialTests {
-    @Test("goes from name to streams step by step")
+    @Test("passes through its steps from name to streams, and opens once")
     func steps() {
         var world = ConnectionWorld()
         #expect(world.report(.resolved(addresses: 2)) == [.connect(address: 0)])
@@ -55,7 +55,7 @@ struct DialTests {
         #expect(world.report(.settings) == [], "a later SETTINGS frame opens nothing again")
     }
 
-    @Test("asks the proxy first, where there is one")
+    @Test("opens a tunnel first if there is a proxy")
     func proxy() {
         var world = ConnectionWorld()
         _ = world.report(.resolved(addresses: 1))
@@ -72,7 +72,7 @@ struct DialTests {
         #expect(world.report(.connectFailed) == [.close(.dialFailed(.unreachable), politely: false)])
     }
 
-    @Test("gives a silent address its share of the time and goes on to the next")
+    @Test("gives a silent address its share of the time, then tries the next")
     func silentAddresses() {
         var world = ConnectionWorld()
         _ = world.report(.resolved(addresses: 2))
@@ -82,13 +82,13 @@ struct DialTests {
         #expect(world.now == MonotonicInstant(nanoseconds: 10_000_000_000))
     }
 
-    @Test("fails where the name has no address")
+    @Test("fails if the name has no address")
     func noAddress() {
         var world = ConnectionWorld()
         #expect(world.report(.resolved(addresses: 0)) == [.close(.dialFailed(.unreachable), politely: false)])
     }
 
-    @Test("fails at its deadline in whichever step it is", arguments: 0..<5)
+    @Test("fails at its deadline in any step", arguments: 0..<5)
     func deadline(steps: Int) {
         var world = ConnectionWorld()
         let events: [ConnectionMachine.Event] = [
@@ -100,7 +100,7 @@ struct DialTests {
         #expect(world.machine.wakeAt == nil)
     }
 
-    @Test("is given up without a word where it is not wanted any more")
+    @Test("closes without a GOAWAY if it is retired")
     func retired() {
         var world = ConnectionWorld()
         _ = world.report(.resolved(addresses: 1))
@@ -111,7 +111,7 @@ struct DialTests {
 
 @Suite("An open connection")
 struct OpenConnectionTests {
-    @Test("asks a silent peer whether it lives, and is lost without an answer")
+    @Test("pings a silent peer, and closes as lost without an answer")
     func ping() {
         var world = ConnectionWorld.opened()
         #expect(world.passUntilWoken() == [.ping(1)])
@@ -120,7 +120,7 @@ struct OpenConnectionTests {
         #expect(world.now == MonotonicInstant(nanoseconds: 70_000_000_000))
     }
 
-    @Test("goes on for days with a peer that answers its PINGs")
+    @Test("stays open for days with a peer that answers its PINGs")
     func days() {
         var world = ConnectionWorld.opened()
         for round in 1...3_000 as ClosedRange<UInt64> {
@@ -130,7 +130,7 @@ struct OpenConnectionTests {
         }
     }
 
-    @Test("takes no request after long silence before the peer answered")
+    @Test("accepts no request after a long silence until the peer answers a PING")
     func stale() {
         var world = ConnectionWorld.opened()
         _ = world.pass(.seconds(30))
@@ -142,7 +142,7 @@ struct OpenConnectionTests {
         #expect(world.machine.mayOpen(world.now))
     }
 
-    @Test("tests itself when a request got no answer, and leaves a peer that answers nothing")
+    @Test("pings after a request timed out, and drains if the peer answered nothing")
     func unresponsive() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 2, world.now)
@@ -155,7 +155,7 @@ struct OpenConnectionTests {
         #expect(world.report(.emptied) == [.close(.drained(.unresponsive), politely: true)])
     }
 
-    @Test("stays where others were answered meanwhile: one lost answer is the network's way of life")
+    @Test("stays open after one timed-out request if the peer answered others")
     func oneLostAnswer() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 2, world.now)
@@ -167,7 +167,7 @@ struct OpenConnectionTests {
         #expect(world.machine.phase == .open)
     }
 
-    @Test("loses what is in flight when it breaks")
+    @Test("closes as lost, once, when it breaks with requests in flight")
     func breaks() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 5, world.now)
@@ -176,9 +176,9 @@ struct OpenConnectionTests {
     }
 }
 
-@Suite("A connection that was told goodbye")
+@Suite("A connection that received GOAWAY")
 struct DrainingConnectionTests {
-    @Test("waits for what is in flight, then closes politely")
+    @Test("finishes the requests in flight, then closes politely")
     func finishes() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 3, world.now)
@@ -188,14 +188,14 @@ struct DrainingConnectionTests {
         #expect(world.report(.emptied) == [.close(.drained(.goAway), politely: true)])
     }
 
-    @Test("closes at once with nothing in flight")
+    @Test("closes at once if nothing is in flight")
     func empty() {
         var world = ConnectionWorld.opened()
         #expect(
             world.report(.goAway) == [.reportDraining(.goAway), .close(.drained(.goAway), politely: true)])
     }
 
-    @Test("has drained, not broken, where the peer closes after the last answer")
+    @Test("counts as drained, not as lost, if the peer closes after the last answer")
     func peerCloses() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
@@ -204,7 +204,7 @@ struct DrainingConnectionTests {
         #expect(world.report(.failed(.connectionLost)) == [.close(.drained(.goAway), politely: false)])
     }
 
-    @Test("is lost where the peer closes before")
+    @Test("counts as lost if the peer closes before the last answer")
     func cut() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
@@ -212,7 +212,7 @@ struct DrainingConnectionTests {
         #expect(world.report(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
     }
 
-    @Test("still finds out that the peer is gone")
+    @Test("detects by PING that the peer is gone")
     func liveness() {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 1, world.now)
@@ -224,7 +224,7 @@ struct DrainingConnectionTests {
 
 @Suite("A connection under random events")
 struct RandomConnectionTests {
-    @Test("closes exactly once, and always knows when to be woken until then", arguments: 0..<200 as Range<UInt64>)
+    @Test("closes exactly once, and always has a wake-up time until then", arguments: 0..<200 as Range<UInt64>)
     func model(seed: UInt64) {
         var world = ConnectionWorld()
         var chance = seed &* 0x9e37_79b9_7f4a_7c15 | 1

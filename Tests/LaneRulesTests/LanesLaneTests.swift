@@ -2,9 +2,9 @@ import Basis
 import LaneRules
 import Testing
 
-@Suite("A lane that is used")
+@Suite("A lane in use")
 struct LaneGrowthTests {
-    @Test("dials when the first request waits, and once")
+    @Test("dials once when the first request waits")
     func first() {
         var world = LaneWorld()
         world.report(.timer)
@@ -14,7 +14,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 1)
     }
 
-    @Test("grows while requests wait and every stream is taken, up to its bound")
+    @Test("grows while requests wait and every stream is taken, up to its limit")
     func grows() {
         var world = LaneWorld(connectionsMax: 3)
         world.openOne()
@@ -30,7 +30,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 3)
     }
 
-    @Test("does not grow while there is room, nor for a moment's wait")
+    @Test("keeps one connection while there is room or the wait is short")
     func noGrowth() {
         var world = LaneWorld()
         world.openOne()
@@ -40,7 +40,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 1)
     }
 
-    @Test("waits for the first answer of a connection before it judges its room")
+    @Test("judges a connection's room only after its first answer or a time limit")
     func unproven() {
         var world = LaneWorld()
         world.demand()
@@ -54,7 +54,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 2, "but not for ever")
     }
 
-    @Test("closes what is idle, but for one")
+    @Test("closes idle connections except one")
     func idle() {
         var world = LaneWorld()
         world.openOne()
@@ -71,7 +71,7 @@ struct LaneGrowthTests {
         #expect(world.retired.count == 1)
     }
 
-    @Test("opens a replacement as soon as its connection is told goodbye, before that one has closed")
+    @Test("opens a replacement as soon as a connection receives GOAWAY")
     func replacement() {
         var world = LaneWorld()
         world.openOne()
@@ -80,7 +80,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 2)
     }
 
-    @Test("keeps a connection warm without any request, where it was asked to")
+    @Test("keeps a connection warm without requests if it is asked to")
     func warm() {
         var world = LaneWorld()
         world.report(.warmUp)
@@ -114,7 +114,7 @@ struct DrainedLaneTests {
 
 @Suite("A lane under random events")
 struct RandomLaneTests {
-    @Test("keeps its bounds, and with demand always comes back to dialling", arguments: 0..<200 as Range<UInt64>)
+    @Test("keeps its limits, and always dials again if there is demand", arguments: 0..<200 as Range<UInt64>)
     func model(seed: UInt64) {
         var world = LaneWorld(connectionsMax: 3)
         var chance = seed &* 0x9e37_79b9_7f4a_7c15 | 1

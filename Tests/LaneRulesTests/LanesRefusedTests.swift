@@ -11,7 +11,7 @@ struct RefusedLaneTests {
         return world
     }
 
-    @Test("blocks at the first word, and dials nobody for minutes")
+    @Test("blocks at the first refusal, and does not dial for minutes")
     func blocks() {
         var world = refused()
         #expect(world.blocks == [.credentialRefused])
@@ -21,7 +21,7 @@ struct RefusedLaneTests {
         #expect(world.dialled.count == 2)
     }
 
-    @Test("tries once when somebody has mended it")
+    @Test("dials once after a retry, and stays blocked if it is refused again")
     func retry() {
         var world = refused()
         world.report(.retry)
@@ -51,7 +51,7 @@ struct RefusedAnswerTests {
         return world
     }
 
-    @Test("blocks, retires every connection, and dials once when its rest is over: each time alike")
+    @Test("blocks, retires its connections, and dials once after the delay, every time")
     func twice() {
         var world = working()
         for round in 1...2 {
@@ -74,7 +74,7 @@ struct RefusedAnswerTests {
         }
     }
 
-    @Test("stays blocked whatever becomes of the connections that had it")
+    @Test("stays blocked whatever happens to its old connections")
     func late() {
         var world = working()
         world.report(.credentialRefused)
@@ -88,7 +88,7 @@ struct RefusedAnswerTests {
         #expect(world.machine.breaker.failures == 1)
     }
 
-    @Test("hears of one refusal once, however many answers tell it")
+    @Test("reports one refusal once, however many answers carry it")
     func news() {
         var world = working()
         #expect(world.machine.isNew(refusalOn: world.dialled[0]))
@@ -106,7 +106,7 @@ struct RefusedAnswerTests {
         #expect(!world.machine.isNew(refusalOn: id))
     }
 
-    @Test("takes its working connections along when one of them hears it in a goodbye")
+    @Test("retires its other connections if a GOAWAY on one refuses the credential")
     func goAway() {
         var world = working()
         world.report(.draining(world.dialled[0], refused: true))

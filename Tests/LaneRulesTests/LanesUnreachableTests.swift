@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A lane whose provider cannot be reached")
 struct UnreachableLaneTests {
-    @Test("rests longer after each failed dial, blocks at the second, and says so once")
+    @Test("waits longer after each failed dial, and reports once that it is blocked")
     func blocks() {
         var world = LaneWorld()
         world.demand()
@@ -17,7 +17,7 @@ struct UnreachableLaneTests {
         #expect(!world.machine.canSend)
     }
 
-    @Test("goes on probing without requests, and opens again once a connection has lived")
+    @Test("keeps probing without requests, and unblocks once a connection lasts")
     func recovers() {
         var world = LaneWorld()
         world.demand()
@@ -48,7 +48,7 @@ struct UnreachableLaneTests {
         #expect(world.blocks == [.unreachable])
     }
 
-    @Test("is not proven by a connection that is open and allows no streams, but by one that allows them again")
+    @Test("unblocks with a connection that allows streams, not with one that allows none")
     func withoutStreams() {
         var world = LaneWorld(connectionsMax: 1)
         world.demand()
@@ -71,7 +71,7 @@ struct UnreachableLaneTests {
         #expect(world.unblocks == 1)
     }
 
-    @Test("dials again at once after a working connection was lost, and blocks nothing")
+    @Test("dials at once after a working connection was lost, without a block")
     func lost() {
         var world = LaneWorld()
         world.openOne()
@@ -80,7 +80,7 @@ struct UnreachableLaneTests {
         #expect(world.blocks.isEmpty)
     }
 
-    @Test("never dials faster than its pace, however often connections end")
+    @Test("stays within its dial pace, however often connections end")
     func pace() {
         var world = LaneWorld(connectionsMax: 3)
         world.demand()
@@ -109,7 +109,7 @@ struct FailedGrowthTests {
         return world
     }
 
-    @Test("rests longer after each of them, and never stops sending")
+    @Test("waits longer after each failed dial, and keeps sending")
     func delays() {
         var world = crowded()
         for _ in 0..<5 {
@@ -122,7 +122,7 @@ struct FailedGrowthTests {
         #expect(world.machine.canSend)
     }
 
-    @Test("dials at once when its working connection is lost: the rest was for more of them")
+    @Test("dials at once when its working connection is lost, despite the delay of failed dials")
     func lost() {
         var world = crowded()
         for _ in 0..<4 {
@@ -137,7 +137,7 @@ struct FailedGrowthTests {
         #expect(world.blocks.isEmpty, "the first failure without a working connection is the first")
     }
 
-    @Test("opens again when an open connection answers, whatever blocked it")
+    @Test("unblocks when an open connection answers, whatever blocked it")
     func answered() {
         var world = LaneWorld()
         world.demand()
@@ -157,7 +157,7 @@ struct FailedGrowthTests {
 
 @Suite("A lane whose peer answers nothing")
 struct UnresponsiveLaneTests {
-    @Test("does not take the quiet after its requests timed out for proof")
+    @Test("blocks after timed-out requests, although its connections are quiet")
     func timedOut() {
         var world = LaneWorld()
         world.demand()
@@ -174,7 +174,7 @@ struct UnresponsiveLaneTests {
         #expect(world.blocks == [.unreachable])
     }
 
-    @Test("counts quiet as proof once it lasts, so that a connection whose streams were all reset is judged again")
+    @Test("counts a lasting quiet as proof, even after all streams were reset")
     func quiet() {
         var world = LaneWorld()
         world.demand()

@@ -77,9 +77,9 @@ private struct Gateways {
     func sent(_ seconds: Range<Int>) -> Int { gateways.indices.reduce(0) { $0 + sent($1, seconds) } }
 }
 
-@Suite("Processes that speak for one project")
+@Suite("Processes that share one project's quota")
 struct ProcessesPaceTests {
-    @Test("send no more in a minute together than one may, and no less", arguments: [1, 2, 5])
+    @Test("send as much in a minute together as one may, and no more", arguments: [1, 2, 5])
     func minute(count: Int) {
         var world = Gateways(seconds: 180)
         for _ in 0..<count { world.add(perMinute: 60_000) }
@@ -89,7 +89,7 @@ struct ProcessesPaceTests {
         for place in 0..<count { #expect(abs(world.sent(place, 120..<180) - 60_000 / count) <= 1_500) }
     }
 
-    @Test("have one ramp: who comes later neither begins one nor makes it steeper")
+    @Test("share one ramp, which a late process neither restarts nor makes steeper")
     func ramp() {
         var world = Gateways(seconds: 70)
         for start in [0, 0, 20] { world.add(perMinute: 60_000, sends: start..<70) }
@@ -100,7 +100,7 @@ struct ProcessesPaceTests {
         #expect(world.sent(2, 30..<31) >= 140, "and has its part of it")
     }
 
-    @Test("of which one is alone sends as fast as if there were no others ever")
+    @Test("send at the full rate if there is only one of them")
     func alone() {
         var world = Gateways(seconds: 70)
         world.add(perMinute: 60_000)
@@ -116,7 +116,7 @@ struct ProcessesPaceTests {
         #expect(world.gateways[0].asks.count <= 75)
     }
 
-    @Test("leave what one does not need to the others")
+    @Test("leave the part of the quota that one does not need to the others")
     func uneven() {
         var world = Gateways(seconds: 120)
         world.add(perMinute: 60_000, wants: 20)
@@ -127,7 +127,7 @@ struct ProcessesPaceTests {
         for asks in world.gateways.map(\.asks) { #expect(asks.count <= 135) }
     }
 
-    @Test("have the whole again three seconds after another has ended, and share within two when one comes")
+    @Test("regain the whole quota three seconds after one ends, and share it two after one starts")
     func changes() {
         var world = Gateways(seconds: 130)
         world.add(perMinute: 60_000)
@@ -138,7 +138,7 @@ struct ProcessesPaceTests {
         #expect(world.sent(0, 114..<115) >= 950)
     }
 
-    @Test("that can't reach the database keep their parts for some seconds, then pass a few, and come back")
+    @Test("keep their parts for seconds without the database, then send a little, and recover")
     func outage() {
         var world = Gateways(seconds: 130)
         for _ in 0..<2 { world.add(perMinute: 60_000) }
@@ -149,7 +149,7 @@ struct ProcessesPaceTests {
         #expect(world.sent(112..<113) >= 950)
     }
 
-    @Test("pass the first push without an answer, and ask nothing while they have nothing to send")
+    @Test("send the first push without waiting for a grant, and request nothing while idle")
     func first() {
         var world = Gateways(seconds: 30)
         world.add(perMinute: 600, sends: 0..<1, wants: 1)
@@ -159,7 +159,7 @@ struct ProcessesPaceTests {
         #expect(world.gateways[0].asks.count == 1)
     }
 
-    @Test("with a small quota send all of it")
+    @Test("use all of a small quota")
     func small() {
         var world = Gateways(seconds: 200)
         for _ in 0..<2 { world.add(perMinute: 60) }

@@ -35,15 +35,15 @@ private struct Draws {
     }
 }
 
-@Suite("The book of a project's quota")
+@Suite("The ledger of a project's quota")
 struct QuotaLedgerTests {
-    @Test("gives the whole to who is alone, whatever it wants", arguments: [1, 40, 100] as [Int32])
+    @Test("grants everything to a single process, whatever it wants", arguments: [1, 40, 100] as [Int32])
     func alone(wants: Int32) {
         var ledger = QuotaLedger()
         #expect(ledger.ask(1, wants: wants)?.part == .whole)
     }
 
-    @Test("gives nothing to a second one until the first has said that it uses less")
+    @Test("grants nothing to a second process until the first reports that it uses less")
     func second() {
         var ledger = QuotaLedger()
         _ = ledger.ask(1)
@@ -57,7 +57,7 @@ struct QuotaLedgerTests {
         #expect(due?.percent == 50 && due?.isShort == false)
     }
 
-    @Test("leaves to those that want much what others don't want")
+    @Test("grants unwanted parts of the quota to the processes that want more")
     func uneven() {
         var ledger = QuotaLedger()
         _ = ledger.ask(1, wants: 5)
@@ -70,7 +70,7 @@ struct QuotaLedgerTests {
         #expect(ledger.ask(2, wants: 100, holds: 95, at: .milliseconds(5))?.percent == 47)
     }
 
-    @Test("keeps the part of one that is silent for a while, and no longer")
+    @Test("keeps the part of a silent process for a while, and no longer")
     func silent() {
         var ledger = QuotaLedger()
         _ = ledger.ask(1)
@@ -79,7 +79,7 @@ struct QuotaLedgerTests {
         #expect(QuotaAllotment.lasts < QuotaLedger.retention)
     }
 
-    @Test("lets an ask that was overtaken change nothing")
+    @Test("ignores a request that a later one overtook")
     func overtaken() {
         var ledger = QuotaLedger()
         _ = ledger.ask(1, number: 7)
@@ -88,7 +88,7 @@ struct QuotaLedgerTests {
         #expect(ledger == before)
     }
 
-    @Test("does not keep parts for the ended ones of an hour that came twice")
+    @Test("keeps no part for ended processes after the clock was set back")
     func clockSetBack() {
         var ledger = QuotaLedger()
         _ = ledger.ask(1, at: .seconds(3_600))
@@ -96,7 +96,7 @@ struct QuotaLedgerTests {
         #expect(ledger.ask(2, at: QuotaLedger.retention)?.part == .whole)
     }
 
-    @Test("knows one ramp for all, which begins anew when nobody sent for a while")
+    @Test("keeps one ramp for all, which restarts after a time without requests")
     func ramp() {
         var ledger = QuotaLedger()
         #expect(ledger.ask(1)?.begins == true)
@@ -107,7 +107,7 @@ struct QuotaLedgerTests {
         #expect(anew?.begins == true && anew?.rampAge == .zero)
     }
 
-    @Test("never lets all together use more than the whole, whatever is lost on the way", arguments: UInt64(1)...20)
+    @Test("grants at most the whole quota in total, whatever is lost on the way", arguments: UInt64(1)...20)
     func never(seed: UInt64) {
         var random = Draws(state: seed)
         var ledger = QuotaLedger()

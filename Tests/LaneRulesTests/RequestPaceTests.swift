@@ -2,7 +2,7 @@ import Basis
 import LaneRules
 import Testing
 
-@Suite("A lane whose provider counts")
+@Suite("A lane whose provider counts requests")
 struct RequestPaceTests {
     private let start = MonotonicInstant(nanoseconds: 0)
 
@@ -21,7 +21,7 @@ struct RequestPaceTests {
         return counts
     }
 
-    @Test("never sends more in a minute than its provider takes")
+    @Test("sends no more in a minute than the provider allows")
     func minute() {
         var pace = RequestPace(perMinute: 6_000)
         _ = run(&pace, from: start, seconds: 120)
@@ -30,7 +30,7 @@ struct RequestPaceTests {
         #expect(full.reduce(0, +) >= 5_900)
     }
 
-    @Test("grows from a tenth of its rate to all of it, in a minute")
+    @Test("grows from a tenth of its rate to all of it in a minute")
     func ramp() {
         var pace = RequestPace(perMinute: 60_000)
         let counts = run(&pace, from: start, seconds: 70)
@@ -40,7 +40,7 @@ struct RequestPaceTests {
         for second in 1..<60 { #expect(counts[second] <= counts[second + 1] + 15) }
     }
 
-    @Test("begins anew after a rest, and saves nothing up meanwhile")
+    @Test("restarts its ramp after a pause, and saves nothing up meanwhile")
     func remaining() {
         var pace = RequestPace(perMinute: 60_000)
         _ = run(&pace, from: start, seconds: 90)
@@ -48,7 +48,7 @@ struct RequestPaceTests {
         #expect(counts[0] <= 350)
     }
 
-    @Test("takes back what its provider did not count")
+    @Test("regains requests that the provider did not count")
     func givenBack() {
         var pace = RequestPace(perMinute: 60)
         #expect(pace.allowance(start) == 1)
@@ -58,7 +58,7 @@ struct RequestPaceTests {
         #expect(pace.allowance(start) == 1)
     }
 
-    @Test("says when the next may leave, and is right")
+    @Test("predicts correctly when the next request may leave")
     func nextAt() {
         var pace = RequestPace(perMinute: 600)
         pace.took(pace.allowance(start))

@@ -52,7 +52,7 @@ struct SharedPaceTests {
         #expect(asked < Self.asksMax, "they are told to ask again and again")
     }
 
-    @Test("send no more in a minute together than one may", arguments: [60, 600, 60_000])
+    @Test("send no more in a minute together than one lane may", arguments: [60, 600, 60_000])
     func minute(perMinute: Int) {
         var pace = SharedPace(perMinute: perMinute)
         var senders = (0..<3).map { _ in sender(&pace) }
@@ -62,7 +62,7 @@ struct SharedPaceTests {
         #expect(last >= perMinute * 9 / 10)
     }
 
-    @Test("have equal parts, whatever their number and whoever asks first", arguments: [60, 600, 60_000], [2, 5])
+    @Test("receive equal parts, whatever their number and order", arguments: [60, 600, 60_000], [2, 5])
     func parts(perMinute: Int, lanes: Int) {
         var pace = SharedPace(perMinute: perMinute)
         var senders = (0..<lanes).map { _ in sender(&pace) }
@@ -73,7 +73,7 @@ struct SharedPaceTests {
         #expect(most - least <= max(2, most / 50), "\(counts)")
     }
 
-    @Test("share one ramp: who comes later begins none of its own, and has its part at once")
+    @Test("share one ramp, so that a later lane starts none and has its part at once")
     func ramp() {
         var pace = SharedPace(perMinute: 60_000)
         var senders = [sender(&pace), sender(&pace, from: .seconds(100))]
@@ -94,7 +94,7 @@ struct SharedPaceTests {
         #expect((950...1_050).contains(senders[0].count(.seconds(102), .seconds(103))))
     }
 
-    @Test("owe nothing for what they sent while the others had nothing to send")
+    @Test("owe nothing for pushes sent while the others had nothing to send")
     func noDebt() {
         var pace = SharedPace(perMinute: 60_000)
         var senders = [sender(&pace, until: .seconds(100)), sender(&pace, from: .seconds(101))]
@@ -107,7 +107,7 @@ struct SharedPaceTests {
         #expect(abs(counts[0] - counts[1]) <= 100, "\(counts)")
     }
 
-    @Test("are not kept waiting by one that asks no more, nor by one that is gone", arguments: [true, false])
+    @Test("wait for no lane that stopped asking or is gone", arguments: [true, false])
     func silentNeighbour(isGone: Bool) {
         var pace = SharedPace(perMinute: 60)
         var senders = [sender(&pace), sender(&pace)]
@@ -118,7 +118,7 @@ struct SharedPaceTests {
         #expect(senders[0].count(.seconds(100), .seconds(160)) >= 57)
     }
 
-    @Test("get back what their provider did not count, whoever waits")
+    @Test("regain requests that the provider did not count, whichever lane waits")
     func givenBack() {
         var pace = SharedPace(perMinute: 60)
         let (first, second) = (pace.join(), pace.join())
@@ -130,7 +130,7 @@ struct SharedPaceTests {
         #expect(pace.allowance(first, start) + pace.allowance(second, start) == 1)
     }
 
-    @Test("are told when to ask, and may send then")
+    @Test("learn when to ask next, and may send then")
     func nextAt() {
         var pace = SharedPace(perMinute: 600)
         let (first, second) = (pace.join(), pace.join())
