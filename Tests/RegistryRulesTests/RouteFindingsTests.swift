@@ -4,7 +4,7 @@ import QueueRules
 import RegistryRules
 import Testing
 
-@Suite("Tokens that the other environment took")
+@Suite("Tokens that the other environment accepted")
 struct RouteFindingsTests {
     private static let rule = SuspicionRule(window: .seconds(600), shareMax: 0.2, sampleMin: 50)
 
@@ -12,32 +12,32 @@ struct RouteFindingsTests {
         Self.rule.letsMove(RouteFindings(found: found, answered: answered, borneOut: borneOut))
     }
 
-    @Test("move where they are few among the route's answers")
+    @Test("move if they are few among the route's answers")
     func few() {
         #expect(letsMove(found: 200, answered: 1_000, borneOut: 100_000))
         #expect(letsMove(found: 10, answered: 10, borneOut: 100_000), "a few phones are no outage")
     }
 
-    @Test("stay where they are too many, and the route used to be right: as in an outage")
+    @Test("stay if they are too many and the route used to be right")
     func many() {
         #expect(!letsMove(found: 201, answered: 1_000, borneOut: 100_000))
         #expect(!letsMove(found: 11, answered: 11, borneOut: 1))
         #expect(!letsMove(found: 5_000, answered: 0, borneOut: 100_000), "their answers are settled later")
     }
 
-    @Test("move, however many, where what the app named never was right")
+    @Test("move in any number if the route was never right")
     func never() {
         #expect(letsMove(found: 300, answered: 344, borneOut: 0))
         #expect(letsMove(found: 300, answered: 344, borneOut: -1), "what was counted twice proves nothing")
     }
 
-    @Test("move, however many, where the operator allows them all")
+    @Test("move in any number if the operator allows all of them")
     func allowed() {
         let rule = SuspicionRule(window: .seconds(600), shareMax: 1, sampleMin: 50)
         #expect(rule.letsMove(RouteFindings(found: 5_000, answered: 0, borneOut: 100_000)))
     }
 
-    @Test("that stay still work: a doubt about them ends, and other verdicts are as they were")
+    @Test("lose a suspicion if they stay, while other verdicts are unchanged")
     func staying() {
         func input(_ verdict: TokenVerdict) -> GuardedVerdict {
             GuardedVerdict(

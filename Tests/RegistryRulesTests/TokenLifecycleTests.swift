@@ -30,7 +30,7 @@ private func stored(
 
 @Suite("A registration")
 struct RegistrationRuleTests {
-    @Test("of an unknown installation creates it, active, in its first generation")
+    @Test("creates an unknown installation as active, in its first generation")
     func created() {
         let decision = TokenLifecycle.register(existing: nil, holder: nil, incoming: incoming(input("a", token: "T")))
         #expect(decision.change == .created)
@@ -40,7 +40,7 @@ struct RegistrationRuleTests {
         #expect(decision.formerHolder == nil)
     }
 
-    @Test("that says nothing new changes nothing but its time")
+    @Test("changes nothing but its time if it brings nothing new")
     func unchanged() {
         let row = stored("a", token: "T")
         let decision = TokenLifecycle.register(existing: row, holder: nil, incoming: incoming(input("a", token: "T")))
@@ -49,7 +49,7 @@ struct RegistrationRuleTests {
         #expect(!decision.isWideRowChanged)
     }
 
-    @Test("keeps what it does not mention, clears what it clears, and sets what it sets")
+    @Test("keeps fields that it omits, clears those that it clears, and sets those that it sets")
     func refreshed() {
         var registration = input("a", token: "T")
         registration.user = .clear
@@ -64,7 +64,7 @@ struct RegistrationRuleTests {
         #expect(decision.row.generation == TokenGeneration(4))
     }
 
-    @Test("with attributes writes the wide row, since only the database can compare them")
+    @Test("writes the wide row if it has attributes, because only the database can compare them")
     func attributes() {
         var registration = input("a", token: "T")
         registration.attributes = .set(Array("{}".utf8))
@@ -73,7 +73,7 @@ struct RegistrationRuleTests {
         #expect(decision.isWideRowChanged)
     }
 
-    @Test("with another token replaces it, in a new generation, and says which one it replaced")
+    @Test("replaces the token in a new generation, and reports the replaced generation")
     func replaced() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "T"), holder: nil, incoming: incoming(input("a", token: "U")))
@@ -84,7 +84,7 @@ struct RegistrationRuleTests {
         #expect(decision.row.tags == ["news"])
     }
 
-    @Test("on another route raises the generation: old answers came from elsewhere")
+    @Test("raises the generation if the route changes")
     func otherRoute() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "T"), holder: nil,
@@ -95,7 +95,7 @@ struct RegistrationRuleTests {
         #expect(decision.replacedGeneration == nil)
     }
 
-    @Test("with a token that another installation has moves it, and retires the other")
+    @Test("moves a token from another installation, and retires that installation's registration")
     func moved() throws {
         let holder = stored("b", token: "T", id: 2)
         let decision = TokenLifecycle.register(
@@ -107,7 +107,7 @@ struct RegistrationRuleTests {
         #expect(former.generation == TokenGeneration(5))
     }
 
-    @Test("that takes another's token and loses its own is both moved and replaced")
+    @Test("counts as both moved and replaced if it takes a token and loses its own")
     func movedAndReplaced() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "S"), holder: stored("b", token: "T", id: 2),
@@ -117,7 +117,7 @@ struct RegistrationRuleTests {
         #expect(decision.formerHolder?.id == RegistrationID(2))
     }
 
-    @Test("that is older than what is stored changes nothing, and takes nobody's token")
+    @Test("changes nothing and takes no token if it is older than the stored row")
     func stale() {
         let row = stored("a", token: "S", asOf: dawn)
         let decision = TokenLifecycle.register(
@@ -128,7 +128,7 @@ struct RegistrationRuleTests {
         #expect(decision.formerHolder == nil)
     }
 
-    @Test("that is older than what the holder of its token said takes nothing, with a row of its own or without")
+    @Test("takes no token if it is older than the registration that holds the token")
     func olderThanHolder() {
         let holder = stored("b", token: "T", id: 2, asOf: dawn)
         let old = incoming(input("a", token: "T", asOf: dawn + .seconds(-1)))
@@ -143,7 +143,7 @@ struct RegistrationRuleTests {
         #expect(decision.formerHolder == nil)
     }
 
-    @Test("of just now is never stale, whatever time is stored")
+    @Test("applies if it has no time of its own, whatever time is stored")
     func justNow() {
         let future = dawn + .seconds(300)
         let decision = TokenLifecycle.register(
@@ -152,7 +152,7 @@ struct RegistrationRuleTests {
         #expect(decision.change == .moved)
     }
 
-    @Test("of the same moment as what is stored is not stale")
+    @Test("applies if it has the same time as the stored row")
     func sameMoment() {
         let decision = TokenLifecycle.register(
             existing: stored("a", token: "S", asOf: dawn), holder: nil,
@@ -161,7 +161,7 @@ struct RegistrationRuleTests {
     }
 
     @Test(
-        "brings a doubted or retired token back, in the same generation",
+        "revives a suspected or retired token in the same generation",
         arguments: [RegistrationState.suspected, .retired])
     func revived(state: RegistrationState) {
         let decision = TokenLifecycle.register(
@@ -187,21 +187,21 @@ struct FoundTokenTests {
             incoming: IncomingRegistration(registration: input("a", token: token), route: route))
     }
 
-    @Test("stays there, however often its app says otherwise")
+    @Test("stays in the found environment, however often its app names the other one")
     func stays() {
         let decision = register("T", on: RouteID(origin.value + 1))
         #expect(decision.change == .unchanged)
         #expect(decision.row == found())
     }
 
-    @Test("goes where another token is said to belong, and forgets")
+    @Test("follows its app to the named environment with a new token")
     func newToken() {
         let decision = register("S", on: RouteID(origin.value + 1))
         #expect(decision.row.route == RouteID(origin.value + 1))
         #expect(decision.row.mistakenRoute == nil)
     }
 
-    @Test("goes to another topic, with the same token, and forgets")
+    @Test("moves to another topic with the same token, and forgets the mistaken route")
     func newTopic() {
         let decision = register("T", on: RouteID(origin.value + 2))
         #expect(decision.row.route == RouteID(origin.value + 2))
@@ -224,7 +224,7 @@ struct VerdictRuleTests {
             status: TokenStatus(state: state, generation: TokenGeneration(4), registeredAt: registeredAt))
     }
 
-    @Test("of a provider that gives a time counts up to a registration at that time")
+    @Test("applies to registrations up to the provider's time, if the provider gives one")
     func timed() {
         let since = dawn + .seconds(10)
         let gone = TokenVerdict.unregistered(since: since, reason: "Unregistered")
@@ -232,28 +232,28 @@ struct VerdictRuleTests {
         #expect(judge(gone, registeredAt: since + .microseconds(1)) == nil)
     }
 
-    @Test("of a provider without a time counts from the lease")
+    @Test("applies to registrations up to the lease if the provider gives no time")
     func untimed() {
         let gone = TokenVerdict.unregistered(since: nil, reason: "UNREGISTERED")
         #expect(judge(gone, asOf: dawn, registeredAt: dawn) == .retired)
         #expect(judge(gone, asOf: dawn, registeredAt: dawn + .microseconds(1)) == nil)
     }
 
-    @Test("retires a doubted token too, and a retired one no more")
+    @Test("retires a suspected token, and changes no retired one")
     func states() {
         let gone = TokenVerdict.unregistered(since: nil, reason: "Unregistered")
         #expect(judge(gone, state: .suspected) == .retired)
         #expect(judge(gone, state: .retired) == nil)
     }
 
-    @Test("about another generation of the token says nothing")
+    @Test("changes nothing if it is about another generation of the token")
     func otherGeneration() {
         #expect(judge(.unregistered(since: nil, reason: "Unregistered"), generation: 3) == nil)
         #expect(judge(.suspected(reason: "BadDeviceToken"), generation: 5) == nil)
         #expect(judge(.cleared, state: .suspected, generation: 3) == nil)
     }
 
-    @Test("that doubts makes an active token suspected, keeps a suspected one so, and touches no retired one")
+    @Test("marks an active token as suspected if it is a suspicion, and leaves a retired one alone")
     func suspicions() {
         let suspicion = TokenVerdict.suspected(reason: "BadDeviceToken")
         #expect(judge(suspicion) == .suspected)
@@ -262,7 +262,7 @@ struct VerdictRuleTests {
         #expect(judge(suspicion, registeredAt: dawn + .microseconds(1)) == nil)
     }
 
-    @Test("of both environments doubts as that of one; one that finds the token is the end of every doubt")
+    @Test("suspects a token unknown in both environments, and activates one that is found")
     func environments() {
         let suspicion = TokenVerdict.suspectedInBoth(reason: "BadDeviceToken")
         #expect(judge(suspicion) == .suspected)
@@ -273,7 +273,7 @@ struct VerdictRuleTests {
         #expect(judge(found, generation: 3) == nil && judge(found, state: .retired) == nil)
     }
 
-    @Test("that clears lifts a doubt, and wakes no retired token")
+    @Test("clears a suspicion, and revives no retired token")
     func clears() {
         #expect(judge(.cleared, state: .suspected) == .active)
         #expect(judge(.cleared, state: .active) == nil)
@@ -281,7 +281,7 @@ struct VerdictRuleTests {
     }
 }
 
-@Suite("A doubt")
+@Suite("A suspicion")
 struct SuspicionRuleTests {
     private let rule = SuspicionRule(window: .seconds(3_600), shareMax: 0.1, sampleMin: 100)
     private static let week = SuspicionRule.windowMax
@@ -303,12 +303,12 @@ struct SuspicionRuleTests {
         #expect(judge(sample(100, 100), age: .zero) == .waits(for: .seconds(3_600)))
     }
 
-    @Test("is confirmed after its window, by a small share of a large sample")
+    @Test("becomes confirmed after its window by a small share of a large sample")
     func confirmed() {
         #expect(judge(sample(100, 10)) == .confirmed)
     }
 
-    @Test("is over where too many of the window's answers doubted too, whatever came later")
+    @Test("ends if too many answers of its window were suspicions too, whatever came later")
     func batch() {
         #expect(judge(sample(100, 11)) == .dropped)
         #expect(judge(sample(100, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
@@ -316,7 +316,7 @@ struct SuspicionRuleTests {
         #expect(judge(sample(11, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
     }
 
-    @Test("among few answers waits for a sample, and for a second doubt after its window")
+    @Test("waits for a larger sample and a second suspicion if there are few answers")
     func small() {
         let pause = SuspicionDecision.waits(for: SuspicionRule.checkAgainAfter)
         let (few, enough) = (sample(1, 1), sample(100, 2))
@@ -327,7 +327,7 @@ struct SuspicionRuleTests {
         #expect(judge(few, all: sample(100, 11), again: .seconds(3_600)) == .dropped)
     }
 
-    @Test("that got no sample, or no second doubt, in a week is over")
+    @Test("ends after a week without a sample or a second suspicion")
     func week() {
         #expect(judge(sample(1, 1), age: Self.week - .microseconds(1)) != .dropped)
         #expect(judge(sample(1, 1), age: Self.week) == .dropped)

@@ -18,30 +18,30 @@ struct TokenUndoTests {
             retirement, state: state, generation: TokenGeneration(generation), isTokenTaken: isTokenTaken)
     }
 
-    @Test("brings the token back as a new generation, so that no answer from before judges it")
+    @Test("revives the token in a new generation, so that no earlier answer judges it")
     func revived() { #expect(Self.undo() == .revived(TokenGeneration(4))) }
 
-    @Test("twice does nothing more, whatever became of the token since")
+    @Test("changes nothing the second time, whatever happened to the token since")
     func twice() {
         let undone = Self.retirement(isUndone: true)
         #expect(Self.undo(undone, state: .active, generation: 4) == .inEffect)
         #expect(Self.undo(undone, generation: 7, isTokenTaken: true) == .inEffect)
     }
 
-    @Test("of a token that registered again since has nothing to do")
+    @Test("changes nothing if the token registered again since")
     func registeredAgain() { #expect(Self.undo(state: .active) == .inEffect) }
 
-    @Test("is refused where another token took the place")
+    @Test("fails if another token replaced the retired one")
     func replaced() {
         #expect(Self.undo(state: .active, generation: 4) == .replaced)
         #expect(Self.undo(generation: 4) == .replaced)
     }
 
-    @Test("is refused where the token lives elsewhere")
+    @Test("fails if another registration holds the token")
     func moved() { #expect(Self.undo(isTokenTaken: true) == .moved) }
 
     @Test(
-        "is refused for what retired no token",
+        "fails for feedback that retired no token",
         arguments: [FeedbackVerdict.suspected, .replaced, .moved, .undone, .cleared, .environmentChanged]
     )
     func other(verdict: FeedbackVerdict) { #expect(Self.undo(Self.retirement(verdict)) == .notARetirement) }
