@@ -4,7 +4,7 @@ import Reactor
 import Synchronization
 import Testing
 
-@Suite("Bodies that are put together of pieces", .timeLimit(.minutes(5)))
+@Suite("Bodies that are assembled from pieces", .timeLimit(.minutes(5)))
 struct BodyPatternTests {
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
@@ -48,7 +48,7 @@ struct BodyPatternTests {
             requests: requests, noStreamAfter: plain.noStreamAfter)
     }
 
-    @Test("arrive as they were meant")
+    @Test("arrive complete, with each piece in its place")
     func arrive() async throws {
         let bodies = Mutex<[String: String]>([:])
         var script = PeerScript()
@@ -69,7 +69,7 @@ struct BodyPatternTests {
         peer.stop()
     }
 
-    @Test("are made of whatever pieces there are")
+    @Test("tolerate missing pieces, and reject a piece that is too long")
     func damaged() {
         var body: [UInt8] = []
         var starts: [Int] = []

@@ -8,7 +8,7 @@ import Testing
 
 /// What a push costs on its lane's thread, from its batch to its answer, in allocations: they are counted, so that the
 /// bound holds on every machine.
-@Suite("A lane that sends and sends", .timeLimit(.minutes(5)))
+@Suite("A lane that sends continuously", .timeLimit(.minutes(5)))
 struct LaneCostTests {
     /// Behind so many answers whatever a lane keeps is as large as it gets.
     private static let warmUp = 5_000
@@ -23,7 +23,7 @@ struct LaneCostTests {
         private static let perPushMax = 4.2
     #endif
 
-    @Test("allocates nothing for a push of its own, with pieces or without", arguments: [false, true])
+    @Test("allocates no memory of its own per push, with body pieces or without", arguments: [false, true])
     func allocations(withPieces: Bool) async throws {
         var script = PeerScript()
         script.onRequest = { _ in [.respond(status: 200)] }

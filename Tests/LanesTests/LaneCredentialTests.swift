@@ -3,9 +3,9 @@ import Reactor
 import Synchronization
 import Testing
 
-@Suite("Where an answer came from", .timeLimit(.minutes(5)))
+@Suite("The origin of an answer", .timeLimit(.minutes(5)))
 struct AnswerOriginTests {
-    @Test("is the connection that carried the request, and the provider token that the request carried")
+    @Test("names the connection and the provider token of the request")
     func origin() async throws {
         let peer = try await Peer()
         let tokens = Tokens(7)
@@ -28,7 +28,7 @@ struct AnswerOriginTests {
         peer.stop()
     }
 
-    @Test("is told of answers that never came, and of none that the lane gave itself")
+    @Test("exists for a request without an answer, but not for one that was never sent")
     func withoutAnswer() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 1
@@ -52,7 +52,7 @@ struct AnswerOriginTests {
 
 @Suite("A lane whose connections are retired one by one", .timeLimit(.minutes(5)))
 struct LaneRetireTests {
-    @Test("answers what the connection took, closes it, and goes on with another")
+    @Test("answers the requests of a retired connection, closes it, and dials another")
     func retire() async throws {
         var script = PeerScript()
         script.onRequest = { $0.connection == 1 && $0.number == 2 ? [] : [.respond(status: 200)] }
@@ -77,7 +77,7 @@ struct LaneRetireTests {
         peer.stop()
     }
 
-    @Test("replaces connections of any other provider token: a newer one, an older one, and where there is none")
+    @Test("replaces connections whose provider token is not the current one, newer or older")
     func replaced() async throws {
         let peer = try await Peer()
         let tokens = Tokens(5)
@@ -123,7 +123,7 @@ struct LaneRefusedTokenTests {
         }
     }
 
-    @Test("hands back what waits at once, says so, and costs one request with each try until it is mended")
+    @Test("returns waiting pushes at once, reports the refusal, and tries one request per retry")
     func refused() async throws {
         let repaired = SharedFlag(false)
         let peer = try await peer(repaired)
@@ -160,7 +160,7 @@ struct LaneRefusedTokenTests {
         peer.stop()
     }
 
-    @Test("retires every connection, and lets what is in flight run to its answer")
+    @Test("retires every connection, and lets requests in flight finish")
     func inFlight() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 1
@@ -183,7 +183,7 @@ struct LaneRefusedTokenTests {
         peer.stop()
     }
 
-    @Test("is known to who asks the lane on hearing of it, in order")
+    @Test("reports its state consistently to an observer that asks during each notice")
     func asked() async throws {
         let repaired = SharedFlag(false)
         let peer = try await peer(repaired)

@@ -21,7 +21,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("puts the frame that bodies of one form share around what is each one's own")
+    @Test("wraps each body in the frame that bodies of its form share")
     func sharedBody() async throws {
         let bodies = Mutex<[String: String]>([:])
         var script = PeerScript()
@@ -53,7 +53,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("starts with one stream, and takes all that the peer allows once it answered")
+    @Test("starts with one stream, and uses all that the peer allows after the first answer")
     func startsWithOne() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 1
@@ -70,7 +70,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("reads 2,500 refusals with bodies on one connection")
+    @Test("reads 2,500 rejections with bodies on one connection")
     func rejections() async throws {
         let body = Array(#"{"reason":"BadDeviceToken","filler":"\#(String(repeating: "x", count: 1_000))"}"#.utf8)
         var script = PeerScript()
@@ -86,7 +86,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("sends no faster than its provider counts, and the rest waits where it can be taken back")
+    @Test("sends within its pace, and can return the pushes that wait")
     func pace() async throws {
         let peer = try await Peer()
         // A hundred a second at most, and ten of them at once at the start.
@@ -101,7 +101,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("counts nothing of the pace for what its provider throttles")
+    @Test("counts no throttled push against its pace")
     func throttledPace() async throws {
         var script = PeerScript()
         script.onRequest = { _ in [.respond(status: 429)] }
@@ -134,7 +134,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("asks for its part of a quota that processes share, once a second, and sends by it")
+    @Test("requests its part of a shared quota once a second, and sends within it")
     func sharedQuota() async throws {
         let peer = try await Peer()
         let asks = Mutex<[QuotaRequest]>([])
@@ -162,7 +162,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("lets a single push pass a broadcast that came before it")
+    @Test("lets a single push pass an earlier broadcast")
     func alternates() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 10
@@ -177,7 +177,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("gives the next request that the pace allows to what is urgent, however many batches wait")
+    @Test("gives the next request within its pace to an urgent push, however many batches wait")
     func urgentWithinPace() async throws {
         let peer = try await Peer()
         // A hundred a second at most, and ten of them at once at the start.
@@ -196,7 +196,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("grows to more connections while every stream is taken, and not beyond its bound")
+    @Test("grows while every stream is taken, and stops at its connection limit")
     func grows() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 2
@@ -217,7 +217,7 @@ struct LaneDeliveryTests {
         await bench.finish()
     }
 
-    @Test("closes connections beyond the warm one when they are idle")
+    @Test("closes idle connections beyond the warm one")
     func idle() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 1
@@ -235,7 +235,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("shows its certificate where that is its credential")
+    @Test("presents its certificate if that is its credential")
     func certificate() async throws {
         var script = PeerScript()
         script.clientCertificates = .requested
@@ -249,7 +249,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("opens its connection before the first push, where it is asked to")
+    @Test("opens its connection before the first push if it is asked to")
     func warm() async throws {
         let peer = try await Peer()
         let bench = try Bench(peer)
@@ -260,7 +260,7 @@ struct LaneDeliveryTests {
         peer.stop()
     }
 
-    @Test("says goodbye to its peer when it is drained, after its answers")
+    @Test("sends GOAWAY to its peer after the last answer when it is drained")
     func drains() async throws {
         let peer = try await Peer()
         let bench = try Bench(peer)
@@ -279,7 +279,7 @@ struct LaneDeliveryTests {
 
 @Suite("A lane over both address families", .timeLimit(.minutes(5)))
 struct LaneAddressTests {
-    @Test("speaks IPv6")
+    @Test("delivers over IPv6")
     func ipv6() async throws {
         let peer = try await Peer(on: .init(loopbackIPv6Port: 0))
         let bench = try Bench(peer)
@@ -289,7 +289,7 @@ struct LaneAddressTests {
         peer.stop()
     }
 
-    @Test("goes on to the next address where one refuses")
+    @Test("tries the next address if one refuses")
     func fallback() async throws {
         let peer = try await Peer()
         let gone = try await Peer(on: .init(loopbackIPv6Port: 0))
@@ -303,7 +303,7 @@ struct LaneAddressTests {
     }
 }
 
-@Suite("A batch whose owner changes its mind", .timeLimit(.minutes(5)))
+@Suite("A batch that its owner withdraws or extends", .timeLimit(.minutes(5)))
 struct LaneWithdrawalTests {
     /// Answers the first request of a connection late: when the second connection's first one came.
     private func slowPeer() async throws -> Peer {
@@ -313,7 +313,7 @@ struct LaneWithdrawalTests {
         return try await Peer(script)
     }
 
-    @Test("gets back what has no stream, at once, and an answer for what is in flight")
+    @Test("returns pushes without a stream at once, and answers those in flight")
     func withdraw() async throws {
         let peer = try await slowPeer()
         let bench = try Bench(peer) {
@@ -331,7 +331,7 @@ struct LaneWithdrawalTests {
         peer.stop()
     }
 
-    @Test("opens no stream after its time, unless the time is extended")
+    @Test("opens no stream after its time limit unless the limit is extended")
     func late() async throws {
         let peer = try await slowPeer()
         let bench = try Bench(peer) {

@@ -6,9 +6,9 @@ import Synchronization
 import TLS
 import Testing
 
-@Suite("A lane whose peer says goodbye", .timeLimit(.minutes(5)))
+@Suite("A lane whose peer sends GOAWAY", .timeLimit(.minutes(5)))
 struct LaneGoAwayTests {
-    @Test("loses nothing and repeats nothing over a GOAWAY every 150 requests")
+    @Test("loses nothing and repeats nothing with a GOAWAY every 150 requests")
     func polite() async throws {
         var script = PeerScript()
         script.onRequest = {
@@ -28,7 +28,7 @@ struct LaneGoAwayTests {
         peer.stop()
     }
 
-    @Test("sends elsewhere what lies above the last stream of a GOAWAY")
+    @Test("resends the requests above the last stream of a GOAWAY elsewhere")
     func refused() async throws {
         var script = PeerScript()
         // Takes requests 1 to 50, and says so when the 60th came.
@@ -44,7 +44,7 @@ struct LaneGoAwayTests {
         peer.stop()
     }
 
-    @Test("understands the polite pair of GOAWAYs")
+    @Test("handles a shutdown notice that is followed by the final GOAWAY")
     func pair() async throws {
         var script = PeerScript()
         script.onRequest = {
@@ -62,7 +62,7 @@ struct LaneGoAwayTests {
         peer.stop()
     }
 
-    @Test("blocks and tells why when the goodbye refuses the credential, and tries once when it is mended")
+    @Test("blocks if a GOAWAY refuses the credential, and dials once per retry until it is fixed")
     func credential() async throws {
         let repaired = SharedFlag(false)
         var script = PeerScript()
@@ -91,7 +91,7 @@ struct LaneGoAwayTests {
         peer.stop()
     }
 
-    @Test("blocks also where only the second step of the goodbye says that it refuses the credential")
+    @Test("blocks if only the second GOAWAY of a pair refuses the credential")
     func credentialInSecondStep() async throws {
         var script = PeerScript()
         script.onRequest = { _ in
@@ -147,7 +147,7 @@ final class SharedFlag: Sendable {
 
 @Suite("A lane whose peer misbehaves", .timeLimit(.minutes(5)))
 struct LaneFaultTests {
-    @Test("reports resets as unknown, each by its code, and goes on")
+    @Test("reports each stream reset as unknown with its code, and goes on")
     func resets() async throws {
         var script = PeerScript()
         script.onRequest = { $0.number % 97 == 0 ? [.reset(.internalError)] : [.respond(status: 200)] }
@@ -161,7 +161,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("puts refused streams on others a few times, then hands them back")
+    @Test("retries refused streams a few times, then returns the pushes")
     func refusedStreams() async throws {
         var script = PeerScript()
         script.onRequest = { $0.path.hasSuffix("7") ? [.reset(.refusedStream)] : [.respond(status: 200)] }
@@ -176,7 +176,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("says of a cut connection's requests that nobody knows, and sends the others on a new one")
+    @Test("reports the requests of a cut connection as unknown, and sends the others on a new one")
     func cut() async throws {
         var script = PeerScript()
         script.onRequest = {
@@ -194,7 +194,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("risks few requests on a peer that cuts every connection at its 97th")
+    @Test("risks few requests on a peer that cuts every connection at request 97")
     func cutAgainAndAgain() async throws {
         var script = PeerScript()
         script.onRequest = { $0.number == 97 ? [.cut] : [.respond(status: 200)] }
@@ -210,7 +210,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("gives up requests that are not answered in time, and leaves a peer that answers nothing")
+    @Test("gives up unanswered requests at the deadline, and leaves a peer that answers nothing")
     func silence() async throws {
         var script = PeerScript()
         script.onRequest = { $0.connection == 1 ? [] : [.respond(status: 200)] }
@@ -230,7 +230,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("says of requests that waited behind a full socket for all their time that they never left")
+    @Test("reports requests that waited behind a full socket as unsent")
     func backedUp() async throws {
         var script = PeerScript()
         script.settings.requestHeaderBytesMax = 64_000
@@ -257,7 +257,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("replaces a connection before its stream ids are used up")
+    @Test("replaces a connection before its stream ids run out")
     func spent() async throws {
         let peer = try await Peer()
         let bench = try Bench(peer) {
@@ -272,7 +272,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("finds out by PING that its peer is gone, and dials anew")
+    @Test("detects by PING that its peer is gone, and dials again")
     func stalled() async throws {
         var script = PeerScript()
         script.onRequest = { $0.connection == 1 && $0.number == 3 ? [.stall] : [.respond(status: 200)] }
@@ -292,7 +292,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("asks a peer that was silent for long before it risks a request on it")
+    @Test("pings a peer after a long silence before it sends a request")
     func stale() async throws {
         var script = PeerScript()
         script.onRequest = {
@@ -313,7 +313,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("lives with a limit that drops to one, and to none for a while")
+    @Test("adapts to a stream limit that drops to one, and to zero for a while")
     func limits() async throws {
         var script = PeerScript()
         script.onRequest = {
@@ -331,7 +331,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("hands requests back where the limit stays at none")
+    @Test("returns requests if the stream limit stays at zero")
     func noStreams() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 0
@@ -343,7 +343,7 @@ struct LaneFaultTests {
         peer.stop()
     }
 
-    @Test("answers a response whose header is huge as unknown, and reads on, on the same connection")
+    @Test("reports a response with a huge header as unknown, and keeps the connection")
     func hugeHeader() async throws {
         var script = PeerScript()
         script.onRequest = { $0.path.hasSuffix("5") ? [.respondWithHeader(bytes: 60_000)] : [.respond(status: 200)] }
@@ -360,7 +360,7 @@ struct LaneFaultTests {
     }
 
     @Test(
-        "survives bytes that are no frames, half a frame, and a frame without end",
+        "survives bytes that are no frames, half a frame, and an endless frame",
         arguments: [
             Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
             [0, 0, 8, 4, 0],

@@ -20,12 +20,12 @@ struct LaneHalfAnswerTests {
         return answers
     }
 
-    @Test("behind its 200 takes the push for accepted: it would be shown twice")
+    @Test("counts the push as accepted after a status of 200, so that it is not shown twice")
     func success() async throws {
         #expect(try await answer(breakingOffAfter: Self.ok).count(of: .accepted) == 1)
     }
 
-    @Test("behind its 200 and goes on for ever takes the push for accepted, and gives no other answer up")
+    @Test("counts the push as accepted if a 200 answer never ends, and as unknown otherwise")
     func endless() async throws {
         for (status, isAccepted) in [(Self.ok, true), (Self.internalError, false)] {
             var script = PeerScript()
@@ -40,7 +40,7 @@ struct LaneHalfAnswerTests {
         }
     }
 
-    @Test("behind its 200 each time, on every connection, is sent to all the same")
+    @Test("keeps sending to a peer whose 200 answers never end")
     func endlessForAll() async throws {
         var script = PeerScript()
         script.onRequest = { request in [.raw(Self.head.dropLast() + [UInt8(request.streamID), Self.ok])] }
@@ -55,7 +55,7 @@ struct LaneHalfAnswerTests {
         peer.stop()
     }
 
-    @Test("behind any other status says that nobody knows")
+    @Test("reports the push as unknown after any other status")
     func refusal() async throws {
         #expect(try await answer(breakingOffAfter: Self.internalError) == [.unknown(.connectionLost)])
     }

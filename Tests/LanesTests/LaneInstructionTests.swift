@@ -9,7 +9,7 @@ import Testing
 /// What a push costs on its lane's thread, from its batch to its answer, in instructions outside of the kernel: they
 /// are counted one by one, so that the bound holds wherever they can be.
 @Suite(
-    "A lane that sends, step by step", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
+    "A lane that sends, counted in instructions", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
     .timeLimit(.minutes(5)))
 struct LaneInstructionTests {
     /// With nghttp2, OpenSSL and Swift's runtime. As promised: it takes 16,000 where answers come together, and half as many
@@ -21,10 +21,10 @@ struct LaneInstructionTests {
     private static let few = 5
     private static let many = 20
 
-    @Test("is counted to the instruction, repeated and kernel's ones too", arguments: [1, 2, 50])
+    @Test("counts the instructions of a known loop exactly", arguments: [1, 2, 50])
     func exact(rounds: Int) { #expect(instructions_of_loop(rounds) == 7 * rounds) }
 
-    @Test("takes no more instructions for a push than promised, with an id and a collapse id, answered with its id")
+    @Test("takes no more instructions per push than promised, with an id and a collapse id")
     func instructions() async throws {
         var script = PeerScript()
         script.onRequest = { [.respond(status: 200, id: $0.id)] }

@@ -22,7 +22,7 @@ struct LaneQueueTests {
         queue.takeChanges().flatMap { $0.answers.answers.map(\.tag) }
     }
 
-    @Test("hands out each request once, batches in turns")
+    @Test("hands out each request once, alternating between batches")
     func alternates() throws {
         var queue = LaneQueue()
         queue.submit(batch(0..<3), BatchTicket(1), NoSink(), at(0))
@@ -39,7 +39,7 @@ struct LaneQueueTests {
         #expect(queue.unanswered == 5)
     }
 
-    @Test("hands out urgent batches first, in turns among themselves, whatever came before")
+    @Test("hands out urgent batches first, alternating between them")
     func urgent() throws {
         var queue = LaneQueue()
         queue.submit(batch(0..<3), BatchTicket(1), NoSink(), at(0))
@@ -50,7 +50,7 @@ struct LaneQueueTests {
         #expect(seen == [0, 10, 20, 11, 1, 2])
     }
 
-    @Test("hands out an urgent request that comes back before what others wait for")
+    @Test("hands out a returned urgent request before ordinary requests that wait")
     func urgentAgain() throws {
         var queue = LaneQueue()
         queue.submit(batch(0..<1, isUrgent: true), BatchTicket(1), NoSink(), at(0))
@@ -65,7 +65,7 @@ struct LaneQueueTests {
         #expect(seen == [10, 0, 11])
     }
 
-    @Test("leaves the others one turn after many urgent requests in a row")
+    @Test("hands out one ordinary request after many urgent ones in a row")
     func urgentForLong() throws {
         var queue = LaneQueue()
         let inARow = Int32(LaneQueue.urgentInARowMax)
@@ -86,7 +86,7 @@ struct LaneQueueTests {
         }
     }
 
-    @Test("leaves the next batch its turn when one is used up within its own")
+    @Test("moves to the next batch when one is used up within its turn")
     func usedUp() throws {
         var queue = LaneQueue()
         for ticket in 1...3 as ClosedRange<Int32> {
@@ -99,7 +99,7 @@ struct LaneQueueTests {
         #expect(queue.batch(next).0.requests.first?.tag == 20)
     }
 
-    @Test("tells that all of a batch have streams, once, without an answer or with some, where it was asked to")
+    @Test("reports once that every request of a batch has a stream, if it is asked to")
     func sent() throws {
         for (reports, answers) in [(true, false), (true, true), (false, true)] {
             var queue = LaneQueue()
@@ -132,7 +132,7 @@ struct LaneQueueTests {
         }
     }
 
-    @Test("tells that none of a batch waits where the rest of it was handed back")
+    @Test("reports that no request of a batch waits after the unsent ones were returned")
     func sentOrBack() throws {
         var queue = LaneQueue()
         queue.submit(Bench.batch(0..<3, noStreamAfter: at(100), reportsWhenSent: true), BatchTicket(1), NoSink(), at(0))
@@ -143,7 +143,7 @@ struct LaneQueueTests {
         #expect(news.map(\.isSent) == [true] && news.map(\.answers.count) == [2])
     }
 
-    @Test("hands back what waits when its time is over, and leaves what is in flight alone")
+    @Test("returns waiting requests when their time is over, and leaves those in flight alone")
     func expiry() throws {
         var queue = LaneQueue()
         queue.submit(batch(0..<5, noStreamAfter: at(100)), BatchTicket(1), NoSink(), at(0))
@@ -161,7 +161,7 @@ struct LaneQueueTests {
         #expect(queue.unanswered == 0)
     }
 
-    @Test("counts the patience for an unusable lane from the later of submission and loss")
+    @Test("measures the wait for an unusable lane from the later of submission and loss")
     func timeout() {
         var queue = LaneQueue()
         queue.submit(batch(0..<1), BatchTicket(1), NoSink(), at(0))
@@ -174,7 +174,7 @@ struct LaneQueueTests {
         #expect(tags(&queue) == [1])
     }
 
-    @Test("answers an empty batch with nothing")
+    @Test("keeps nothing of an empty batch")
     func empty() {
         var queue = LaneQueue()
         queue.submit(batch(0..<0), BatchTicket(1), NoSink(), at(0))
@@ -238,7 +238,7 @@ struct LaneQueueTests {
 
 @Suite("The requests in flight on a connection")
 struct StreamSlotsTests {
-    @Test("know the oldest, whatever the order in which they end", arguments: 0..<50 as Range<UInt64>)
+    @Test("keep track of the oldest request, in whatever order they end", arguments: 0..<50 as Range<UInt64>)
     func model(seed: UInt64) {
         var chance = seed &* 0x9e37_79b9_7f4a_7c15 | 1
         func next(_ bound: Int) -> Int {
@@ -280,7 +280,7 @@ struct DialOrderTests {
     private func address(_ last: UInt8) -> SocketAddress? { SocketAddress(literal: "192.0.2.\(last)", port: 443) }
     private func address6(_ last: UInt8) -> SocketAddress? { SocketAddress(literal: "2001:db8::\(last)", port: 443) }
 
-    @Test("alternates the families and starts each connection elsewhere")
+    @Test("alternates the address families, and starts each connection at another address")
     func alternates() {
         let found = [address6(1), address6(2), address(1), address(2)].compactMap { $0 }
         #expect(DialOrder.arrange(found, start: 0) == [address6(1), address(1), address6(2), address(2)])
@@ -288,7 +288,7 @@ struct DialOrderTests {
         #expect(DialOrder.arrange([], start: 3) == [])
     }
 
-    @Test("tries a bounded number")
+    @Test("contains a limited number of addresses")
     func bounded() {
         let found = (0..<50 as Range<UInt8>).compactMap { address($0) }
         #expect(DialOrder.arrange(found, start: 7).count == DialOrder.addressesMax)

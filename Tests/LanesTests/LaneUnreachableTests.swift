@@ -4,9 +4,9 @@ import Synchronization
 import TLS
 import Testing
 
-@Suite("A lane whose peer can't be reached", .timeLimit(.minutes(5)))
+@Suite("A lane whose peer cannot be reached", .timeLimit(.minutes(5)))
 struct UnreachableLaneTests {
-    @Test("hands requests back, says so, and comes back by itself")
+    @Test("returns requests, reports the outage, and recovers by itself")
     func portClosed() async throws {
         let first = try await Peer()
         let address = first.address
@@ -26,7 +26,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("hands requests back where the peer accepts and never says a word")
+    @Test("returns requests if the peer accepts connections and never sends a byte")
     func mute() async throws {
         var script = PeerScript()
         script.isMute = true
@@ -41,7 +41,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("hands requests back within its time although it is not blocked yet")
+    @Test("returns requests at its time limit even before it is blocked")
     func timeout() async throws {
         var script = PeerScript()
         script.isMute = true
@@ -54,7 +54,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("says so where the peer opens connections and allows no stream on any, for as long as it does")
+    @Test("stays blocked while the peer opens connections but allows no stream")
     func noStreams() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 0
@@ -72,7 +72,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("tells that it does not believe the peer's certificate")
+    @Test("reports that it does not trust the peer's certificate")
     func disbelief() async throws {
         let peer = try await Peer()
         let bench = try Bench([peer.address], trust: PeerWorld().trust())
@@ -100,7 +100,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("answers every request, once, where the peer opens and closes each connection")
+    @Test("answers every request once if the peer opens and closes each connection")
     func flapping() async throws {
         var script = PeerScript()
         script.onOpen = { _ in [.cut] }
@@ -115,7 +115,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("blocks where the peer opens connections and answers no request on any")
+    @Test("blocks if the peer opens connections and answers no request")
     func answersNothing() async throws {
         var script = PeerScript()
         script.onRequest = { _ in [] }
@@ -136,7 +136,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("risks few requests on the next connection after one that answers PINGs and nothing else")
+    @Test("risks few requests on the next connection after one that only answered PINGs")
     func unanswered() async throws {
         var script = PeerScript()
         script.onRequest = { _ in [] }
@@ -158,7 +158,7 @@ struct UnreachableLaneTests {
         peer.stop()
     }
 
-    @Test("waits for a provider token, within its patience")
+    @Test("waits for a provider token within its time limit")
     func noToken() async throws {
         let peer = try await Peer()
         let tokens = Tokens(nil)

@@ -106,7 +106,7 @@ private final class ProxyConnection: ReadinessHandler {
 
 @Suite("A lane behind a proxy", .timeLimit(.minutes(5)))
 struct LaneProxyTests {
-    @Test("asks it for the provider by name, with its credentials, and speaks through it")
+    @Test("tunnels to the provider by name, with the proxy's credentials")
     func through() async throws {
         let peer = try await Peer()
         let proxy = try await TestProxy(to: peer.address, answer: "HTTP/1.1 200 Connection established\r\n\r\n")
@@ -126,7 +126,7 @@ struct LaneProxyTests {
         peer.stop()
     }
 
-    @Test("can't send where the proxy refuses, and says with which status")
+    @Test("returns its requests if the proxy refuses, and reports the proxy's status")
     func refused() async throws {
         let peer = try await Peer()
         let proxy = try await TestProxy(
@@ -141,7 +141,7 @@ struct LaneProxyTests {
     }
 }
 
-@Suite("A proxy's answer")
+@Suite("The CONNECT exchange with a proxy")
 struct ProxyTunnelTests {
     private func take(_ pieces: [String]) -> ProxyTunnel.Result {
         var tunnel = ProxyTunnel()
@@ -150,14 +150,14 @@ struct ProxyTunnelTests {
         return result
     }
 
-    @Test("is read piece by piece, and what follows it is not lost")
+    @Test("reads the answer piece by piece, and keeps the bytes that follow it")
     func pieces() {
         #expect(take(["HTTP/1.1 200 OK\r\n", "\r\n"]) == .open(remaining: []))
         #expect(take(["HTTP/1.0 200 OK\r\nVia: x\r\n\r", "\nrest"]) == .open(remaining: Array("rest".utf8)))
         #expect(take(["HTTP/1.1 200 OK\r\n"]) == .needsMore)
     }
 
-    @Test("may be a refusal, or no HTTP at all")
+    @Test("reports a refusal, and an answer that is not HTTP")
     func refusals() {
         #expect(take(["HTTP/1.1 403 Forbidden\r\n\r\n"]) == .refused(status: 403))
         #expect(take(["SSH-2.0\r\n\r\n"]) == .refused(status: nil))
@@ -166,7 +166,7 @@ struct ProxyTunnelTests {
         #expect(take([String(repeating: "a", count: 20_000)]) == .refused(status: nil))
     }
 
-    @Test("is asked for IPv6 literals in brackets")
+    @Test("writes IPv6 literals in brackets")
     func ipv6() {
         let request = String(decoding: ProxyTunnel.request(host: "::1", port: 443, authorization: nil), as: UTF8.self)
         #expect(request == "CONNECT [::1]:443 HTTP/1.1\r\nHost: [::1]:443\r\n\r\n")
