@@ -6,7 +6,7 @@ import Model
 import ProviderInterface
 import Testing
 
-@Suite("Answers of APNs, read for the engine")
+@Suite("Answers of APNs, read by the delivery engine")
 struct AnswerReadingTests {
     private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
 
@@ -38,21 +38,21 @@ struct AnswerReadingTests {
         return reading
     }
 
-    @Test("are accepted by their position, and nothing follows from that")
+    @Test("count as accepted by position, without consequences")
     func accepted() {
         let reading = reading(200)
         #expect(reading.accepted == [0])
         #expect(reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
-    @Test("name the signing of the provider token that was too old")
+    @Test("identify the expired provider token by its generation")
     func expiredToken() {
         let reading = reading(403, "ExpiredProviderToken")
         #expect(reading.consequences.contains(.providerTokenExpired(generation: 3)))
         #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
     }
 
-    @Test("end a push of a kind that the certificate does not cover, and leave the app's alerts alone")
+    @Test("end a push whose kind the certificate does not cover, and keep the route open")
     func kindNotCovered() {
         let body = Array(#"{"reason":"TopicDisallowed"}"#.utf8)
         let answer = Answer(
@@ -70,32 +70,32 @@ struct AnswerReadingTests {
         #expect(reading(400, "TopicDisallowed").consequences.contains(.topicRefused))
     }
 
-    @Test("ask for new connections where another key bound them")
+    @Test("request new connections if another key bound the old ones")
     func unrelatedKey() {
         #expect(reading(403, "UnrelatedKeyIdInToken").consequences == [.connectionsUnfit])
     }
 
     @Test(
-        "shut the lane where they refuse the credential",
+        "block the lane if they refuse the credential",
         arguments: ["InvalidProviderToken", "Forbidden", "BadCertificate", "BadEnvironmentKeyIdInToken"])
     func refusedCredential(reason: String) {
         #expect(reading(403, reason).consequences.contains(.credentialRefused(reason: reason, ConnectionID(7))))
     }
 
-    @Test("leave the lane open where it is the topic that is refused", arguments: ["TopicDisallowed", "MissingTopic"])
+    @Test("pause the route, not the lane, if they refuse the topic", arguments: ["TopicDisallowed", "MissingTopic"])
     func refusedTopic(reason: String) {
         #expect(reading(400, reason).consequences == [.topicRefused, .alarm(.credential)])
     }
 
     @Test(
-        "end the connection that they came on where APNs asks for another",
+        "end their connection if APNs asks for another one",
         arguments: [(400, "IdleTimeout"), (503, "Shutdown")])
     func otherConnection(status: Int, reason: String) {
         #expect(reading(UInt16(status), reason).consequences == [.connectionEnds(ConnectionID(7))])
     }
 
     @Test(
-        "leave the connection alone where it is not their cause",
+        "leave the connection open if it is not the cause",
         arguments: [
             (410, "Unregistered"), (429, "TooManyRequests"), (503, "ServiceUnavailable"), (400, "BadDeviceToken"),
         ])
@@ -104,14 +104,14 @@ struct AnswerReadingTests {
     }
 
     @Test(
-        "wait for what the header Retry-After asks for, where that is seconds",
+        "wait as long as the Retry-After header asks, if it gives plausible seconds",
         arguments: [("120", Int64(120)), ("soon", 10), ("-5", 10), ("99999999", 10)])
     func retryAfter(text: String, seconds: Int64) {
         let outcome = reading(503, "ServiceUnavailable", retryAfter: text).others.first?.outcome
         #expect(outcome == .deferred(after: .seconds(seconds), .providerUnavailable))
     }
 
-    @Test("say each consequence once, however many they are")
+    @Test("name each consequence once, however many answers share it")
     func once() {
         var names = ReasonNames()
         let many = [(status: UInt16, reason: String, retryAfter: String)](
@@ -119,7 +119,7 @@ struct AnswerReadingTests {
         #expect(reading(many, &names).consequences.count == 2, "the refusal and its alarm")
     }
 
-    @Test("bring so many invented words and no more")
+    @Test("add only a limited number of undocumented reasons")
     func inventedWords() {
         var names = ReasonNames()
         let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)

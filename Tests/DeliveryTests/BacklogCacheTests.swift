@@ -4,7 +4,7 @@ import Model
 import Reactor
 import Testing
 
-@Suite("The memory of a backlog")
+@Suite("The cache of a backlog's size")
 struct BacklogCacheTests {
     private let app = AppID(1)
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
@@ -13,7 +13,7 @@ struct BacklogCacheTests {
         BacklogCache(bounds: BacklogBounds(messages: messages, broadcasts: broadcasts))
     }
 
-    @Test("gives away what was left when it was counted, and not more")
+    @Test("grants the places that were left at the last count, and no more")
     func room() {
         let memory = memory()
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted, "nobody has counted")
@@ -24,7 +24,7 @@ struct BacklogCacheTests {
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
-    @Test("ends after a moment, and knows no other app's")
+    @Test("expires after a moment, and is kept per app")
     func moment() {
         let memory = memory()
         #expect(memory.note(0, adding: 1, of: app, .bulk, now: start))
@@ -34,7 +34,7 @@ struct BacklogCacheTests {
         #expect(memory.take(1, of: app, .bulk, now: end) == .uncounted)
     }
 
-    @Test("keeps the places of those who counted at the same time")
+    @Test("keeps the places of callers that counted at the same time")
     func together() {
         let memory = memory()
         for _ in 1...8 { #expect(memory.note(0, adding: 1, of: app, .bulk, now: start)) }
@@ -42,7 +42,7 @@ struct BacklogCacheTests {
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
-    @Test("makes room again by what was counted last")
+    @Test("makes room again according to the latest count")
     func again() {
         let memory = memory()
         #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
@@ -53,7 +53,7 @@ struct BacklogCacheTests {
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
-    @Test("keeps single messages apart from broadcasts, of which there are never more than of those")
+    @Test("limits broadcasts separately, and never above the limit of messages")
     func apart() {
         let memory = memory(10, broadcasts: 2)
         #expect(!memory.note(2, adding: 1, of: app, .bulk, now: start))
@@ -63,7 +63,7 @@ struct BacklogCacheTests {
         #expect(BacklogBounds(messages: 3, broadcasts: 9).max(.bulk) == 3)
     }
 
-    @Test("is counted by one for all where it is long, who go by what is known meanwhile")
+    @Test("lets one caller count a long backlog while the others use the known value")
     func countedOnce() {
         let memory = memory(100_000)
         // Nothing is known.
@@ -89,7 +89,7 @@ struct BacklogCacheTests {
         #expect(memory.take(99_989, of: app, .transactional, now: lost) == .taken)
     }
 
-    @Test("is counted by each where it is short, so that nobody gets in beside one who is refused")
+    @Test("lets every caller count a short backlog, so that none passes a refused one")
     func countedByEach() {
         let memory = memory()
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
@@ -101,7 +101,7 @@ struct BacklogCacheTests {
         for _ in 1...2 { #expect(memory.take(1, of: app, .bulk, now: later) == .uncounted) }
     }
 
-    @Test("has the places back that nothing came of")
+    @Test("regains places that were not used")
     func givenBack() {
         let memory = memory()
         #expect(memory.note(9, adding: 1, of: app, .bulk, now: start))
@@ -111,7 +111,7 @@ struct BacklogCacheTests {
         #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted)
     }
 
-    @Test("holds the longer the more was counted, and says so too where there is no room")
+    @Test("lasts longer the larger the count is, and reports a full backlog meanwhile")
     func dear() {
         let many = 3 * BacklogCache.cheapMax
         let memory = memory(many)

@@ -5,7 +5,7 @@ import JSON
 import Model
 import Testing
 
-@Suite("A message whose door asked one provider alone")
+@Suite("A message that was validated for one provider only")
 struct CompiledMessageTests {
     private static let id = MessageID(UUIDv7.make(at: WallInstant(secondsSince1970: 1_760_000_000), random: (1, 2)))
 
@@ -16,7 +16,7 @@ struct CompiledMessageTests {
         return content
     }
 
-    @Test("has no form for the other's devices, and ends there with the fault's word")
+    @Test("ends for the other provider's devices with the fault as reason")
     func reservedName() throws {
         let content = Self.content("from", "x")
         #expect(throws: ContentFault.self) { try CompiledMessage.compile(content, message: Self.id) }
@@ -26,7 +26,7 @@ struct CompiledMessageTests {
         #expect(stored.rejection(by: .fcm) == Rejection(fault: .message, reason: "reserved_key"))
     }
 
-    @Test("likewise where it is too large for them")
+    @Test("ends as too large for the other provider's devices")
     func tooLarge() {
         let stored = CompiledMessage.compile(
             stored: Self.content("k", String(repeating: "x", count: 4_000)), message: Self.id)
@@ -34,7 +34,7 @@ struct CompiledMessageTests {
         #expect(stored.rejection(by: .fcm).reason == "payload_too_large")
     }
 
-    @Test("has nothing to show them where nothing is wrong with it but that")
+    @Test("ends with nothing to show on the other provider's devices")
     func silent() {
         var content = MessageContent()
         content.apns = JSONText(.object(JSONObject([JSONMember("aps", .object(JSONObject([JSONMember("badge", 1)])))])))
@@ -46,7 +46,7 @@ struct CompiledMessageTests {
         #expect(CompiledMessage.compile(stored: call, message: Self.id).rejection(by: .fcm).reason == "nothing_to_show")
     }
 
-    @Test("is held against whom its app reaches, and against whom it has an object for")
+    @Test("needs validation for providers that its app reaches or that it has an object for")
     func asked() {
         let plain = Self.content("k", "x")
         var withObject = plain
@@ -65,7 +65,7 @@ struct CompiledMessageTests {
 @Suite("A parcel's pushes")
 struct ParcelUrgencyTests {
     @Test(
-        "leave before others where the parcel is transactional",
+        "leave before others if the parcel is transactional",
         arguments: [TemplateWorld.topic, TemplateWorld.project])
     func urgency(target: PushTarget) async throws {
         let content = MessageContent(notification: NotificationText(body: "Your code"))

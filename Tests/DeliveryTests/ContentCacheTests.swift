@@ -3,7 +3,7 @@ import Delivery
 import Model
 import Testing
 
-@Suite("Contents that were accepted a moment ago")
+@Suite("A cache of recently accepted contents")
 struct ContentCacheTests {
     private static func id(_ number: Int) -> MessageID { MessageID(UniversalID(high: 7, low: UInt64(number))) }
 
@@ -13,7 +13,7 @@ struct ContentCacheTests {
     }
 
     @Test(
-        "are as many as fit a generation at least, the latest ones, and two at most",
+        "keeps the latest contents, at least one generation and at most two",
         arguments: [10, ContentCache.bytesMax / 4, ContentCache.bytesMax])
     func bounded(bytes: Int) {
         let fresh = ContentCache()
@@ -28,7 +28,7 @@ struct ContentCacheTests {
         #expect(fresh.content(of: Self.id(all - 1)) == Self.content(all - 1, bytes: bytes))
     }
 
-    @Test("are none that is larger than all of them may be")
+    @Test("skips a content that is larger than the whole cache")
     func large() {
         let fresh = ContentCache()
         fresh.store(Self.id(1), Self.content(1, bytes: 10))

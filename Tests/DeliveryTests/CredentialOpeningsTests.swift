@@ -10,7 +10,7 @@ struct CredentialOpeningsTests {
     private static let key = CredentialID(7)
     private static let slow = CredentialFault.openingTooSlow(deadline: CredentialOpenings.deadline)
 
-    @Test("is opened once, and its routes wait")
+    @Test("opens once while its routes wait")
     func once() {
         var openings = CredentialOpenings()
         #expect(openings.next(for: Self.key, now: Self.now) == .open)
@@ -19,7 +19,7 @@ struct CredentialOpeningsTests {
         #expect(openings.next(for: Self.key, now: Self.now + .seconds(1)) == .open)
     }
 
-    @Test("is unusable after the deadline, which is said once, and is not opened a second time")
+    @Test("becomes unusable after the deadline, reports that once, and is not opened again")
     func deadline() {
         var openings = CredentialOpenings()
         _ = openings.next(for: Self.key, now: Self.now)
@@ -28,7 +28,7 @@ struct CredentialOpeningsTests {
         #expect(openings.next(for: Self.key, now: late + .seconds(60)) == .unusable(Self.slow, isNew: false))
     }
 
-    @Test("that failed is tried again after a pause")
+    @Test("opens again after a pause if it failed")
     func failure() {
         var openings = CredentialOpenings()
         _ = openings.next(for: Self.key, now: Self.now)
@@ -37,7 +37,7 @@ struct CredentialOpeningsTests {
         #expect(openings.next(for: Self.key, now: Self.now + CredentialOpenings.pause) == .open)
     }
 
-    @Test("leaves room for keys that are handed in: those above the bound wait for their turn")
+    @Test("waits its turn while as many others as the limit are being opened")
     func bound() {
         var openings = CredentialOpenings()
         for number in 0..<CredentialOpenings.atOnceMax {

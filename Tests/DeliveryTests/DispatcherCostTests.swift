@@ -7,7 +7,7 @@ import Testing
 
 /// What an event costs while much is in hand, in instructions: they are counted, so that the bounds hold on every
 /// machine.
-@Suite("A dispatcher with thousands of small parcels in hand", .timeLimit(.minutes(5)))
+@Suite("A dispatcher that holds thousands of small parcels", .timeLimit(.minutes(5)))
 struct DispatcherCostTests {
     private static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
     private static let lane = LaneKey(CredentialID(1))
@@ -57,7 +57,7 @@ struct DispatcherCostTests {
     }
 
     @Test(
-        "pays for one answer and its settle what it pays with few",
+        "handles an answer and its settle at less than twice the cost with few parcels",
         .enabled(if: EncodingCostTests.areInstructionsCounted, Comment(rawValue: EncodingCostTests.whyNot)))
     func events() throws {
         func cost(_ count: Int) throws -> Int {

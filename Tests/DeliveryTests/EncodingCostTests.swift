@@ -44,7 +44,7 @@ struct EncodingCostTests {
     }
 
     @Test(
-        "allocates nothing for a push of its own", arguments: [false, true],
+        "allocates no memory per push", arguments: [false, true],
         [TemplateWorld.topic, TemplateWorld.project])
     func allocations(isTemplate: Bool, target: PushTarget) async throws {
         let perPush = try await Self.perPush(isTemplate ? Self.template : Self.plain, target, few: 500, many: 4_500) {
@@ -54,7 +54,7 @@ struct EncodingCostTests {
     }
 
     @Test(
-        "takes a small part of what the wire may take, with a badge and values of the device's own",
+        "takes at most a fifth of sending's instructions, with a badge and placeholders",
         .enabled(if: EncodingCostTests.areInstructionsCounted, Comment(rawValue: EncodingCostTests.whyNot)))
     func instructions() async throws {
         let perPush = try await Self.perPush(Self.template, TemplateWorld.topic, few: 5, many: 35) {

@@ -1,9 +1,9 @@
 import Delivery
 import Testing
 
-@Suite("Parcels of a line whose pushes are being made")
+@Suite("Parcels of a service route that are being encoded")
 struct EncodingQueueTests {
-    @Test("have one maker at a time, who takes them in the order of their leases until none is left")
+    @Test("pass through one encoder at a time, in the order of their leases")
     func order() {
         var line = EncodingQueue<Int>()
         #expect(line.add(1) == true, "nobody is at work")

@@ -7,7 +7,7 @@ import ProviderInterface
 import QueueRules
 import Testing
 
-@Suite("Answers of FCM, read for the engine")
+@Suite("Answers of FCM, read by the delivery engine")
 struct FCMAnswerReadingTests {
     private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
 
@@ -40,20 +40,20 @@ struct FCMAnswerReadingTests {
         return #"{"error":{"status":"\#(status)","message":"no"\#(details)}}"#
     }
 
-    @Test("are accepted by their position, whatever message name they bring")
+    @Test("count as accepted by position, whatever message name they carry")
     func accepted() {
         let reading = reading(200, #"{"name":"projects/tower/messages/1"}"#)
         #expect(reading.accepted == [0] && reading.others.isEmpty && reading.consequences.isEmpty)
     }
 
-    @Test("refuse the access token that the request carried, and leave the connection")
+    @Test("refuse the access token of the request, and keep the connection")
     func accessToken() {
         let reading = reading(401, Self.error("UNAUTHENTICATED"))
         #expect(reading.consequences == [.accessTokenRefused(generation: 3)])
         #expect(reading.others.map(\.outcome) == [.deferred(after: nil, .providerTokenExpired)])
     }
 
-    @Test("shut the lane where the project or the account is wrong, and say nothing about the token")
+    @Test("block the lane if the project or account is wrong, without a verdict on the token")
     func account() throws {
         for (status, name) in [(UInt16(404), "NOT_FOUND"), (403, "PERMISSION_DENIED")] {
             let reading = reading(status, Self.error(name))
@@ -65,7 +65,7 @@ struct FCMAnswerReadingTests {
         }
     }
 
-    @Test("stop nobody by a bare 404 where others of the project are accepted", arguments: [true, false])
+    @Test("leave the lane open after a bare 404 if other pushes of the project are accepted", arguments: [true, false])
     func oneIsNotFound(besideAccepted: Bool) {
         let reading = reading(
             404, Self.error("NOT_FOUND"), besideAccepted: besideAccepted, laneIsProven: !besideAccepted)
@@ -76,7 +76,7 @@ struct FCMAnswerReadingTests {
         #expect(refused.consequences.contains(.credentialRefused(reason: "PERMISSION_DENIED", ConnectionID(7))))
     }
 
-    @Test("retire a token by UNREGISTERED, and shut nothing")
+    @Test("retire a token after UNREGISTERED, and keep the lane open")
     func unregistered() {
         let reading = reading(404, Self.error("NOT_FOUND", code: "UNREGISTERED"))
         #expect(reading.consequences.isEmpty)
@@ -86,7 +86,7 @@ struct FCMAnswerReadingTests {
             ])
     }
 
-    @Test("wait as long as they ask, in seconds or until a date")
+    @Test("wait as long as Retry-After asks, in seconds or until a date")
     func retryAfter() {
         let busy = Self.error("UNAVAILABLE", code: "UNAVAILABLE")
         #expect(
@@ -99,12 +99,12 @@ struct FCMAnswerReadingTests {
     }
 }
 
-@Suite("A lane's proof that its project is there")
+@Suite("A lane's proof that its project exists")
 struct CredentialConfidenceTests {
     private static let lane = LaneKey(CredentialID(3))
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
 
-    @Test("holds for ten minutes from the last push that was accepted")
+    @Test("lasts for ten minutes after the last accepted push")
     func lasts() {
         var proofs = CredentialConfidence()
         #expect(!proofs.isProven(Self.lane, now: Self.now))
@@ -114,7 +114,7 @@ struct CredentialConfidenceTests {
         #expect(!proofs.isProven(LaneKey(CredentialID(4)), now: Self.now))
     }
 
-    @Test("is over when a hundred in a row are not found: a project that was deleted in mid-broadcast stops its lane")
+    @Test("ends after a hundred pushes in a row that are not found")
     func disproved() {
         var proofs = CredentialConfidence()
         proofs.note(Self.lane, accepted: 1, notFound: 0, now: Self.now)

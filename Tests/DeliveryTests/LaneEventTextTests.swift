@@ -3,7 +3,7 @@ import Lanes
 import Model
 import Testing
 
-@Suite("What a lane tells")
+@Suite("The text of a lane's events")
 struct LaneEventTextTests {
     static let events: [LaneEvent] = [
         .connected, .dialFailed(.unreachable, detail: "name not known"), .dialFailed(.deadlinePassed, detail: ""),
@@ -12,7 +12,7 @@ struct LaneEventTextTests {
         .recovered,
     ]
 
-    @Test("is told in words, with no name of a type or a case", arguments: events)
+    @Test("consists of words, without names of types or cases", arguments: events)
     func text(_ event: LaneEvent) {
         #expect(event.sentence.contains(" "))
         for name in ["Model", "TransportFault", "detail:", "(", "nil"] {
@@ -21,14 +21,14 @@ struct LaneEventTextTests {
     }
 
     @Test(
-        "says what to look into, where a provider's answers need attention",
+        "names what to check if a provider's answers need attention",
         arguments: [.credential, .clock, .keyShared, .ourRequest] as [ProviderAlarm])
     func alarm(_ alarm: ProviderAlarm) {
         #expect(alarm.text.split(separator: " ").count > 5)
         for name in ["keyShared", "ourRequest", "ProviderAlarm"] { #expect(!alarm.text.contains(name)) }
     }
 
-    @Test("says of a provider that can't be reached what kept it from it")
+    @Test("names the cause if a provider cannot be reached")
     func unreachable() {
         let event = LaneEvent.dialFailed(.unreachable, detail: "name not known")
         #expect(event.sentence == "A lane could not connect to its provider")

@@ -10,13 +10,13 @@ import Store
 import Synchronization
 import Testing
 
-@Suite("A provider that can't be reached")
+@Suite("A provider that cannot be reached")
 struct LaneOutageTests {
     private static let lost = "warning: A lane can't send: its provider can't be reached"
     private static let back = "notice: A lane can send again"
     private static let failedDial = LaneEvent.dialFailed(.unreachable, detail: "name not known")
 
-    @Test("is one warning an outage, however many dials fail, and a notice once it is back")
+    @Test("causes one warning per outage, however many dials fail, and a notice when it is back")
     func onceAnOutage() async throws {
         try await Self.withPool { pool, log in
             let lane = LaneKey(CredentialID(1))
@@ -29,7 +29,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("is told for each lane, and a refused credential is no outage")
+    @Test("causes a warning per lane, while a refused credential is no outage")
     func eachLane() async throws {
         try await Self.withPool { pool, log in
             for credential in [1, 2] as [Int64] {
@@ -41,7 +41,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("is told to whoever asks what pushes wait for, with its reason, until it is over")
+    @Test("appears in the list of outages with its reason until the outage is over")
     func reported() async throws {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, _ in
@@ -61,7 +61,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("that lasts is told with the reason that it has by now, as the same one")
+    @Test("keeps its outage when the reason changes, and shows the new reason")
     func otherReason() async throws {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, log in
@@ -79,7 +79,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("is told apart from one that asks for less: with the time when it is tried, as long as it is not well")
+    @Test("differs from a provider that throttles, which is listed with the time of its next try")
     func open() async throws {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, log in
@@ -109,7 +109,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("is no outage any more once its lane is closed, whatever came of it afterwards", .timeLimit(.minutes(5)))
+    @Test("disappears from the list of outages when its lane is closed", .timeLimit(.minutes(5)))
     func closed() async throws {
         let credentials = NoCredentials()
         try await Self.withPool(credentials) { pool, _ in
@@ -121,7 +121,7 @@ struct LaneOutageTests {
         }
     }
 
-    @Test("and rests besides is the same rest while a few are tried, and forgotten where nobody says that it is over")
+    @Test("keeps one entry for its open breaker during probes, and drops it if no report follows")
     func restsInARow() {
         var outages = LaneOutages()
         let lane = LaneKey(CredentialID(1))

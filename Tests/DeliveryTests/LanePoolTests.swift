@@ -9,12 +9,12 @@ import TLS
 import Testing
 
 /// What the engine may rely on between a provider's answer and what it does next.
-@Suite("The keeper of lanes")
+@Suite("A pool of lanes")
 struct LanePoolTests {
     private let route = ReadyRoute(
         route: RouteID(7), app: AppID(1), provider: .apns, environment: .production, topic: "com.example.app")
 
-    @Test("holds a route back from the moment its topic is refused: what is leased already is not sent")
+    @Test("pauses a route at once when its topic is refused, so that leased pushes are not sent")
     func refusedTopic() async throws {
         let loop = try ReactorLoop(name: "lane")
         let credentials = OneCredential(CredentialID(1))

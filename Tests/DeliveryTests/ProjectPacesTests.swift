@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The paces of Google's projects")
 struct ProjectPacesTests {
-    @Test("are one for all credentials of a project, and one each for two of them")
+    @Test("serve all credentials of one project together, and each project separately")
     func shared() throws {
         var paces = ProjectPaces(perMinute: 600)
         let (bells, chimes) = (try #require(FCMProject("bells")), try #require(FCMProject("chimes")))
@@ -15,7 +15,7 @@ struct ProjectPacesTests {
         #expect(paces.pace(of: bells) { _ in false } === first)
     }
 
-    @Test("go with the last credential of their project, when another project comes")
+    @Test("end with the last credential of their project when another project comes")
     func forgotten() throws {
         var paces = ProjectPaces(perMinute: 600)
         let (bells, chimes) = (try #require(FCMProject("bells")), try #require(FCMProject("chimes")))

@@ -3,12 +3,12 @@ import Delivery
 import Model
 import Testing
 
-@Suite("What is remembered of routes' credentials")
+@Suite("The cache of routes' credentials")
 struct RouteCredentialCacheTests {
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     private static let route = ServiceRoute(RouteID(7))
 
-    @Test("is used for a few seconds, one that there is none included")
+    @Test("serves an entry for a few seconds, even if it says that there is no credential")
     func remembered() {
         var memory = RouteCredentialCache<Int>()
         memory.store(4, of: Self.route, memory.ticket(now: Self.now))
@@ -20,7 +20,7 @@ struct RouteCredentialCacheTests {
         #expect(memory.record(of: Self.route, now: Self.now + .seconds(5)) == nil)
     }
 
-    @Test("is not what was read while credentials changed: an app that was deleted would go on sending")
+    @Test("skips an entry that was read while credentials changed")
     func changedMeanwhile() {
         var memory = RouteCredentialCache<Int>()
         let ticket = memory.ticket(now: Self.now)

@@ -3,7 +3,7 @@ import Model
 import Store
 import Testing
 
-@Suite("Values that were read for several parcels")
+@Suite("Values that are read for several parcels at once")
 struct SharedValuesTests {
     private func text(_ member: RegistrationID) -> [[UInt8]] {
         [Array("name \(member.value)".utf8), Array("\(member.value)".utf8)]
@@ -18,7 +18,7 @@ struct SharedValuesTests {
     private func ids(_ numbers: [Int64]) -> [RegistrationID] { numbers.map { RegistrationID($0) } }
 
     @Test(
-        "are asked for once each, by rising id, and are each parcel's own afterwards",
+        "need one read per member, by ascending id, and are split by parcel afterwards",
         arguments: [
             [[900], [5]], [[7], [900], [300]], [[5], [5]], [[1, 4, 9], [2, 4], [9], [1, 9]], [[], [3]],
         ] as [[[Int64]]])
@@ -32,7 +32,7 @@ struct SharedValuesTests {
         }
     }
 
-    @Test("end for each parcel with the first of its members for whom there was no room")
+    @Test("end for each parcel at the first member that did not fit")
     func room() {
         let members = [[1, 3], [2], [1, 4], [5]].map { ids($0) }
         let together = MergedMembers(members)

@@ -3,13 +3,13 @@ import Delivery
 import Model
 import Testing
 
-@Suite("A route whose found tokens stay where they are")
+@Suite("A route whose found tokens are not moved")
 struct SuspectRoutesTests {
     private static func at(_ seconds: Int64) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: seconds * 1_000_000_000)
     }
 
-    @Test("is told of once for as long as it lasts, and again when it comes back after a window without it")
+    @Test("causes one report while this lasts, and another one after a quiet window")
     func once() {
         var held = SuspectRoutes()
         func isNew(_ route: Int64, at seconds: Int64) -> Bool {

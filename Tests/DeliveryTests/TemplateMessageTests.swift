@@ -155,7 +155,7 @@ private struct TemplateMaker {
     }
 }
 
-@Suite("A message with holes")
+@Suite("A message with placeholders")
 struct TemplateMessageTests {
     private static let devices = [
         ["ann", "Ann", "7"], ["", "", ""], ["b\"o\\b\n", "\u{1}\u{2028}ä", "🔔{{user}}"],
@@ -165,7 +165,7 @@ struct TemplateMessageTests {
     private static let locales = ["en", "fr", "fr-CA", ""]
 
     @Test(
-        "gives each device the push that a message with its own values in it would be",
+        "gives each device the same push as a message with its values written in",
         arguments: 1...8 as ClosedRange<UInt64>)
     func asIfWritten(seed: UInt64) async throws {
         var maker = TemplateMaker(random: SeededGenerator(seed: seed))
@@ -206,7 +206,7 @@ struct TemplateMessageTests {
         return try CompiledMessage.compile(content, message: TemplateWorld.id)
     }
 
-    @Test("is sent to those whose payload the provider takes, to the byte, and not to the others")
+    @Test("reaches only devices whose filled payload is within the limit, to the byte")
     func sizes() async throws {
         let message = try Self.compiled("{{user}}")
         for (target, bytesMax) in [(TemplateWorld.topic, 4_096), (.fcm(path: []), 4_096)] {
@@ -227,13 +227,13 @@ struct TemplateMessageTests {
         }
     }
 
-    @Test("is refused at the door only where it is too large with nothing in its holes")
+    @Test("fails validation if it is too large with empty placeholders")
     func fixedSize() throws {
         _ = try Self.compiled("{{user}}", data: String(repeating: "x", count: 3_900))
         #expect(throws: ContentFault.self) { try Self.compiled("{{user}}", data: String(repeating: "x", count: 4_090)) }
     }
 
-    @Test("takes braces as braces where it was accepted before there were holes")
+    @Test("keeps literal braces if it was accepted before placeholders existed")
     func storedBefore() async throws {
         var content = MessageContent(notification: NotificationText(body: "{{ not a hole"))
         let stored = CompiledMessage.compile(stored: content, message: TemplateWorld.id)
@@ -245,7 +245,7 @@ struct TemplateMessageTests {
         #expect(broken.rejection(by: .apns) == Rejection(fault: .message, reason: "invalid_template"))
     }
 
-    @Test("is refused where nothing is filled in, with the place")
+    @Test("fails validation if a placeholder is malformed or misplaced, and names the place")
     func places() throws {
         func fault(_ change: (inout MessageContent) -> Void) -> String? {
             var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
@@ -291,7 +291,7 @@ struct TemplateMessageTests {
         #expect(fault { $0.data = Array(data.dropLast()) }?.hasSuffix("tooManyPlaceholdersInAll") != true)
     }
 
-    @Test("keeps the shapes that providers check around its holes")
+    @Test("keeps the formats that providers check around its placeholders")
     func shapes() throws {
         var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
         content.fcm = JSONText(["android": ["notification": ["image": "https://example.com/{{ user }}.png"]]])
