@@ -2,20 +2,20 @@ import Basis
 import Model
 import QueueRules
 
-/// A Dispatcher with a clock in hand, and the short words for what its tests tell it.
+/// A dispatcher with a test clock, and short functions for the events that tests report.
 struct DispatcherBench {
     static let lane = LaneKey(CredentialID(1))
     static let settings = DispatcherSettings(
         leaseLength: .seconds(60), requestDeadline: .seconds(20), settleEvery: .seconds(1), pollEvery: .seconds(5),
         storePause: .milliseconds(500), laneMembersMax: 5, membersMax: 8, membersReserve: 0)
 
-    /// The bounds of the product.
+    /// The limits used in production.
     static let usual = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
 
     var dispatcher: Dispatcher
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    /// Lanes that say of themselves that they can't send.
+    /// Lanes that report that they cannot send.
     var blocked: [LaneKey] = []
 
     init(settings: DispatcherSettings = settings) {
@@ -39,7 +39,7 @@ struct DispatcherBench {
         return report(.timer)
     }
 
-    /// Polls, and finds work on these routes, which all leave from the lane. Returns what is asked for then.
+    /// Polls and finds work on these routes, which all use the lane. Returns the actions that follow.
     @discardableResult
     mutating func find(_ routes: [ReadyRoute], lane: LaneKey? = lane) -> [DispatchAction] {
         report(.timer)
@@ -50,7 +50,7 @@ struct DispatcherBench {
         return actions
     }
 
-    /// Finds one route, and gets this parcel from it.
+    /// Finds one route and leases this parcel from it.
     @discardableResult
     mutating func lease(
         _ parcel: LeasedParcel = ParcelRunSamples.parcel(), isRepeatable: Bool = true
@@ -60,7 +60,7 @@ struct DispatcherBench {
         return report(.leased([ReadParcel(parcel, isRepeatable ? .repeatable : .unrepeatable)], asked: request))
     }
 
-    /// Everything that was sent is accepted.
+    /// Reports that the provider accepted these positions.
     @discardableResult
     mutating func accept(_ positions: [Int32], of name: LeaseName = name) -> [DispatchAction] {
         report(.answered([AnsweredLease(name, accepted: positions, others: [])]))

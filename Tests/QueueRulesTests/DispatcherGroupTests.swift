@@ -17,7 +17,7 @@ struct DispatcherGroupTests {
         let submits = actions.filter { if case .submit = $0 { true } else { false } }
         #expect(submits.count == 3)
         #expect(bench.dispatcher.membersInFlight == 3)
-        // One call at a time, and its answer asks for more.
+        // Only one lease request is in progress, and the reply to it causes the next one.
         #expect(actions.leaseRequests.count == 1)
         let second = LeaseName(parcel: ParcelID(2), epoch: 1)
         let settles = bench.accept([0], of: second).settles
@@ -47,7 +47,7 @@ struct DispatcherGroupTests {
         var bench = DispatcherBench(settings: settings)
         let first = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
         #expect(bench.report(.leased(group(1...3), asked: first)).leaseRequests.isEmpty)
-        // Another lane has room, for one call at least.
+        // Another lane has room for one lease request at least.
         bench.now = bench.now + .seconds(1)
         let other = LaneKey(CredentialID(2))
         let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)

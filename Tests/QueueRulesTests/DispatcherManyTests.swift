@@ -56,7 +56,7 @@ struct DispatcherManyTests {
         (settings.laneParcelsMax, settings.parcelsMax, settings.pollEvery) = (10_000, 10_000, .seconds(10_000))
         var bench = DispatcherBench(settings: settings)
         var request = try #require(bench.find([DispatcherBench.route(7)]).leaseRequests.last)
-        /// When the call for it left.
+        /// When the lease request for each parcel was made.
         var asked: [MonotonicInstant] = []
         for id in Int64(1)...300 {
             asked.append(bench.now)
@@ -77,7 +77,7 @@ struct DispatcherManyTests {
             bench.now = wake + .seconds(20)
             #expect(bench.report(.timer) == [.renew(LeaseName(parcel: ParcelID(Int64(id)), epoch: 1))])
         }
-        // Nobody answers: each ends when its lease does.
+        // No provider answer arrives, so each parcel ends with its lease.
         #expect(bench.dispatcher.nextWake() == asked[16] + .seconds(60))
         bench.now = asked[16] + .seconds(60)
         #expect(bench.report(.timer).forgotten.map(\.parcel.value) == [17])

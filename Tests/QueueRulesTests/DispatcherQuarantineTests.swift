@@ -12,7 +12,7 @@ struct DispatcherQuarantineTests {
 
     private func suspect() -> LeasedParcel { ParcelRunSamples.parcel(id: 9, lapses: 2) }
 
-    /// Holds one parcel, and hears of a lapsed one.
+    /// Holds one parcel while a poll finds a lapsed one.
     private func quarantined(_ bench: inout DispatcherBench) -> [DispatchAction] {
         let again = bench.lease().leaseRequests
         for request in again { bench.report(.leased([], asked: request)) }

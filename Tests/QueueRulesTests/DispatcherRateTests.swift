@@ -137,7 +137,7 @@ struct DispatcherRateTests {
         }
     }
 
-    /// The call for a share behind the first one, which brought three pushes.
+    /// Returns the lease request for the second quantum, after the first one brought three pushes.
     private func second(_ bench: inout DispatcherBench, perSecond: Int32) throws -> LeaseRequest {
         let first = try #require(bench.find([rateLimited(after: .zero)]).leaseRequests.first)
         let parcel = ParcelRunSamples.parcel(ratePerSecond: perSecond)

@@ -79,7 +79,7 @@ struct DispatcherPollingTests {
         var bench = DispatcherBench()
         bench.find([DispatcherBench.route(3)])
         bench.report(.leased([], asked: bench.request(3)))
-        // Its look for what has expired meanwhile is over before the poll.
+        // The sweep for expired parcels ends before the poll.
         for sweep in bench.report(.lane(DispatcherBench.lane, canSend: false)).leaseRequests {
             bench.report(.leased([], asked: sweep))
         }
@@ -89,7 +89,7 @@ struct DispatcherPollingTests {
         for sweep in bench.report(.polled(saw)).leaseRequests { bench.report(.leased([], asked: sweep)) }
         var asked = bench.report(.lane(DispatcherBench.lane, canSend: true)).leaseRequests
         if sawLapsed {
-            // It travels alone, and is gone here.
+            // A lapsed parcel travels alone. By now this one no longer exists.
             #expect(asked.map(\.scope) == [.lapsed])
             asked = bench.report(.leased([], asked: asked[0])).leaseRequests
         }

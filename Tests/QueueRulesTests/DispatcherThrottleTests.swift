@@ -28,7 +28,7 @@ struct DispatcherThrottleTests {
         .answered([AnsweredLease(name, accepted: positions, others: [])])
     }
 
-    /// Two parcels are out; sixteen pushes of the first are told to come later.
+    /// Makes a bench with two parcels in flight. Sixteen pushes of the first are answered with throttle signals.
     private static func open() -> (bench: DispatcherBench, actions: [DispatchAction]) {
         var bench = bench()
         bench.lease(parcel(1, members: 40))
@@ -40,14 +40,14 @@ struct DispatcherThrottleTests {
         return (bench, actions)
     }
 
-    /// What has expired meanwhile is looked for, in vain.
+    /// Answers the sweep for expired parcels with none.
     private static func sweep(_ bench: inout DispatcherBench, _ actions: [DispatchAction]) {
         for request in actions.leaseRequests where request.scope == .expired {
             bench.report(.leased([], asked: request))
         }
     }
 
-    /// Everything comes back, and is settled.
+    /// Returns and settles every push that has no answer yet.
     private static func handBack(_ bench: inout DispatcherBench) {
         for (name, first) in [(DispatcherBench.name, 16), (two, 0)] {
             let others = (first..<40).map { PositionedOutcome(position: Int32($0), outcome: .unsent(.withdrawn)) }
@@ -181,7 +181,7 @@ struct DispatcherThrottleTests {
         bench.now = start + .milliseconds(31_100)
         let tried = bench.report(.timer)
         #expect(tried.reportedBreakers.isEmpty && !tried.reportsClosed)
-        // The first try is refused as well: that is another rest, however soon.
+        // The first probe is throttled as well, which counts as a new opening of the circuit breaker.
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
         bench.lease(Self.parcel(3, members: 40))
         #expect(bench.report(Self.signals(1, of: three)).reportedBreakers == [bench.now + .seconds(30)])

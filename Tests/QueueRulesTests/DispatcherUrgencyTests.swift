@@ -3,7 +3,7 @@ import Model
 import QueueRules
 import Testing
 
-/// Lanes with room for five members, and for three transactional ones on top.
+/// The lanes here have room for five members, and for three transactional ones on top.
 @Suite("A lane that is full")
 struct DispatcherUrgencyTests {
     private static let urgent = DispatcherBench.route(7, hasUrgent: true)
@@ -13,7 +13,7 @@ struct DispatcherUrgencyTests {
         return ParcelRunSamples.parcel(statuses, id: id, urgency: .transactional)
     }
 
-    /// Six members of a broadcast are out, and more of it wait.
+    /// Makes a bench with six members of a broadcast in flight while more of it wait.
     private func full(membersMax: Int = 8, urgentMax: Int = 100) -> DispatcherBench {
         var settings = DispatcherBench.settings
         (settings.membersMax, settings.laneUrgentMax, settings.urgentMax) = (membersMax, 3, urgentMax)

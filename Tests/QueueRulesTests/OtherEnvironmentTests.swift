@@ -6,7 +6,7 @@ import Testing
 private let origin = ParcelRunSamples.route
 private let other = ParcelRunSamples.otherRoute
 private let unknownHere = ParcelRunSamples.rejection(.tokenUnknownHere, "BadDeviceToken")
-/// The end of the minute, and the patience.
+/// The end of the gathering minute plus the time that a cross-environment parcel may wait.
 private let deadline = ParcelRunSamples.leasedAt + .seconds(360)
 
 extension OriginRejection {
@@ -15,7 +15,7 @@ extension OriginRejection {
         until: deadline)
 }
 
-/// A parcel of tokens that home did not know.
+/// A parcel of tokens that the origin environment did not know.
 private func crossEnvironment(
     _ statuses: [MemberStatus] = [.present], lapses: Int16 = 0, retrySpent: Duration = .zero,
     answerLost: Bool = false, suspected: [Int] = [], origin refusal: OriginRejection = .sample

@@ -2,7 +2,7 @@ import Basis
 import Model
 import QueueRules
 
-/// Parcels as a lease hands them over, with everything ordinary filled in.
+/// Sample parcels as a lease returns them, with usual values for all that a test does not set.
 enum ParcelRunSamples {
     static let route = RouteID(7)
     static let otherRoute = RouteID(8)
@@ -45,7 +45,7 @@ enum ParcelRunSamples {
 }
 
 extension ParcelRun {
-    /// What the next settle would write.
+    /// Returns what the next settle would write.
     mutating func settlement() -> Settlement? { takeSettlement()?.settlement }
 
     mutating func record(_ outcome: Outcome, for position: Int) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The reply to a settle")
 struct ParcelRunSettlingTests {
-    /// One of two members has ended, and its settle is on its way.
+    /// Returns a run with one of two members ended and that member's settle in progress.
     private func halfSettled() -> ParcelRun {
         var run = ParcelRunSamples.run(ParcelRunSamples.parcel([.present, .present], epoch: 4, settles: 2))
         run.recordAccepted(0)

@@ -17,7 +17,7 @@ struct PushHistoryTests {
             run.settlement()?.history == [
                 HistoryEntry(.ended(TerminalStatus(.accepted)), attempts: 3, members: ids(1, 4)),
                 HistoryEntry(.ended(TerminalStatus(.rejected, "BadTopic")), attempts: 3, members: ids(3)),
-                // Nobody tried it.
+                // The deleted member was never tried.
                 HistoryEntry(
                     .ended(TerminalStatus(.unregistered, TerminalReason.deviceDeleted)), attempts: 2, members: ids(5)),
             ])

@@ -55,7 +55,7 @@ struct SettleQueueTests {
             queue.end(batch)
         }
         #expect(sizes == [100, 100, 50] && left == entries.map(\.name))
-        // Empty, it starts again.
+        // An empty queue starts again at once.
         queue.add(entries[7])
         #expect(queue.take() == .group([entries[7]]))
     }
@@ -70,7 +70,7 @@ struct SettleQueueTests {
         queue.add(next)
         queue.end(.group(entries))
         #expect(queue.take() == .group([next]))
-        // After a commit that nobody saw, the same settle comes a second time, while others are on their way.
+        // The reply to a commit was lost: the same settle is added again while another group is in progress.
         queue.add(entries[1])
         #expect(queue.take() == nil)
         queue.end(.group([next]))
@@ -99,7 +99,7 @@ struct SettleQueueTests {
         #expect(queue.isIdle)
     }
 
-    /// Some of whose members are held back, and the others accepted at once.
+    /// Returns an entry with some members deferred by limits and the other members answered at once.
     private static func asleep(
         _ deferrals: [MemberDeferral], answer: Outcome = .accepted, origin: OriginRejection? = nil
     ) throws -> SettleEntry {
@@ -125,7 +125,7 @@ struct SettleQueueTests {
         for entry in asleep + [whole] { queue.add(entry) }
         #expect(queue.take() == .group(asleep + [whole]))
         #expect(queue.take() == nil)
-        // Somebody goes on otherwise, or is told of.
+        // An entry with another remainder or with a verdict is settled alone.
         for answer in [Outcome.unsent(.withdrawn), Self.unregistered] {
             let entry = try Self.asleep([hold, .none], answer: answer)
             queue.add(entry)
