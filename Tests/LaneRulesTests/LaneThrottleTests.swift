@@ -3,7 +3,7 @@ import LaneRules
 import Model
 import Testing
 
-/// A lane's throttle, with a clock in hand.
+/// A lane's throttle with a test clock.
 private struct ThrottleBench {
     static let message = MessageID(UniversalID(high: 1, low: 1))
     static let other = MessageID(UniversalID(high: 1, low: 2))
@@ -11,7 +11,7 @@ private struct ThrottleBench {
     var throttle = LaneThrottle(signalsMin: 16)
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
-    /// So many answers to pushes that were leased just now, or so long ago.
+    /// Records answers to pushes that were leased now, or `age` ago.
     @discardableResult
     mutating func record(
         _ signals: Int, of all: Int, pause: Duration = .seconds(10), message: MessageID = message,

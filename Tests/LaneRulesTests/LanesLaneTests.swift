@@ -158,7 +158,7 @@ struct RandomLaneTests {
         endWithOne(world, alive, staying)
     }
 
-    /// Everything dies; requests wait: a dial comes, within the longest rest.
+    /// Every connection closes while requests wait. The lane dials within its longest delay.
     private func endWithoutAny(_ end: LaneWorld, _ alive: [ConnectionID]) {
         var world = end
         let before = world.dialled.count
@@ -171,7 +171,7 @@ struct RandomLaneTests {
         #expect(world.dialled.count > before)
     }
 
-    /// One connection lives and answers, and every other one fails: the lane can send.
+    /// One connection stays open and answers while every other one fails. The lane can send.
     private func endWithOne(_ end: LaneWorld, _ alive: [ConnectionID], _ staying: ConnectionID?) {
         var world = end
         let before = world.dialled.count

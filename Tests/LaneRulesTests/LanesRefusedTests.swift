@@ -37,7 +37,7 @@ struct RefusedLaneTests {
 
 @Suite("A lane whose credential is refused in an answer")
 struct RefusedAnswerTests {
-    /// Two connections, one of which has not answered yet.
+    /// Returns a lane with two connections, one without an answer so far.
     private func working() -> LaneWorld {
         var world = LaneWorld()
         world.openOne()

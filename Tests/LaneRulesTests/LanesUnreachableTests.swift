@@ -99,7 +99,7 @@ struct UnreachableLaneTests {
 
 @Suite("A lane that works while its further dials fail")
 struct FailedGrowthTests {
-    /// One connection that has answered, and requests that wait for another.
+    /// Returns a lane with one proven connection while requests wait for another one.
     private func crowded() -> LaneWorld {
         var world = LaneWorld()
         world.openOne()

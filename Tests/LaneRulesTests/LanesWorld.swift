@@ -1,7 +1,7 @@
 import Basis
 import LaneRules
 
-/// A lane's machine, its clock, and what it has asked for.
+/// A lane's state machine, its clock, and the actions that it has requested.
 struct LaneWorld {
     var machine: LaneMachine
     var now = MonotonicInstant(nanoseconds: 0)
@@ -36,7 +36,7 @@ struct LaneWorld {
         report(.timer)
     }
 
-    /// To the next wake-up, if there is one.
+    /// Passes the time until the next wake-up, if there is one.
     mutating func passUntilWoken() {
         guard let at = machine.wakeAt(now) else { return }
         now = max(now, at)
@@ -47,7 +47,7 @@ struct LaneWorld {
         report(.demand(.init(waitingSince: now + .zero - waitingFor, room: room)))
     }
 
-    /// Demand, a dial, and a connection that has answered.
+    /// Reports demand, and opens the dialled connection with an answer.
     mutating func openOne() {
         let before = dialled.count
         if before == 0 { demand() }

@@ -5,27 +5,27 @@ import Testing
 
 private let noon = WallInstant(secondsSince1970: 1_793_448_000)
 
-/// Gateways with one lane each, all of one project, that ask one book.
+/// Gateways with one lane each, all of one project, which share one quota ledger.
 private struct Gateways {
     struct Gateway {
         var pace: SharedPace
         let share: SharedPace.Share
-        /// When it has something to send; in seconds.
+        /// The seconds in which the gateway has something to send.
         let sends: Range<Int>
-        /// Requests a second at most; nil: as many as it may.
+        /// The largest number of requests a second; nil: as many as it may send.
         let wants: Int?
         var asks: [Duration] = []
         var answers: [(at: Duration, ask: QuotaRequest, grant: QuotaGrant?)] = []
-        /// In each second.
+        /// The number of requests sent in each second.
         var sent: [Int]
     }
 
     var ledger = QuotaLedger()
     var gateways: [Gateway] = []
     let seconds: Int
-    /// There and back.
+    /// The round trip to the database.
     var roundTrip: Duration = .milliseconds(5)
-    /// In these seconds nobody reaches the database.
+    /// The seconds in which no gateway reaches the database.
     var outage = 0..<0
 
     init(seconds: Int) { self.seconds = seconds }
@@ -47,7 +47,7 @@ private struct Gateways {
     }
 
     private mutating func ask(_ place: Int, _ time: Duration, second: Int) {
-        // Each has a clock of its own.
+        // Each gateway has its own clock.
         let now = MonotonicInstant(nanoseconds: Int64(place + 1) * 1_000_000_000_000) + time
         var gateway = gateways[place]
         while let next = gateway.answers.first, next.at <= time {

@@ -6,7 +6,7 @@ import Testing
 private let noon = WallInstant(secondsSince1970: 1_793_448_000)
 
 extension QuotaLedger {
-    /// Millionths are for machines.
+    /// Requests a part in percent instead of millionths.
     fileprivate mutating func ask(
         _ process: UInt64, wants: Int32 = 100, holds: Int32 = 0, number: Int64? = nil, at time: Duration = .zero
     ) -> QuotaGrant? {
@@ -22,7 +22,7 @@ extension QuotaGrant {
     fileprivate var percent: Int32 { part.millionths / 10_000 }
 }
 
-/// SplitMix64.
+/// A SplitMix64 random number generator.
 private struct Draws {
     var state: UInt64
 
@@ -65,7 +65,7 @@ struct QuotaLedgerTests {
         _ = ledger.ask(1, wants: 5, holds: 100, at: .milliseconds(1))
         _ = ledger.ask(1, wants: 5, holds: 5, at: .milliseconds(2))
         #expect(ledger.ask(2, wants: 100, at: .milliseconds(3))?.percent == 95)
-        // Who comes third shares with the second alone.
+        // A third process shares with the second one only.
         _ = ledger.ask(3, wants: 100, at: .milliseconds(4))
         #expect(ledger.ask(2, wants: 100, holds: 95, at: .milliseconds(5))?.percent == 47)
     }
@@ -112,7 +112,7 @@ struct QuotaLedgerTests {
         var random = Draws(state: seed)
         var ledger = QuotaLedger()
         var time = Duration.zero
-        // What each may use, and until when.
+        // What each process may use, and until when.
         var held = [(part: QuotaPart, until: Duration)](repeating: (.none, .zero), count: 4)
         for _ in 0..<2_000 {
             time += .milliseconds(Int64(random.next() % 400))

@@ -6,7 +6,7 @@ import Testing
 struct RequestPaceTests {
     private let start = MonotonicInstant(nanoseconds: 0)
 
-    /// Takes all that it may, each `step`, and says how many left in each second.
+    /// Takes the whole allowance after each `step`. Returns the number of requests in each second.
     private func run(
         _ pace: inout RequestPace, from start: MonotonicInstant, seconds: Int, step: Duration = .milliseconds(10)
     ) -> [Int] {

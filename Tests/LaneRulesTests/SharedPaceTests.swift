@@ -6,7 +6,7 @@ import Testing
 struct SharedPaceTests {
     private let start = MonotonicInstant(nanoseconds: 0)
 
-    /// A lane that takes all that it may, whenever it was told to ask again.
+    /// A lane that takes its whole allowance at each time when it may ask again.
     private struct Sender {
         let share: SharedPace.Share
         var from: MonotonicInstant
@@ -26,10 +26,10 @@ struct SharedPaceTests {
         Sender(share: pace.join(), from: start + from, until: start + until, asksAt: start + from)
     }
 
-    /// Each asks every five milliseconds at most.
+    /// The limit allows each sender to ask every five milliseconds.
     private static let asksMax = 500_000
 
-    /// Lets each ask when it was told to, a little late and each a little later than the one before.
+    /// Lets each sender ask at its time, a little late, and each a little later than the one before it.
     private func run(_ pace: inout SharedPace, _ senders: inout [Sender], seconds: Int64) {
         let end = start + .seconds(seconds)
         var asked = 0
@@ -99,7 +99,7 @@ struct SharedPaceTests {
         var pace = SharedPace(perMinute: 60_000)
         var senders = [sender(&pace, until: .seconds(100)), sender(&pace, from: .seconds(101))]
         run(&pace, &senders, seconds: 110)
-        // The first comes back.
+        // The first sender has something to send again.
         senders[0].until = start + .seconds(1_000)
         senders[0].asksAt = start + .seconds(110)
         run(&pace, &senders, seconds: 120)
@@ -140,7 +140,7 @@ struct SharedPaceTests {
         var now = start
         for share in [second, first, second] {
             now = pace.nextAt(share, now) + .milliseconds(1)
-            // Whatever the other takes then, there is one for this lane.
+            // One request is left for this lane, whatever the other lane takes.
             for other in [first, second] where other != share { pace.took(other, pace.allowance(other, now)) }
             #expect(pace.allowance(share, now) == 1)
             pace.took(share, 1)

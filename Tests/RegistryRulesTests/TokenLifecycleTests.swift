@@ -290,7 +290,7 @@ struct SuspicionRuleTests {
         AnswerSample(answered: answered, suspected: suspected)
     }
 
-    /// - Parameter all: what was answered until now; nil: nothing after the window.
+    /// - Parameter all: the answers until now; nil: none came after the window.
     private func judge(
         _ window: AnswerSample, all: AnswerSample? = nil, age: Duration = .seconds(3_600), again: Duration? = nil
     ) -> SuspicionDecision {
