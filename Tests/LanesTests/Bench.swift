@@ -16,7 +16,7 @@ final class Sink: AnswerSink {
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
-    /// What the owner of the batch does about an answer.
+    /// What the owner of the batch does with an answer.
     private let onAnswer: @Sendable (Answer) -> Void
 
     init(onAnswer: @escaping @Sendable (Answer) -> Void = { _ in }) { self.onAnswer = onAnswer }
@@ -40,7 +40,7 @@ final class Sink: AnswerSink {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Waits for so many answers in all, and gives each request's, by tag. Fails where one was answered twice.
+    /// Waits for `count` answers in all and returns them ordered by tag. Fails if a request was answered twice.
     func answers(_ count: Int) async -> [Answer.Kind] {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
@@ -61,7 +61,7 @@ final class Sink: AnswerSink {
     func body(_ tag: Int32) -> [UInt8]? { state.withLock { $0.bodies[tag] } }
 }
 
-/// Notes what a lane says of itself, and waits for a word.
+/// Records a lane's notices, and waits for one of them.
 final class Observer: LaneObserver {
     private struct State {
         var events: [LaneEvent] = []
@@ -72,7 +72,7 @@ final class Observer: LaneObserver {
     }
     private let state = Mutex(State())
 
-    /// Who is asked, where there is one, when it tells that it has changed.
+    /// The lane to query during each notice of a change; nil: none.
     let lane = Mutex<Lane?>(nil)
 
     func laneChanged(canSend: Bool, because: LaneEvent) {
@@ -111,7 +111,7 @@ final class Observer: LaneObserver {
     }
 }
 
-/// Answers with fixed addresses.
+/// A resolver that returns fixed addresses.
 struct FixedAddresses: HostResolver {
     let addresses: [SocketAddress]
     func addresses(of host: String, port: UInt16) async throws(ReactorError) -> [SocketAddress] { addresses }
@@ -128,7 +128,7 @@ final class Tokens: AuthorizationSource {
     }
 }
 
-/// A lane towards a peer, on a loop of its own.
+/// A lane to a peer, on its own loop.
 final class Bench: Sendable {
     let loop: ReactorLoop
     let lane: Lane
@@ -146,7 +146,7 @@ final class Bench: Sendable {
             requestDeadline: .seconds(20))
         settings.resolver = FixedAddresses(addresses: peers)
         settings.streamsAtStart = 1
-        // Other tests may have both cores for as long as a handshake may take, or the look-up of a name before it.
+        // Other tests may occupy both cores for as long as a handshake or a name lookup may take.
         settings.dialDeadline = .seconds(60)
         settings.unreachableAfter = .seconds(60)
         settings.backoffFloor = .milliseconds(20)
@@ -163,7 +163,7 @@ final class Bench: Sendable {
         try self.init([peer.address], authorization: authorization, identity: identity, change)
     }
 
-    /// Drains, so that nothing is left on the loop, and stops it.
+    /// Drains the lane so that nothing is left on the loop, then stops the loop.
     func finish() async {
         await lane.drain()
         loop.stop()
@@ -177,9 +177,9 @@ final class Bench: Sendable {
         lane.submit(batch, ticket: BatchTicket(ticket), sink: sink ?? self.sink)
     }
 
-    /// As a parcel's pushes look: shared fields, and a path, an id and a body each.
+    /// Makes a batch like a parcel's pushes: shared fields, and one path, id and body per request.
     ///
-    /// - Parameter padding: bytes that make each path longer.
+    /// - Parameter padding: the number of bytes to add to each path.
     static func batch(
         _ tags: Range<Int32>, noStreamAfter: MonotonicInstant, padding: Int = 0, isUrgent: Bool = false,
         reportsWhenSent: Bool = false

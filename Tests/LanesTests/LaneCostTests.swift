@@ -6,20 +6,20 @@ import Reactor
 import Synchronization
 import Testing
 
-/// What a push costs on its lane's thread, from its batch to its answer, in allocations: they are counted, so that the
-/// bound holds on every machine.
+/// Measures the cost of a push on its lane's thread, from its batch to its answer, in allocations. Allocations are
+/// counted, so the limit holds on every machine.
 @Suite("A lane that sends continuously", .timeLimit(.minutes(5)))
 struct LaneCostTests {
-    /// Behind so many answers whatever a lane keeps is as large as it gets.
+    /// The lane's buffers have reached their final size after this many answers.
     private static let warmUp = 5_000
     private static let pushes = 25_000
 
     #if DEBUG
-        /// Without the optimiser each call that hands a copy on makes one.
+        /// Without the optimiser, each call that passes a copy on allocates.
         private static let perPushMax = 300.0
     #else
-        /// All of them nghttp2's, which makes and forgets for each request a stream, a copy of the field that it is given,
-        /// and an item for each of two frames.
+        /// All allocations are nghttp2's: for each request it allocates a stream, a copy of the given field, and an
+        /// item for each of two frames.
         private static let perPushMax = 4.2
     #endif
 

@@ -105,7 +105,7 @@ struct LaneRetireTests {
 
 @Suite("A lane whose provider token is refused in an answer", .timeLimit(.minutes(5)))
 struct LaneRefusedTokenTests {
-    /// Refuses every push until it is mended.
+    /// Makes a peer that refuses every push until the flag is set.
     private func peer(_ repaired: SharedFlag) async throws -> Peer {
         var script = PeerScript()
         let body = Array(#"{"reason":"InvalidProviderToken"}"#.utf8)
@@ -113,7 +113,7 @@ struct LaneRefusedTokenTests {
         return try await Peer(script)
     }
 
-    /// As the engine does: it tells the lane of each refusal that it reads.
+    /// Makes a sink that reports each refusal to the lane, as the delivery engine does.
     private func sink(_ bench: Bench) -> Sink {
         let lane = bench.lane
         return Sink { answer in
@@ -145,7 +145,7 @@ struct LaneRefusedTokenTests {
             let answers = await sink.answers(2_000 + 100 * Int(round)).suffix(100)
             #expect(answers.count { $0.status == 403 } == peer.log.paths.count - requests)
             let tries = ((before + 1)...peer.log.connections).map { peer.log.requests(on: $0) }
-            // On a busy machine a handshake may be given up, and begun anew.
+            // On a busy machine a handshake may time out and start again.
             #expect(tries.allSatisfy { $0 <= 1 } && tries.contains(1), "the second time as the first")
             #expect(bench.observer.changes.count == 2 * Int(round) + 1)
             #expect(bench.observer.changes.last == false)

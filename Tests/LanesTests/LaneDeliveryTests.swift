@@ -89,7 +89,7 @@ struct LaneDeliveryTests {
     @Test("sends within its pace, and can return the pushes that wait")
     func pace() async throws {
         let peer = try await Peer()
-        // A hundred a second at most, and ten of them at once at the start.
+        // The pace allows a hundred pushes a second, and ten at once at the start.
         let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
         bench.submit(0..<5_000, ticket: 1)
         _ = await bench.sink.answers(12)
@@ -107,7 +107,7 @@ struct LaneDeliveryTests {
         script.onRequest = { _ in [.respond(status: 429)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
-        // Counted, fifteen hundred of them would leave in that time at most.
+        // If they counted against the pace, at most fifteen hundred pushes would leave in that time.
         bench.submit(0..<2_000, noStreamAfter: .seconds(15))
         #expect(await bench.sink.answers(2_000).allSatisfy { $0.status == 429 })
         await bench.finish()
@@ -117,7 +117,7 @@ struct LaneDeliveryTests {
     @Test("shares the pace with the other lanes of its project")
     func sharedPace() async throws {
         let peer = try await Peer()
-        // Ten at once at the start, and ten more in the first second: for both of them.
+        // The two lanes together may send ten at once at the start, and ten more in the first second.
         let pace = ProviderPace(perMinute: 6_000)
         let benches = try [Bench(peer) { $0.pace = pace }, Bench(peer) { $0.pace = pace }]
         let start = Clocks.monotonicNow()
@@ -148,7 +148,7 @@ struct LaneDeliveryTests {
         let bench = try Bench(peer) { $0.pace = pace }
         let start = Clocks.monotonicNow()
         bench.submit(0..<1_000, ticket: 1)
-        // Without an answer these would take minutes: a hundredth of the quota, a tenth of it at first.
+        // Without a grant, these pushes would take minutes at a hundredth of the quota, and a tenth of that at first.
         _ = await bench.sink.answers(40)
         bench.lane.withdraw(BatchTicket(1))
         let seconds = Int((Clocks.monotonicNow() - start).components.seconds)
@@ -180,7 +180,7 @@ struct LaneDeliveryTests {
     @Test("gives the next request within its pace to an urgent push, however many batches wait")
     func urgentWithinPace() async throws {
         let peer = try await Peer()
-        // A hundred a second at most, and ten of them at once at the start.
+        // The pace allows a hundred pushes a second, and ten at once at the start.
         let bench = try Bench(peer) { $0.pace = ProviderPace(perMinute: 6_000) }
         for ticket in 1...500 as ClosedRange<Int32> {
             bench.submit(ticket * 10..<ticket * 10 + 10, ticket: UInt64(ticket))
@@ -200,15 +200,15 @@ struct LaneDeliveryTests {
     func grows() async throws {
         var script = PeerScript()
         script.settings.streamLimit = 2
-        // The first two answer one request each, and keep their streams for good.
+        // The first two connections answer one request each, and keep their other streams open forever.
         script.onRequest = { $0.connection < 3 && $0.number > 1 ? [] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {
             $0.connectionsMax = 3
-            // One whose answers are late is replaced, and is still open then: not what is counted here.
+            // A connection with late answers would be replaced while still open, which would add to the count.
             $0.requestDeadline = .seconds(100)
         }
-        // The third alone is busy with them for much longer than it takes to want a fourth.
+        // The third connection needs much longer for these pushes than the lane needs to want a fourth one.
         bench.submit(0..<10_000)
         #expect(await bench.sink.answers(9_996).count(of: .accepted) == 9_996)
         #expect(peer.log.mostOpenConnections == 3)
@@ -305,7 +305,7 @@ struct LaneAddressTests {
 
 @Suite("A batch that its owner withdraws or extends", .timeLimit(.minutes(5)))
 struct LaneWithdrawalTests {
-    /// Answers the first request of a connection late: when the second connection's first one came.
+    /// Makes a peer that allows one stream and answers no request.
     private func slowPeer() async throws -> Peer {
         var script = PeerScript()
         script.settings.streamLimit = 1
@@ -340,7 +340,7 @@ struct LaneWithdrawalTests {
         }
         let short = Sink()
         bench.submit(0..<10, ticket: 1, noStreamAfter: .milliseconds(100), sink: short)
-        // One stream a second: the last would come after the time that is extended.
+        // One stream opens per second, so the last one comes after the original time limit.
         bench.submit(10..<15, ticket: 2, noStreamAfter: .seconds(3))
         bench.lane.extend(BatchTicket(2), noStreamAfter: Clocks.monotonicNow() + .seconds(600))
         let handedBack = await short.answers(10)

@@ -31,7 +31,7 @@ struct LaneGoAwayTests {
     @Test("resends the requests above the last stream of a GOAWAY elsewhere")
     func refused() async throws {
         var script = PeerScript()
-        // Takes requests 1 to 50, and says so when the 60th came.
+        // Accepts requests 1 to 50, and says so in a GOAWAY when request 60 arrives.
         script.onRequest = {
             if $0.connection > 1 || $0.number <= 50 { return [.respond(status: 200)] }
             return $0.number == 60 ? [.goAway(last: 99, debug: "")] : []
@@ -79,7 +79,7 @@ struct LaneGoAwayTests {
         #expect(dials == 1)
         bench.lane.retry()
         await peer.log.wait { connections, _ in connections == dials + 1 }
-        // Refused again: still the one block, and requests come back at once.
+        // The credential is refused again: the lane stays blocked, and requests come back at once.
         bench.submit(10..<20, ticket: 2)
         #expect(await bench.sink.answers(20).count(of: .unsent(.tlsRefused)) == 20)
         repaired.value = true
@@ -234,7 +234,7 @@ struct LaneFaultTests {
     func backedUp() async throws {
         var script = PeerScript()
         script.settings.requestHeaderBytesMax = 64_000
-        // Reads nothing more from the first long request on.
+        // The peer stops reading at the first long request.
         script.onRequest = { $0.connection == 1 && $0.number > 2_000 ? [.stall] : [.respond(status: 200)] }
         let peer = try await Peer(script)
         let bench = try Bench(peer) {

@@ -6,18 +6,18 @@ import Reactor
 import Synchronization
 import Testing
 
-/// What a push costs on its lane's thread, from its batch to its answer, in instructions outside of the kernel: they
-/// are counted one by one, so that the bound holds wherever they can be.
+/// Measures the cost of a push on its lane's thread, from its batch to its answer, in instructions outside of the kernel.
+/// Each instruction is counted, so the limit holds on every machine that can count.
 @Suite(
     "A lane that sends, counted in instructions", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),
     .timeLimit(.minutes(5)))
 struct LaneInstructionTests {
-    /// With nghttp2, OpenSSL and Swift's runtime. As promised: it takes 16,000 where answers come together, and half as many
-    /// more where a busy machine lets the lane wake for each.
+    /// The promised limit, including nghttp2, OpenSSL and Swift's runtime. A push takes 16,000 instructions if answers
+    /// come together, and half as many more if a busy machine wakes the lane for each answer.
     private static let perPushMax = 27_000.0
-    /// Behind so many answers whatever a lane keeps is as large as it gets.
+    /// The lane's buffers have reached their final size after this many answers.
     private static let warmUp = 5_000
-    /// What a batch costs by itself is in both, and so in neither.
+    /// The fixed cost of a batch is in both measurements, so the difference excludes it.
     private static let few = 5
     private static let many = 20
 
@@ -32,7 +32,7 @@ struct LaneInstructionTests {
         let bench = try Bench(peer, authorization: Bearer()) { settings in
             settings.connectionsMax = 1
             settings.streamsAtStart = 1_000
-            // A step takes microseconds: no deadline may find a lane slow.
+            // A single step takes microseconds, so the deadlines are too long to be reached.
             settings.requestDeadline = Self.never
             settings.pingAfter = Self.never
             settings.staleAfter = Self.never
@@ -60,7 +60,7 @@ struct LaneInstructionTests {
         return await sink.instructions()
     }
 
-    /// As long as pushes are, bodies of 200 bytes with a badge in the middle.
+    /// Makes a batch of usual size: bodies of 200 bytes with a badge in the middle.
     private static func batch(_ pushes: Int) -> PushBatch {
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
@@ -101,13 +101,13 @@ enum Steps {
     #endif
 }
 
-/// As long as one of APNs.
+/// A provider token as long as one for APNs.
 private struct Bearer: AuthorizationSource {
     let current: Authorization? = Authorization(
         value: Array(("bearer " + String(repeating: "e", count: 242)).utf8), generation: 1)
 }
 
-/// Counts on the lane's thread, where answers are delivered, until it has all of them.
+/// Counts instructions on the lane's thread until the last answer is delivered.
 private final class SteppedSink: AnswerSink {
     private struct State {
         var answered = 0

@@ -76,7 +76,7 @@ struct LaneQueueTests {
         #expect(places == [LaneQueue.urgentInARowMax, 2 * LaneQueue.urgentInARowMax + 1])
     }
 
-    /// One request's turn: its tag.
+    /// Takes the next request and returns its tag.
     private func next(of queue: inout LaneQueue) throws -> Int32 {
         while true {
             let run = try #require(queue.front)
@@ -119,7 +119,7 @@ struct LaneQueueTests {
             let news = queue.takeChanges().map(\.answers)
             #expect(news.map(\.isSent) == [reports])
             #expect(news.map(\.answers.count) == [answers ? 1 : 0])
-            // One comes back, and leaves again.
+            // One request comes back and leaves again.
             queue.giveBack(flights[2])
             let taken = queue.take(run)
             let last = try #require(taken)

@@ -108,7 +108,7 @@ struct UnreachableLaneTests {
         let bench = try Bench(peer)
         bench.submit(0..<10)
         let answers = await bench.sink.answers(10)
-        // A connection may have taken requests before it was cut: those may have arrived.
+        // A connection may have sent requests before it was cut. Those requests may have arrived.
         let unknown = answers.count(of: .unknown(.connectionLost))
         #expect(answers.count(of: .unsent(.unreachable)) + unknown == 10)
         await bench.finish()
@@ -148,7 +148,7 @@ struct UnreachableLaneTests {
         }
         bench.submit(0..<300)
         let answers = await bench.sink.answers(300)
-        // As many as there were streams for at first, and then the fewest: a loss is a loss.
+        // The first connection carries its initial number of streams, the next one the minimum after the loss.
         #expect(peer.log.requests(on: 1) == StreamWindow.atStart)
         #expect(peer.log.requests(on: 2) == StreamWindow.floor)
         let lost = answers.count(of: .unknown(.deadlinePassed))

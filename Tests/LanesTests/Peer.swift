@@ -4,35 +4,35 @@ import Reactor
 import Synchronization
 import TLS
 
-/// What a peer does about a request, or when a connection opens.
+/// What a peer does after a request, or when a connection opens.
 enum PeerAct: Sendable {
-    /// - Parameter id: of `apns-id`.
+    /// - Parameter id: the value of `apns-id`.
     case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil, id: String? = nil)
     case respondWithHeader(bytes: Int)
     case reset(HTTP2ErrorCode)
-    /// Names the last stream that it will answer; nil: all that came.
+    /// Sends GOAWAY with the last stream that the peer will answer; nil: the last one received.
     case goAway(last: Int32?, debug: String)
     case shutdownNotice
     case settings(streamsMax: UInt32)
     case ping
-    /// What follows once the client has answered a ping, and so has read all that was said before it.
+    /// Acts after the client has answered a PING, and so has read everything before it.
     indirect case afterPing([PeerAct])
-    /// Bytes in place of frames, inside TLS.
+    /// Sends bytes instead of frames, inside TLS.
     case raw([UInt8])
     /// Cuts the connection.
     case cut
-    /// Says and reads nothing more, and leaves the socket open.
+    /// Stops sending and reading, and leaves the socket open.
     case stall
 }
 
 struct PeerRequest: Sendable {
-    /// Which connection of the peer, from 1.
+    /// The number of the peer's connection, from 1.
     let connection: Int
-    /// Which request of that connection, from 1.
+    /// The number of the request on that connection, from 1.
     let number: Int
     let streamID: Int32
     let path: String
-    /// Streams open on the connection, this one included.
+    /// The number of open streams on the connection, including this one.
     let openStreams: Int
     let authorization: String
     let id: String
@@ -43,9 +43,9 @@ struct PeerScript: Sendable {
     var settings = HTTP2ServerSettings()
     var onOpen: @Sendable (_ connection: Int) -> [PeerAct] = { _ in [] }
     var onRequest: @Sendable (PeerRequest) -> [PeerAct] = { _ in [.respond(status: 200)] }
-    /// Written to the socket instead of TLS.
+    /// Bytes to write to the socket instead of TLS.
     var greeting: [UInt8]?
-    /// Accepts and never says a word.
+    /// The peer accepts connections and never sends a byte.
     var isMute = false
     var clientCertificates = TLSContext.ClientCertificates.ignored
 }
@@ -88,7 +88,7 @@ final class Peer: Sendable {
     }
 }
 
-/// The certificates of the tests; made once, since keys take time.
+/// The certificates of the tests, made once because keys take time.
 final class PeerWorld: Sendable {
     static let shared = PeerWorld()
     let authority: Result<CertificateAuthority, any Error>
@@ -115,7 +115,7 @@ final class PeerWorld: Sendable {
     func trust() throws -> TLSTrust { try .only(pem: authority.get().pem) }
 }
 
-/// What a peer has seen.
+/// A record of what a peer has received.
 final class PeerLog: Sendable {
     private struct State {
         var connections = 0
@@ -132,9 +132,9 @@ final class PeerLog: Sendable {
 
     var connections: Int { state.withLock { $0.connections } }
     var openConnections: Int { state.withLock { $0.open } }
-    /// The most that were open at once.
+    /// The largest number of connections that were open at once.
     var mostOpenConnections: Int { state.withLock { $0.mostOpen } }
-    /// Requests that came on a connection, which count from 1.
+    /// Returns the number of requests on a connection; connections count from 1.
     func requests(on connection: Int) -> Int { state.withLock { $0.requests[connection, default: 0] } }
     var paths: [String] { state.withLock { $0.paths } }
     var authorizations: [String] { state.withLock { $0.authorizations } }
@@ -171,7 +171,7 @@ final class PeerLog: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Waits until so many connections came, or are open.
+    /// Waits until the numbers of connections so far and of open ones meet the condition.
     func wait(until condition: @escaping @Sendable (_ connections: Int, _ open: Int) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
@@ -184,13 +184,13 @@ final class PeerLog: Sendable {
     }
 }
 
-/// Carries what lives on one loop between closures that all run there: that is the proof for `@unchecked`.
+/// Carries a value of one loop between closures that all run on that loop, which justifies `@unchecked`.
 struct LoopBound<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }
 }
 
-/// Runs work on the loop and hands its value back.
+/// Runs work on the loop and returns its value.
 func run<Value: Sendable>(
     on loop: ReactorLoop, _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

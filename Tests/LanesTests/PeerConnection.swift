@@ -2,7 +2,7 @@ import HTTP2
 import Reactor
 import TLS
 
-/// One connection of a `Peer`. The loop keeps it while its socket is watched.
+/// A connection of a `Peer`. The loop keeps it while its socket is watched.
 final class PeerConnection: ReadinessHandler {
     private let socket: StreamSocket
     private let loop: ReactorLoop
@@ -14,7 +14,7 @@ final class PeerConnection: ReadinessHandler {
     private var unsent: [UInt8] = []
     private var requests = 0
     private var isStalled = false
-    /// What came in one packet with the last stream of our GOAWAY is not answered, as in real servers.
+    /// Requests in one packet with the last stream of the GOAWAY stay unanswered, as with real servers.
     private var lastStreamID = Int32.max
     private var isClosed = false
     private static let lastingPing: UInt64 = 8
@@ -39,7 +39,7 @@ final class PeerConnection: ReadinessHandler {
         } catch { close() }
     }
 
-    /// Level-triggered readiness that nobody answers would turn the loop without rest.
+    /// Level-triggered readiness without a read would make the loop spin.
     private func quieten() { try? loop.rewatch(socket.descriptor, []) }
 
     private func readArrived() throws {

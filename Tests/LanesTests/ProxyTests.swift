@@ -36,7 +36,7 @@ private final class ReceivedEvents: Sendable {
     let requests = Mutex<[String]>([])
 }
 
-/// Both directions of one tunnel.
+/// Copies bytes in both directions of one tunnel.
 private final class ProxyConnection: ReadinessHandler {
     private let loop: ReactorLoop
     private let client: StreamSocket
