@@ -10,7 +10,7 @@ import Testing
 struct AnswerReadingTests {
     private static let here = AnswerOrigin(connection: ConnectionID(7), authorization: 3)
 
-    /// One answer on one connection.
+    /// Reads one answer from one connection.
     private func reading(_ status: UInt16, _ reason: String = "", retryAfter: String = "") -> AnswerReading {
         var names = ReasonNames()
         return reading([(status, reason, retryAfter)], &names)
@@ -66,7 +66,7 @@ struct AnswerReadingTests {
         #expect(ofKind.consequences == [.alarm(.credential)])
         #expect(
             ofKind.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "TopicDisallowed"))])
-        // Of the app's own topic it stops the route: nothing could be sent there.
+        // A refusal of the app's own topic pauses the route, because nothing can be sent there.
         #expect(reading(400, "TopicDisallowed").consequences.contains(.topicRefused))
     }
 
@@ -131,7 +131,7 @@ struct AnswerReadingTests {
             })
         #expect(reasons.count == ReasonNames.namesMax + 1)
         #expect(reasons.contains("status_400"))
-        // A word that was met before keeps its meaning, and so do those of the documentation.
+        // Reasons that were stored earlier and documented reasons keep their meaning.
         #expect(reading([(400, "Madeaa", "")], &names).others.first?.outcome == outcomes.first)
         let documented = reading([(400, "BadCollapseId", "")], &names).others.first?.outcome
         #expect(documented == .rejected(Rejection(fault: .message, reason: "BadCollapseId")))

@@ -66,7 +66,7 @@ struct BacklogCacheTests {
     @Test("lets one caller count a long backlog while the others use the known value")
     func countedOnce() {
         let memory = memory(100_000)
-        // Nothing is known.
+        // No count is known.
         for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted) }
         #expect(memory.note(99_995, adding: 1, of: app, .transactional, now: start))
         #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 are left")
@@ -82,7 +82,7 @@ struct BacklogCacheTests {
         memory.stopCounting(app, .transactional)
         #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)
         #expect(memory.take(1, of: app, .transactional, now: then) == .taken)
-        // Whoever counts has gone; and that it was full is long ago.
+        // The caller that was counting is gone, and the report of a full backlog has expired.
         let lost = then + BacklogCache.countingMax
         for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: lost) == .uncounted) }
         #expect(memory.note(10, adding: 1, of: app, .transactional, now: lost))

@@ -5,8 +5,8 @@ import QueueRules
 import Reactor
 import Testing
 
-/// What an event costs while much is in hand, in instructions: they are counted, so that the bounds hold on every
-/// machine.
+/// Measures the cost of an event while the dispatcher holds many parcels, in instructions. Instructions are counted, so
+/// the limit holds on every machine.
 @Suite("A dispatcher that holds thousands of small parcels", .timeLimit(.minutes(5)))
 struct DispatcherCostTests {
     private static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
@@ -26,7 +26,7 @@ struct DispatcherCostTests {
             tokens: [UInt8](repeating: 0xAB, count: 8), settledBits: [])
     }
 
-    /// So many in hand, all of them sent.
+    /// Makes a dispatcher that holds `count` parcels, all of them sent.
     private static func dispatcher(_ count: Int) throws -> Dispatcher {
         var settings = DispatcherSettings(leaseLength: .seconds(60), requestDeadline: .seconds(20))
         (settings.laneParcelsMax, settings.parcelsMax) = (20_000, 20_000)
@@ -42,7 +42,7 @@ struct DispatcherCostTests {
         return dispatcher
     }
 
-    /// One answer, its settle, and the looks at the clock behind them.
+    /// Counts the instructions of one answer, its settle, and the queries for the next wake-up.
     private static func instructions(for id: Int, _ dispatcher: inout Dispatcher) -> Int {
         let before = instructions_of_this_thread()
         begin_counting_instructions()
@@ -62,7 +62,7 @@ struct DispatcherCostTests {
     func events() throws {
         func cost(_ count: Int) throws -> Int {
             var dispatcher = try Self.dispatcher(count)
-            // From the middle, so that no end is favoured.
+            // Parcels from the middle favour neither end of the list.
             let ids = (count / 2 - 2)...(count / 2 + 2)
             return ids.map { Self.instructions(for: $0, &dispatcher) }.sorted()[ids.count / 2]
         }

@@ -7,11 +7,11 @@ import Model
 import Reactor
 import Testing
 
-/// What it costs to make pushes ready, in allocations and in instructions: they are counted, so that the bounds hold on
+/// Measures the cost of encoding pushes, in allocations and in instructions. Both are counted, so the limits hold on
 /// every machine.
 @Suite("Encoding a parcel's pushes", .timeLimit(.minutes(5)))
 struct EncodingCostTests {
-    /// What each push costs beyond the first few: what a batch costs once is not counted.
+    /// Returns the cost of each push without the fixed cost of a batch.
     private static func perPush(
         _ content: MessageContent, _ target: PushTarget, few: Int, many: Int,
         _ count: (EncodingThread, ParcelEncoder, Int) async -> Int
@@ -66,21 +66,21 @@ struct EncodingCostTests {
     }
 
     #if DEBUG
-        /// Without the optimiser each call that hands a copy on makes one.
+        /// Without the optimiser, each call that passes a copy on allocates.
         private static let allocationsMax = 20.0
         static let areInstructionsCounted = false
         static let whyNot = "without the optimiser a push takes many times as many instructions"
     #else
-        /// Arrays that double in size are left: a handful in thousands of pushes.
+        /// Only arrays that double in size allocate, a few times in thousands of pushes.
         private static let allocationsMax = 0.02
         static let areInstructionsCounted = instructions_can_be_counted()
         static let whyNot = "no thread is stopped behind each instruction here (the trap flag of x86-64)"
     #endif
-    /// A fifth of what the wire may take.
+    /// A fifth of the instructions that sending a push may take.
     private static let instructionsMax = 5_400.0
 }
 
-/// A thread of its own, so that what is counted is counted on one.
+/// A separate thread, so that all counted work runs on one thread.
 private actor EncodingThread: PinnedActor {
     nonisolated let loop: ReactorLoop
 

@@ -9,7 +9,7 @@ struct EncodingQueueTests {
         #expect(line.add(1) == true, "nobody is at work")
         #expect((2...64).allSatisfy { !line.add($0) })
         #expect((1...40).allSatisfy { line.take() == $0 })
-        // The next lease comes while the first one is being made.
+        // The next lease arrives while the first one is being encoded.
         #expect((65...128).allSatisfy { !line.add($0) })
         #expect((41...128).allSatisfy { line.take() == $0 })
         #expect(line.add(129) == false, "the maker has not heard yet that nothing is left")

@@ -23,7 +23,7 @@ struct FCMAnswerReadingTests {
                 status: status, retryAfter: ByteRange(start: 0, count: wait),
                 body: ByteRange(start: wait, count: bytes.count - wait)),
             origin: Self.here)
-        // The neighbour's answer comes after it.
+        // The answer of the accepted push comes second.
         let neighbour = Answer(
             tag: 1, kind: .response(status: 200, retryAfter: .empty, body: .empty), origin: Self.here)
         let answers = besideAccepted ? [answer, neighbour] : [answer]
@@ -71,7 +71,7 @@ struct FCMAnswerReadingTests {
             404, Self.error("NOT_FOUND"), besideAccepted: besideAccepted, laneIsProven: !besideAccepted)
         #expect(reading.consequences == [.alarm(.credential)])
         #expect(reading.others.map(\.outcome) == [.deferred(after: .seconds(60), .providerBusy)])
-        // An account without rights is refused for all, whatever it was taken for a minute ago.
+        // An account without rights blocks the lane, even if it was accepted a minute ago.
         let refused = self.reading(403, Self.error("PERMISSION_DENIED"), laneIsProven: true)
         #expect(refused.consequences.contains(.credentialRefused(reason: "PERMISSION_DENIED", ConnectionID(7))))
     }
@@ -93,7 +93,7 @@ struct FCMAnswerReadingTests {
             reading(503, busy, retryAfter: "77").others.map(\.outcome) == [
                 .deferred(after: .seconds(77), .providerUnavailable)
             ])
-        // Fifteen seconds after the test's now.
+        // The date is fifteen seconds after the test's current time.
         let date = reading(503, busy, retryAfter: "Fri, 15 Jan 2027 08:00:15 GMT")
         #expect(date.others.map(\.outcome) == [.deferred(after: .seconds(15), .providerUnavailable)])
     }

@@ -49,7 +49,7 @@ struct LaneOutageTests {
             for credential in [2, 1] as [Int64] {
                 await pool.note(LaneKey(CredentialID(credential)), canSend: false, Self.failedDial)
             }
-            // What changed while one was told comes in one.
+            // Changes during a report are combined in the next one.
             var reported = await received.next() ?? []
             while reported.count < 2 { reported = await received.next() ?? [] }
             #expect(reported.map(\.credential.value) == [1, 2])
@@ -157,7 +157,7 @@ extension LaneOutage.Cause {
     fileprivate var remaining: Duration? { if case .open(let remaining) = self { remaining } else { nil } }
 }
 
-/// Nothing is opened here.
+/// A source without any credentials.
 private struct NoCredentials: LaneCredentials {
     let outages: AsyncStream<[LaneOutage]>
     private let reporting: AsyncStream<[LaneOutage]>.Continuation
@@ -177,7 +177,7 @@ private struct NoCredentials: LaneCredentials {
     func inactive(among credentials: [CredentialID]) async -> [CredentialID] { [] }
 }
 
-/// What was logged, as level and sentence.
+/// Records log lines as level and message.
 private final class RecordedLog: Sendable {
     private let lines = Mutex<[String]>([])
 

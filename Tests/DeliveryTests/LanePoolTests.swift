@@ -8,7 +8,7 @@ import Store
 import TLS
 import Testing
 
-/// What the engine may rely on between a provider's answer and what it does next.
+/// These tests cover what the delivery engine relies on between an answer and its next action.
 @Suite("A pool of lanes")
 struct LanePoolTests {
     private let route = ReadyRoute(
@@ -36,7 +36,7 @@ struct LanePoolTests {
         #expect(
             await pool.target(of: route.serviceRoute, on: LaneKey(CredentialID(2))) != nil, "another credential may")
 
-        // At once, not a task later: each time that it could be told apart.
+        // The pause takes effect at once. Many rounds would reveal a delay by one task.
         for number in Int64(100)..<200 {
             let serviceRoute = ServiceRoute(RouteID(number))
             pool.apply(.topicRefused, on: key, serviceRoute)
@@ -47,7 +47,7 @@ struct LanePoolTests {
     }
 }
 
-/// A credential for a provider that nobody can reach: no name leads anywhere.
+/// A credential for a provider that cannot be reached, because no name resolves.
 private struct OneCredential: LaneCredentials {
     let id: CredentialID
 

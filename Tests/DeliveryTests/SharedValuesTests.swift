@@ -36,7 +36,7 @@ struct SharedValuesTests {
     func room() {
         let members = [[1, 3], [2], [1, 4], [5]].map { ids($0) }
         let together = MergedMembers(members)
-        // Of the five the first three.
+        // The first three of the five members fit.
         let read = values(of: together.all.prefix(3))
         let counts = together.places.map { read.part($0, fieldCount: 2).readCount }
         #expect(counts == [2, 1, 1, 0])

@@ -11,7 +11,7 @@ import Store
 import TestSupport
 import Testing
 
-/// Devices of which each says something else, and their pushes as they leave.
+/// Devices with different values, and the pushes that are encoded for them.
 struct TemplateWorld {
     static let id = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
     static let now = WallInstant(secondsSince1970: 1_793_448_000)
@@ -23,8 +23,8 @@ struct TemplateWorld {
     let values: MemberValues?
 
     /// - Parameters:
-    ///   - devices: their values, in the order of the message's fields; nil: nobody was asked.
-    ///   - locales: of the devices.
+    ///   - devices: the values of each device, in the order of the message's fields.
+    ///   - locales: the locales of the devices.
     init(
         _ message: CompiledMessage, _ devices: [[String]], locales: [String] = [], areValuesRead: Bool = true,
         urgency: MessageUrgency = .bulk
@@ -55,7 +55,7 @@ struct TemplateWorld {
             settledBits: [])
     }
 
-    /// The batch that leaves.
+    /// Encodes the parcel into the batch that a lane sends.
     func pushes(to target: PushTarget) async throws -> EncodedPushes {
         let encoder = try #require(ParcelEncoder(parcel, message, values, target))
         return await encoder.batch(
@@ -63,7 +63,7 @@ struct TemplateWorld {
             noStreamAfter: MonotonicInstant(nanoseconds: .max))
     }
 
-    /// By position; nil: it does not leave.
+    /// Returns the bodies by position; nil: the push is too large and is not sent.
     func bodies(to target: PushTarget) async throws -> [[UInt8]?] {
         let pushes = try await pushes(to: target)
         var bodies = [[UInt8]?](repeating: nil, count: parcel.members.count)
@@ -74,7 +74,7 @@ struct TemplateWorld {
 }
 
 extension PushBatch {
-    /// As a lane sends it.
+    /// Returns the body as a lane sends it.
     func body(of request: Request) -> [UInt8] {
         let frame = frames[Int(request.frame)]
         var body: [UInt8] = []
@@ -88,7 +88,7 @@ extension PushBatch {
     }
 }
 
-/// Contents with holes in every place that may have them, and the same with the values written into them.
+/// Makes contents with placeholders in every place that allows them, and the same with the values written in.
 private struct TemplateMaker {
     static let fields = ["user", "attributes.name", "attributes['a b'].c"]
     private static let pieces = [
@@ -105,7 +105,7 @@ private struct TemplateMaker {
         (0..<Int.random(in: 0...3, using: &random)).map { _ in pick(Self.pieces) }.joined()
     }
 
-    /// A text with holes, and what each device reads.
+    /// Makes a text with placeholders, and the filled text of each device.
     mutating func text(_ devices: [[String]]) -> (template: String, filled: [String]) {
         var template = text()
         var filled = devices.map { _ in template }
@@ -126,7 +126,7 @@ private struct TemplateMaker {
         return (template, filled)
     }
 
-    /// The template's content, and each device's.
+    /// Makes the template's content, and the filled content of each device.
     mutating func contents(_ devices: [[String]]) -> (template: MessageContent, filled: [MessageContent]) {
         let badge: BadgeChange = pick([.none, .increment])
         let isAlert = Int.random(in: 0..<4, using: &random) > 0
@@ -161,7 +161,7 @@ struct TemplateMessageTests {
         ["ann", "Ann", "7"], ["", "", ""], ["b\"o\\b\n", "\u{1}\u{2028}ä", "🔔{{user}}"],
         ["\u{fdcf}\u{ffff}", "x", ""],
     ]
-    /// So that both texts are read.
+    /// The locales select both texts.
     private static let locales = ["en", "fr", "fr-CA", ""]
 
     @Test(
@@ -214,7 +214,7 @@ struct TemplateMessageTests {
                 let values = [String(repeating: "x", count: count), "short", String(repeating: "\"", count: count / 2)]
                 return TemplateWorld(message, values.map { [$0] })
             }
-            // Each byte of the value is one of the payload.
+            // Each byte of the value adds one byte to the payload.
             let empty = try #require(try await world(0).bodies(to: target)[0])
             let size = target.provider == .apns ? empty.count : try #require(message.fcm).payloadBytes
             let room = bytesMax - size
