@@ -25,7 +25,7 @@ struct LaneHalfAnswerTests {
         #expect(try await answer(breakingOffAfter: Self.ok).count(of: .accepted) == 1)
     }
 
-    @Test("counts the push as accepted if a 200 answer never ends, and as unknown otherwise")
+    @Test("counts the push as accepted if a 200 answer never ends, and as unknown after a 500")
     func endless() async throws {
         for (status, isAccepted) in [(Self.ok, true), (Self.internalError, false)] {
             var script = PeerScript()

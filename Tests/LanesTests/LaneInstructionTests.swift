@@ -6,7 +6,7 @@ import Reactor
 import Synchronization
 import Testing
 
-/// Measures the cost of a push on its lane's thread, from its batch to its answer, in instructions outside of the kernel.
+/// Measures the cost of a push on its lane's thread, from its batch to its answer, in instructions outside the kernel.
 /// Each instruction is counted, so the limit holds on every machine that can count.
 @Suite(
     "A lane that sends, counted in instructions", .enabled(if: Steps.areCounted, Comment(rawValue: Steps.whyNot)),

@@ -65,7 +65,7 @@ struct DispatcherPollingTests {
         #expect(bench.report(.planned([DispatcherBench.route(3)])) == [.lease(bench.request(3))])
     }
 
-    @Test("requests parcels again if a plan arrived after a call that returned nothing")
+    @Test("requests parcels again if a plan arrived during a call that returned nothing")
     func plannedAfterCall() {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
@@ -140,7 +140,7 @@ struct DispatcherPollingTests {
         #expect(bench.find([DispatcherBench.route(7)]).leaseRequests.count == 1)
     }
 
-    @Test("requests parcels again if a poll began after the call that returned nothing")
+    @Test("requests parcels again if a poll found the route during a call that returned nothing")
     func pollAfterCall() {
         var bench = DispatcherBench()
         let early = bench.find([DispatcherBench.route(7)]).leaseRequests[0]
