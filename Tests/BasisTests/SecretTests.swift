@@ -9,7 +9,7 @@ struct SecretTests {
         let list: [Secret<String>]
     }
 
-    @Test("is shown by nothing that holds it, however that is printed")
+    @Test("never shows its value when it or anything that holds it is printed")
     func hides() {
         let holder = Holder(key: Secret("hush-hush"), bytes: Secret([217, 218]), list: [Secret("hush-hush")])
         var dumped = ""

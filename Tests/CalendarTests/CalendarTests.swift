@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A civil date")
 struct CivilDateTests {
-    @Test("counts every day of six centuries in order")
+    @Test("counts every day from 1600 to 2200 in order")
     func countsDays() throws {
         var expected = try #require(CivilDate(year: 1600, month: 1, day: 1)).daysSince1970
         for year in 1600...2200 {
@@ -19,14 +19,14 @@ struct CivilDateTests {
         }
     }
 
-    @Test("knows its day of the week")
+    @Test("gives the correct day of the week")
     func weekday() throws {
         #expect(try #require(CivilDate(year: 1970, month: 1, day: 1)).weekday == 4)
         #expect(try #require(CivilDate(year: 2026, month: 11, day: 21)).weekday == 6)
         #expect(try #require(CivilDate(year: 1969, month: 12, day: 28)).weekday == 0)
     }
 
-    @Test("is refused where it does not exist")
+    @Test("cannot be created for a day that does not exist")
     func refuses() {
         #expect(CivilDate(year: 2023, month: 2, day: 29) == nil)
         #expect(CivilDate(year: 1900, month: 2, day: 29) == nil)
@@ -37,10 +37,10 @@ struct CivilDateTests {
     }
 }
 
-@Suite("An instant in our API")
+@Suite("An instant in the API")
 struct RFC3339Tests {
     @Test(
-        "is read with any offset and any fraction",
+        "parses with any UTC offset and any number of fractional digits",
         arguments: [
             ("1970-01-01T00:00:00Z", Int64(0)), ("1985-04-12T23:20:50.52Z", 482_196_050_520_000),
             ("1996-12-19T16:39:57-08:00", 851_042_397_000_000), ("1990-12-31T23:59:60Z", 662_688_000_000_000),
@@ -53,7 +53,7 @@ struct RFC3339Tests {
     }
 
     @Test(
-        "is refused in any other shape",
+        "fails to parse in any other form than RFC 3339",
         arguments: [
             "", "2026-12-01", "2026-12-01T12:00:00", "2026-12-01 12:00:00Z", "2026-12-01T12:00Z",
             "2026-02-30T12:00:00Z",
@@ -65,7 +65,7 @@ struct RFC3339Tests {
         #expect(RFC3339.parse(text) == nil)
     }
 
-    @Test("is written with three digits of a second, or six where they say more")
+    @Test("prints milliseconds, or microseconds where they are needed")
     func formats() {
         #expect(RFC3339.format(WallInstant(microseconds: 1_796_126_403_120_000)) == "2026-12-01T12:00:03.120Z")
         #expect(RFC3339.format(WallInstant(microseconds: 1_796_126_403_120_001)) == "2026-12-01T12:00:03.120001Z")
@@ -74,7 +74,7 @@ struct RFC3339Tests {
         #expect(RFC3339.format(WallInstant(microseconds: .max)) == "9999-12-31T23:59:59.999999Z")
     }
 
-    @Test("stands without a zone where it is what a clock on a wall shows")
+    @Test("reads and prints a local time without a time zone")
     func local() {
         let noon = WallInstant(secondsSince1970: 1_796_126_400)
         #expect(RFC3339.parseLocal("2026-12-01T12:00:00") == noon)
@@ -87,7 +87,7 @@ struct RFC3339Tests {
         #expect(RFC3339.parse("2026-12-01T12:00:00") == nil)
     }
 
-    @Test("comes back from its own text")
+    @Test("survives a round trip through its text")
     func roundTrip() {
         for step in stride(from: -2_000_000_000_000_000, to: 4_000_000_000_000_000, by: 7_654_321_987_654) {
             let instant = WallInstant(microseconds: Int64(step))
@@ -101,7 +101,7 @@ struct HTTPDateTests {
     private let now = WallInstant(secondsSince1970: 1_796_126_400)
 
     @Test(
-        "is read in its three forms",
+        "parses in all three formats of HTTP",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
         ])
@@ -109,7 +109,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: now)?.secondsSince1970 == 784_111_777)
     }
 
-    @Test("has a two-digit year within fifty years ahead")
+    @Test("takes a two-digit year to lie at most fifty years ahead")
     func century() {
         #expect(
             HTTPDate.parse("Tuesday, 01-Dec-76 12:00:00 GMT", now: now)
@@ -120,7 +120,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "is refused otherwise",
+        "fails to parse in any other format",
         arguments: [
             "", "06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",
             "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT+1",
@@ -129,14 +129,14 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test("is written in the first form")
+    @Test("prints in the preferred format of HTTP")
     func formats() {
         #expect(HTTPDate.format(WallInstant(secondsSince1970: 784_111_777)) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.format(WallInstant(microseconds: .min)) == "Sat, 01 Jan 0000 00:00:00 GMT")
     }
 
     @Test(
-        "says how long to wait, as seconds or as a date",
+        "sets the wait in Retry-After, which may also be a number of seconds",
         arguments: [
             ("0", Duration.seconds(0)), ("120", .seconds(120)), ("86400", .seconds(86_400)),
             ("Tue, 01 Dec 2026 12:01:00 GMT", .seconds(60)), ("Wed, 02 Dec 2026 12:00:00 GMT", .seconds(86_400)),
@@ -146,7 +146,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "says nothing otherwise, nor by a date that has passed, nor by a time that nobody means",
+        "sets no wait if Retry-After is malformed, in the past, or more than a day ahead",
         arguments: [
             "", "-1", "1.5", "soon", "12 ", "Tue, 01 Dec 2026 11:00:00 GMT", "86401", "99999999999999999999",
             "Wed, 02 Dec 2026 12:00:01 GMT", "Fri, 31 Dec 9999 23:59:59 GMT",

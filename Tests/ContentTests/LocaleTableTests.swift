@@ -7,10 +7,10 @@ private func choice(_ device: String, _ locales: [String]) -> String {
     return variant == 0 ? "" : locales[variant - 1]
 }
 
-@Suite("The text that a device's locale chooses")
+@Suite("The text chosen for a device's locale")
 struct LocaleTableTests {
     @Test(
-        "is that of the same locale, however it is spelled",
+        "matches the same locale in any spelling",
         arguments: [
             ("fr", "fr"), ("fr-CA", "fr-CA"), ("FR-ca", "fr-CA"), ("fr_CA", "fr-CA"), ("fr-CA", "fr_CA"),
             ("fr_CA.UTF-8", "fr-CA"), ("fr_CA.ISO8859-1@euro", "fr-CA"), ("fr_CA@calendar=gregorian", "fr-CA"),
@@ -26,7 +26,7 @@ struct LocaleTableTests {
     }
 
     @Test(
-        "is the nearest there is",
+        "falls back to the nearest available locale",
         arguments: [
             // Ever shorter.
             ("fr-CA", ["fr", "fr-CA"], "fr-CA"), ("fr-CA", ["fr-FR", "fr"], "fr"), ("fr-CA", ["de", "fr"], "fr"),
@@ -55,7 +55,7 @@ struct LocaleTableTests {
     }
 
     @Test(
-        "is the common one where no locale fits",
+        "falls back to the common text if no locale fits",
         arguments: [
             ("de", ["fr", "en"]), ("", ["fr"]), ("C", ["fr"]), ("POSIX", ["fr"]), ("zh-Hant", ["zh-Hans", "zh-CN"]),
             ("zh", ["zh-Hant", "zh-HK"]), ("sr-Latn", ["sr-Cyrl"]), ("f", ["fr"]), ("fra", ["fr"]), ("419", ["es-419"]),
@@ -65,7 +65,7 @@ struct LocaleTableTests {
         #expect(choice(device, locales) == "")
     }
 
-    @Test("is found for any bytes, and always its own where the device says exactly a locale of the sender's")
+    @Test("exists for any bytes as the device's locale; an exact match always wins")
     func fuzz() {
         var state: UInt64 = 0x5eed_10ca_1e00_0001
         func next(_ bound: Int) -> Int {
@@ -93,9 +93,9 @@ struct LocaleTableTests {
     }
 }
 
-@Suite("A sender's locale")
+@Suite("A locale in a message")
 struct SendersLocaleTests {
-    @Test("is a tag of language, script, region and the like, at most 35 bytes of it")
+    @Test("consists of language, script, region or variant subtags, in at most 35 bytes")
     func isLocale() {
         for good in [
             "fr", "fr-CA", "fr_CA", "zh-Hant-TW", "es-419", "fil", "ca-ES-valencia", "de-1996", "en-u-nu-latn",
@@ -114,7 +114,7 @@ struct SendersLocaleTests {
         #expect(!LocaleTable.isLocale(longest + "f"))
     }
 
-    @Test("may be named once, in whatever spelling")
+    @Test("counts as a duplicate of the same locale in another spelling")
     func duplicates() {
         func duplicates(_ locales: [String]) -> [Int]? {
             LocaleTable.duplicates(in: locales).map { [$0.first, $0.second] }
@@ -128,7 +128,7 @@ struct SendersLocaleTests {
     }
 }
 
-@Suite("What a locale's text leaves out")
+@Suite("A title that a localization omits")
 struct LocaleFallbackTests {
     private func title(of locale: String, _ titles: [(locale: String, title: String?)], common: String?) -> String? {
         let texts = LocaleTable.texts(
@@ -139,7 +139,7 @@ struct LocaleFallbackTests {
     }
 
     @Test(
-        "is the next broader locale's that the message has, and in the end the common one's",
+        "comes from the next broader locale of the message, and finally from the common text",
         arguments: [
             ("fr-CA", [("fr-CA", nil), ("fr", "fr")], "fr"), ("fr-CA", [("fr", "fr"), ("fr-CA", nil)], "fr"),
             ("fr-CA", [("fr-CA", nil), ("de", "de")], "common"), ("fr-CA", [("fr-CA", "own"), ("fr", "fr")], "own"),
@@ -156,13 +156,13 @@ struct LocaleFallbackTests {
         #expect(title(of: locale, titles, common: "common") == expected)
     }
 
-    @Test("is nothing where nobody says it")
+    @Test("stays empty if neither a broader locale nor the common text has a title")
     func nothing() {
         #expect(title(of: "fr-CA", [("fr-CA", nil), ("fr", nil)], common: nil) == nil)
         #expect(LocaleTable.texts(nil, []) == [nil])
     }
 
-    @Test("is found whatever locales a message has: no two are broader than each other")
+    @Test("resolves for any set of locales: no two of them are broader than each other")
     func ends() {
         let tags = [
             "fr", "fr-CA", "fr-FR", "es", "es-419", "es-MX", "pt", "pt-PT", "pt-AO", "pt-BR", "zh", "zh-Hant",

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("JSON with holes")
+@Suite("JSON with placeholders")
 struct PlaceholderTextTests {
     private static let pieces = [
         "", "a", "\"", "\\", "\n", "\u{1}", "\u{7f}", "ä", "€", "\u{2028}", "\u{2029}", "🔔", "{{", "}}", "\u{fdcf}",
@@ -50,7 +50,9 @@ struct PlaceholderTextTests {
         }
     }
 
-    @Test("filled says what its texts say with the values in them", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "yields valid JSON with the values in its strings, of the predicted size",
+        arguments: 1...20 as ClosedRange<UInt64>)
     func filled(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
@@ -71,7 +73,7 @@ struct PlaceholderTextTests {
         }
     }
 
-    @Test("inside of a string of other JSON is escaped for both", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("escapes values twice inside a string that itself holds JSON", arguments: 1...20 as ClosedRange<UInt64>)
     func nested(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<100 {
@@ -89,7 +91,7 @@ struct PlaceholderTextTests {
         }
     }
 
-    @Test("knows every mark from every other, and what a text must not have")
+    @Test("distinguishes every placeholder mark from the others and from ordinary text")
     func marks() {
         let all = (0..<PlaceholderMark.placeholdersMax).map(PlaceholderMark.text)
         let text = PlaceholderText(marked: JSONValue.string(all.joined()).bytes)

@@ -3,7 +3,7 @@ import Content
 import Model
 import Testing
 
-@Suite("The hour of a message")
+@Suite("The send time of a message")
 struct SendTimeTests {
     private static let now = WallInstant(secondsSince1970: 1_793_448_000)
 
@@ -13,14 +13,14 @@ struct SendTimeTests {
         }
     }
 
-    @Test("is now where none is asked for, or where it has just passed")
+    @Test("counts as now if none is given or if it has just passed")
     func now() throws {
         #expect(try SendTime.due(nil, now: Self.now) == nil)
         #expect(due(after: .zero) == .success(nil))
         #expect(due(after: .zero - SendTime.lateMax) == .success(nil))
     }
 
-    @Test("lies ahead by a year at most, and not long ago")
+    @Test("fails validation if it is over a year ahead or long past")
     func bounds() {
         #expect(due(after: .seconds(1)) == .success(Self.now + .seconds(1)))
         #expect(due(after: SendTime.aheadMax) == .success(Self.now + SendTime.aheadMax))
@@ -35,7 +35,7 @@ struct SendTimeTests {
         }
     }
 
-    @Test("of each device's clock is due with the first clock anywhere, and refused behind the last one")
+    @Test("becomes due when the first time zone reaches a local hour, and fails if all have passed")
     func local() {
         func hours(_ count: Int64) -> Duration { .seconds(3_600 * count) }
         #expect(localDue(after: hours(20)) == .success(Self.now + hours(6)))
@@ -45,7 +45,7 @@ struct SendTimeTests {
         #expect(localDue(after: SendTime.aheadMax + .seconds(1)) == .failure(.tooFarAhead))
     }
 
-    @Test("of each device's clock that every clock has passed is none, where the late ones are sent to at once")
+    @Test("drops a local hour that has passed everywhere, if late devices are sent to at once")
     func noneLeft() {
         let past = LocalHour(inUTC: Self.now + .seconds(-12 * 3_600 - 1))
         let (late, never) = (LocalSending(hour: past, sendsPassed: true), LocalSending(hour: past))
@@ -56,7 +56,7 @@ struct SendTimeTests {
         #expect(SendTime.left(of: .instant(Self.now), now: Self.now) == .instant(Self.now))
     }
 
-    @Test("of each device's clock is left to nobody whom it comes too late for, or is now for that one")
+    @Test("skips a device whose local hour has passed, or sends to it at once if asked to")
     func passed() {
         let hour = LocalHour(inUTC: Self.now)
         for sendsPassed in [false, true] {

@@ -34,7 +34,7 @@ struct StoredContentTests {
             MessageContent(options: MessageOptions(pushType: $0))
         }
 
-    @Test("comes back as it was", arguments: contents + richContents + templates)
+    @Test("survives a round trip through its stored form", arguments: contents + richContents + templates)
     func roundTrip(content: MessageContent) throws {
         #expect(try StoredContent.decode(StoredContent.encode(content), format: StoredContent.format) == content)
     }
@@ -44,7 +44,7 @@ struct StoredContentTests {
         MessageContent(options: MessageOptions(pushType: .voip), isTemplate: true),
     ]
 
-    @Test("is left alone where its format is not known", arguments: [Int16(0), 2, 101])
+    @Test("fails to decode in an unknown format, and the error names the format", arguments: [Int16(0), 2, 101])
     func unknownFormat(format: Int16) {
         #expect(throws: StoredContentFault.unknownFormat(format)) {
             try StoredContent.decode(StoredContent.encode(MessageContent()), format: format)
@@ -52,7 +52,8 @@ struct StoredContentTests {
     }
 
     @Test(
-        "is refused where it is damaged", arguments: ["", "{}", "[]", #"{"push_type":99}"#, #"{"push_type":"alert"}"#])
+        "fails to decode if it is damaged",
+        arguments: ["", "{}", "[]", #"{"push_type":99}"#, #"{"push_type":"alert"}"#])
     func damaged(text: String) {
         #expect(throws: StoredContentFault.damaged) { try StoredContent.decode(Array(text.utf8), format: 1) }
     }

@@ -3,7 +3,7 @@ import Expressions
 import TestSupport
 import Testing
 
-@Suite("A text with holes")
+@Suite("A template text")
 struct TemplateTextTests {
     private static func attribute(_ names: String..., fallback: String = "") -> TemplateText.Part {
         .placeholder(TemplatePlaceholder(.attribute(AttributePath(names)), fallback: fallback))
@@ -34,7 +34,7 @@ struct TemplateTextTests {
         ),
     ]
 
-    @Test("is read as what stands in it", arguments: 0..<readings.count)
+    @Test("parses into literals and placeholders", arguments: 0..<readings.count)
     func reading(place: Int) throws {
         let (text, parts) = Self.readings[place]
         #expect(try TemplateText(parsing: text).parts == parts)
@@ -66,7 +66,7 @@ struct TemplateTextTests {
         (String(repeating: "{{user}}", count: 33), 257, .tooManyPlaceholders),
     ]
 
-    @Test("that can't be understood is told its place", arguments: 0..<faults.count)
+    @Test("reports the position and the reason of a syntax error", arguments: 0..<faults.count)
     func fault(place: Int) {
         let (text, position, reason) = Self.faults[place]
         #expect(throws: TemplateFault(position: position, reason: reason)) { try TemplateText(parsing: text) }
@@ -90,7 +90,7 @@ struct TemplateTextTests {
         }.joined()
     }
 
-    @Test("made of anything is a template that says the same when it is written again, or is refused at a place in it")
+    @Test("round-trips random pieces that parse, and reports a valid position for the others")
     func noise() throws {
         var random = SeededGenerator(seed: 11)
         let pieces = [
@@ -114,7 +114,7 @@ struct TemplateTextTests {
         #expect(understood > 500, "the noise is too loud to prove anything")
     }
 
-    @Test("of any bytes is taken or refused")
+    @Test("accepts or rejects random bytes without a crash")
     func bytes() {
         var random = SeededGenerator(seed: 12)
         for _ in 0..<5_000 {

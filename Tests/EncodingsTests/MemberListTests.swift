@@ -2,7 +2,7 @@ import Encodings
 import TestSupport
 import Testing
 
-@Suite("A list of members")
+@Suite("An encoded list of member ids")
 struct MemberListTests {
     private static let lists: [[Int64]] = [
         [], [0], [1], [127], [128], [.max], [0, .max], [.max - 1, .max], [5, 6, 7, 8], Array(1_000_000..<1_005_000),
@@ -11,20 +11,20 @@ struct MemberListTests {
         (0..<60).map { Int64(1) << $0 }, (1...15).map { Int64($0) * (Int64.max / 16) },
     ]
 
-    @Test("comes back as it was, in at most eight bytes an id", arguments: lists)
+    @Test("decodes to the same ids, from at most eight bytes per id", arguments: lists)
     func roundTrip(ids: [Int64]) throws {
         let bytes = MemberList.encode(ids)
         #expect(try MemberList.decode(bytes) == ids)
         #expect(bytes.count <= 8 * ids.count)
     }
 
-    @Test("is small where ids are dense")
+    @Test("stays small if the ids are dense")
     func dense() {
         #expect(MemberList.encode(Array(5_000_000..<5_005_000)).count < 650)
         #expect(MemberList.encode(stride(from: 0, to: 500_000, by: 100).map { Int64($0) }).count <= 5_002)
     }
 
-    @Test("comes back for random gaps of every size", arguments: 1...30 as ClosedRange<UInt64>)
+    @Test("decodes to the same ids for random gaps of every size", arguments: 1...30 as ClosedRange<UInt64>)
     func randomGaps(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let gapMax = Int64(1) << Int64.random(in: 0...40, using: &generator)
@@ -37,7 +37,9 @@ struct MemberListTests {
         #expect(try MemberList.decode(MemberList.encode(ids)) == ids)
     }
 
-    @Test("is refused, never trapped on, where its bytes lie", arguments: 1...60 as ClosedRange<UInt64>)
+    @Test(
+        "decodes from random bytes to a rising list or fails, and never traps", arguments: 1...60 as ClosedRange<UInt64>
+    )
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<300 {
@@ -51,7 +53,7 @@ struct MemberListTests {
         }
     }
 
-    @Test("is refused for the right reason")
+    @Test("fails to decode with the matching reason for each kind of damage")
     func reasons() {
         #expect(throws: MemberListFault.unknownForm) { try MemberList.decode([0x83]) }
         #expect(throws: MemberListFault.endsEarly) { try MemberList.decode([0x81, 0x80]) }
@@ -73,7 +75,7 @@ struct MemberListTests {
 
 @Suite("A bitmap of members")
 struct MemberBitmapTests {
-    @Test("remembers which are set")
+    @Test("remembers the positions that are set")
     func sets() {
         var bitmap = MemberBitmap(count: 19)
         for position in [0, 7, 8, 18] { bitmap[position] = true }
@@ -86,7 +88,7 @@ struct MemberBitmapTests {
         #expect(MemberBitmap(bytes: bitmap.bytes, count: 19) == bitmap)
     }
 
-    @Test("is refused with bytes that do not fit its count")
+    @Test("rejects bytes that do not fit its count")
     func refuses() {
         #expect(MemberBitmap(bytes: [0, 0], count: 19) == nil)
         #expect(MemberBitmap(bytes: [0, 0, 0b1000], count: 19) == nil)

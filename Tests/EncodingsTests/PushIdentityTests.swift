@@ -3,11 +3,11 @@ import Encodings
 import Model
 import Testing
 
-@Suite("SipHash-2-4 with 128 bits")
+@Suite("SipHash-2-4 with 128-bit output")
 struct SipHash128Tests {
     /// The reference's key, 00 01 … 0f, over the bytes 00 01 …; values from the reference vectors and OpenSSL's SIPHASH.
     @Test(
-        "agrees with its authors",
+        "matches the reference vectors",
         arguments: [
             (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"),
             (7, "a1f1ebbed8dbc153c0b84aa61ff08239"), (8, "3b62a9ba6258f5610f83e264f31497b4"),
@@ -23,7 +23,7 @@ struct SipHash128Tests {
         #expect(String(decoding: text, as: UTF8.self) == hash)
     }
 
-    @Test("takes three words as their 24 bytes")
+    @Test("hashes three 64-bit words like their 24 bytes")
     func words() {
         let sip = SipHash128(key0: 1, key1: 2)
         let bytes = (0..<24).map { UInt8($0 * 7) }
@@ -37,7 +37,7 @@ struct SipHash128Tests {
 struct PushIdentityTests {
     /// Made with OpenSSL's SIPHASH, not with our code. They stand for ever: a push keeps its name over an upgrade.
     @Test(
-        "never changes",
+        "stays the same across releases",
         arguments: [
             ("00000000-0000-0000-0000-000000000000", Int64(1), "7fcba433-895f-8dbc-9875-1f298edb768c"),
             ("0192f3a4-b5c6-7d8e-8f01-234567890abc", 42, "a2ec8746-0aee-83fb-add4-74caae4f2afb"),
@@ -49,7 +49,7 @@ struct PushIdentityTests {
         #expect(PushIdentity.apnsID(message: message, registration: RegistrationID(registration)).text == id)
     }
 
-    @Test("is a UUID of version 8, another for each registration and message")
+    @Test("takes the form of a version 8 UUID, unique per message and registration")
     func isDistinct() {
         var seen: Set<UniversalID> = []
         for message in 0..<100 as Range<UInt64> {
@@ -67,7 +67,7 @@ struct PushIdentityTests {
 
 @Suite("The text of a UUID")
 struct UUIDTextTests {
-    @Test("is canonical, and comes back from either case")
+    @Test("prints in canonical form and parses in either case")
     func roundTrip() {
         let id = UniversalID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_00a0)
         #expect(id.text == "123e4567-e89b-12d3-a456-4266554400a0")
@@ -76,7 +76,7 @@ struct UUIDTextTests {
     }
 
     @Test(
-        "is refused in any other shape",
+        "fails to parse in any other form",
         arguments: [
             "", "123e4567e89b12d3a4564266554400a0", "123e4567-e89b-12d3-a456-4266554400a",
             "123e4567-e89b-12d3-a456-4266554400a00",
@@ -87,7 +87,7 @@ struct UUIDTextTests {
         #expect(UniversalID(text: text) == nil)
     }
 
-    @Test("rises with time where its version is 7")
+    @Test("sorts by time in a version 7 UUID")
     func version7() {
         let early = UUIDv7.make(
             at: WallInstant(microseconds: 1_645_557_742_000_000), random: (0x0cc3, 0x18c4_dc0c_0c07_398f))
@@ -97,7 +97,7 @@ struct UUIDTextTests {
         #expect(UUIDv7.make(at: WallInstant(microseconds: -5), random: (.max, .max)).high >> 16 == 0)
     }
 
-    @Test("tells when it was made, to the millisecond")
+    @Test("reveals the creation time of a version 7 UUID, to the millisecond")
     func instant() {
         let id = UUIDv7.make(at: WallInstant(microseconds: 1_645_557_742_001_999), random: (.max, .max))
         #expect(UUIDv7.instant(of: id) == WallInstant(microseconds: 1_645_557_742_001_000))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Hexadecimal text")
 struct HexadecimalTests {
-    @Test("is lower-case, two digits a byte")
+    @Test("prints in lower case with two digits per byte")
     func encodes() {
         #expect(Hexadecimal.text([0x00, 0x0f, 0xa0, 0xff]) == "000fa0ff")
         #expect(Hexadecimal.text([]) == "")
@@ -12,7 +12,7 @@ struct HexadecimalTests {
         #expect(String(decoding: text, as: UTF8.self) == "0123456789abcdef")
     }
 
-    @Test("is read in either case, for every byte")
+    @Test("parses in either case, for every byte")
     func decodes() {
         let all = (0...255).map { UInt8($0) }
         #expect(Hexadecimal.decode(Hexadecimal.text(all)) == all)
@@ -20,7 +20,8 @@ struct HexadecimalTests {
         #expect(Hexadecimal.decode("") == [])
     }
 
-    @Test("is refused with an odd count or anything else in it", arguments: ["a", "abc", "0g", "0x12", " 00", "é0"])
+    @Test(
+        "fails to parse with an odd length or any other character", arguments: ["a", "abc", "0g", "0x12", " 00", "é0"])
     func refuses(text: String) {
         #expect(Hexadecimal.decode(text) == nil)
     }
@@ -29,7 +30,7 @@ struct HexadecimalTests {
 @Suite("Base64 text")
 struct Base64Tests {
     @Test(
-        "agrees with the vectors of RFC 4648",
+        "matches the test vectors of RFC 4648",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
@@ -43,7 +44,7 @@ struct Base64Tests {
         #expect(Base64.urlDecode(unpadded) == bytes)
     }
 
-    @Test("has its own letters for URLs")
+    @Test("uses a separate alphabet for URLs; each decoder rejects the other's")
     func alphabets() {
         let bytes: [UInt8] = [0xfb, 0xff, 0xfe]
         #expect(Base64.encode(bytes) == "+//+")
@@ -52,7 +53,7 @@ struct Base64Tests {
         #expect(Base64.urlDecode("+//+".utf8) == nil)
     }
 
-    @Test("comes back whole for every length")
+    @Test("decodes to the original bytes at every length")
     func lengths() {
         for count in 0..<70 {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }
@@ -62,7 +63,7 @@ struct Base64Tests {
     }
 
     @Test(
-        "is refused with white space, bad padding or bits left over",
+        "fails to decode with white space, wrong padding or leftover bits",
         arguments: [
             "Zg", "Zg=", "Zg===", "=", "====", "Zh==", "Zm9=", "Z g=", "Zg==\n", "Zm9v=", "A", "Zg==Zg==",
         ])
@@ -74,7 +75,7 @@ struct Base64Tests {
 @Suite("A path segment")
 struct PercentDecodingTests {
     @Test(
-        "is decoded once",
+        "decodes its percent escapes exactly once",
         arguments: [
             ("plain", "plain"), ("a%2Fb", "a/b"), ("%25", "%"), ("%2525", "%25"), ("a+b", "a+b"), ("%C3%a9", "é"),
             ("%e2%82%ac", "€"), ("", ""),
@@ -84,7 +85,7 @@ struct PercentDecodingTests {
     }
 
     @Test(
-        "is refused where it is malformed, not UTF-8, or holds a NUL",
+        "fails to decode if it is malformed, not UTF-8, or contains NUL",
         arguments: [
             "%", "%2", "a%", "%zz", "%2x", "%ff", "%C3", "%00", "a%00b", "%ed%a0%80",
         ])

@@ -15,7 +15,7 @@ private let ann = DeviceRecord(
         #"{"plan":"pro","n":10.0,"big":1e3,"on":true,"off":null,"list":["a",2],"deep":{"x":"y"},"since":"2026-03-01"}"#
             .utf8))
 
-@Suite("What a filter means")
+@Suite("The evaluation of a filter")
 struct FilterMeaningTests {
     static let claims: [(String, Bool)] = [
         ("user == 'ann'", true), ("user == 'Ann'", false), ("user != 'bob'", true), ("user in ['bob', 'ann']", true),
@@ -51,13 +51,13 @@ struct FilterMeaningTests {
         ("user == 'ann' and (tags has 'x' or locale == 'fr')", false), ("not (user == 'ann' and tags has 'x')", true),
     ]
 
-    @Test("is what is said of a registration", arguments: 0..<claims.count)
+    @Test("gives the expected result for a registration", arguments: 0..<claims.count)
     func meaning(place: Int) throws {
         let (text, isTrue) = Self.claims[place]
         #expect(try FilterExpression(parsing: text).isTrue(of: ann, now: now) == isTrue, "\(text)")
     }
 
-    @Test("compares numbers without loss")
+    @Test("compares numbers without loss of precision")
     func numbers() throws {
         let rising = [
             "-12.5", "-12", "-0.07", "0", "0.0007", "0.07", "1", "9", "10", "9007199254740993", "1e30", "1e308",

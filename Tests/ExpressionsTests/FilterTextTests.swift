@@ -38,7 +38,7 @@ struct FilterTextTests {
         (" user\n==\t'say \\'hi\\' \\\\ \"' ", "user == \"say 'hi' \\\\ \\\"\""),
     ]
 
-    @Test("has one canonical form, which reads as the same", arguments: 0..<readings.count)
+    @Test("parses to the same filter as its canonical form", arguments: 0..<readings.count)
     func canonical(place: Int) throws {
         let (written, canonical) = Self.readings[place]
         let expression = try FilterExpression(parsing: written)
@@ -46,14 +46,14 @@ struct FilterTextTests {
         #expect(try FilterExpression(parsing: canonical) == expression)
     }
 
-    @Test("binds not before and, and before or")
+    @Test("binds NOT tighter than AND, and AND tighter than OR")
     func precedence() throws {
         func has(_ tag: String) -> FilterExpression { .condition(.tag(tag)) }
         let read = try FilterExpression(parsing: "tags has 'a' or not tags has 'b' and tags has 'c'")
         #expect(read == .any([has("a"), .all([.not(has("b")), has("c")])]))
     }
 
-    @Test("is read as it was printed, whatever it says")
+    @Test("parses back to the filter that was printed, for random filters")
     func roundTrip() throws {
         var maker = RandomFilter(random: SeededGenerator(seed: 5))
         for _ in 0..<3_000 {
@@ -66,7 +66,7 @@ struct FilterTextTests {
         }
     }
 
-    @Test("can be shown without the names of people and devices")
+    @Test("hides the names of users and installations when it is shown")
     func withoutNames() throws {
         let written = "user == 'ann' and (installation in ['p1', 'p2'] or user starts_with 'b' or tags has 'x')"
         let shown = try FilterExpression(parsing: written).textWithoutNames
@@ -75,7 +75,7 @@ struct FilterTextTests {
     }
 }
 
-@Suite("A text that is no filter")
+@Suite("A text that is not a valid filter")
 struct FilterFaultTests {
     typealias Reason = FilterFault.Reason
 
@@ -142,14 +142,14 @@ struct FilterFaultTests {
         (String(repeating: " ", count: 4_097), 1, .tooLong(bytes: 4_097)),
     ]
 
-    @Test("is refused with its place and with what is expected there", arguments: 0..<refusals.count)
+    @Test("fails with the position and what was expected there", arguments: 0..<refusals.count)
     func refused(place: Int) {
         let (text, position, reason) = Self.refusals[place]
         let fault = #expect(throws: FilterFault.self) { try FilterExpression(parsing: text) }
         #expect(fault == FilterFault(position: position, reason: reason), "\(text)")
     }
 
-    @Test("is none at the bounds themselves")
+    @Test("must exceed a limit: a text exactly at each limit still parses")
     func atTheBounds() throws {
         _ = try FilterExpression(
             parsing: String(repeating: "(", count: 16) + "user exists" + String(repeating: ")", count: 16))
@@ -161,7 +161,7 @@ struct FilterFaultTests {
         _ = try FilterExpression(parsing: "user exists" + String(repeating: " ", count: 4_085))
     }
 
-    @Test("never ends the program, however it came about, and has its place within the text")
+    @Test("never crashes the parser, and yields an error position within the text")
     func noise() throws {
         var maker = RandomFilter(random: SeededGenerator(seed: 77))
         let pieces = [
@@ -194,7 +194,7 @@ struct FilterFaultTests {
         #expect(understood > 1_000)
     }
 
-    @Test("is found in any bytes")
+    @Test("fails without a crash if it consists of random bytes")
     func bytes() {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<5_000 {

@@ -1,7 +1,7 @@
 import HTTP2
 import Testing
 
-@Suite("A connection that says goodbye")
+@Suite("An HTTP/2 connection that ends")
 struct GoAwayTests {
     private func wireWithOpenStreams(_ count: Int) throws -> Wire {
         let wire = try Wire()
@@ -13,7 +13,7 @@ struct GoAwayTests {
         return wire
     }
 
-    @Test("with a lower last stream refuses those above it, answers those below, and tells why")
+    @Test("refuses streams above the last one in a GOAWAY, answers the others, and gives the reason")
     func lowerLastStream() throws {
         let wire = try wireWithOpenStreams(4)
         try wire.server.submitGoAway(lastStreamID: 3, debug: Array(#"{"reason":"Shutdown"}"#.utf8))
@@ -28,7 +28,7 @@ struct GoAwayTests {
         #expect(wire.client.isFinished)
     }
 
-    @Test("in two steps still answers what was opened in between")
+    @Test("answers its open streams in a two-step shutdown, and opens no new ones")
     func twoSteps() throws {
         let wire = try wireWithOpenStreams(2)
         try wire.server.submitShutdownNotice()
@@ -44,7 +44,7 @@ struct GoAwayTests {
         #expect(wire.answers.map(\.conclusion) == [.complete, .complete])
     }
 
-    @Test("in two steps answers what was on its way when the first one was said")
+    @Test("answers a request that was in flight when the shutdown notice was sent")
     func onItsWay() throws {
         let wire = try wireWithOpenStreams(1)
         try wire.push(tag: 5)
@@ -60,7 +60,7 @@ struct GoAwayTests {
         #expect(wire.answers.map(\.conclusion) == [.complete, .complete])
     }
 
-    @Test("before a submitted request became bytes leaves it unsent or refused, never unknown")
+    @Test("leaves a request unsent if GOAWAY arrives before the request was written")
     func goAwayBeforeSending() throws {
         let wire = try wireWithOpenStreams(1)
         try wire.push(tag: 5)
@@ -72,7 +72,7 @@ struct GoAwayTests {
         #expect(answer.conclusion == .unsent)
     }
 
-    @Test("because we said so takes no further request, and ends when the last answer is in")
+    @Test("accepts no request after its own GOAWAY, and finishes with the last answer")
     func ownGoAway() throws {
         let wire = try wireWithOpenStreams(1)
         try wire.client.submitGoAway()
@@ -84,7 +84,7 @@ struct GoAwayTests {
         #expect(wire.client.isFinished)
     }
 
-    @Test("never names a higher stream than before, whatever is said of it later")
+    @Test("never raises the last stream of a GOAWAY, even with a later shutdown notice")
     func noticeBehindGoodbye() throws {
         let wire = try wireWithOpenStreams(2)
         try wire.server.submitGoAway(lastStreamID: 1)
@@ -96,7 +96,7 @@ struct GoAwayTests {
         #expect(wire.answers.sorted { $0.tag < $1.tag }.map(\.conclusion) == [.complete, .refused])
     }
 
-    @Test("because we said so takes back what has not left: behind our GOAWAY nobody may hear it")
+    @Test("takes back requests that were not yet written when it sends its own GOAWAY")
     func ownGoodbyeTakesBack() throws {
         let wire = try wireWithOpenStreams(1)
         try wire.push(tag: 5)
@@ -111,7 +111,7 @@ struct GoAwayTests {
         #expect(wire.answers.last?.conclusion == .complete)
     }
 
-    @Test("without a word ends each request as lost, and says which of them were sent")
+    @Test("ends each request as lost when it breaks, and tells which ones were sent")
     func lost() throws {
         let wire = try wireWithOpenStreams(2)
         try wire.push(tag: 8)
@@ -122,7 +122,7 @@ struct GoAwayTests {
         #expect(wire.client.openStreams == 0)
     }
 
-    @Test("after a whole answer that was not closed yet loses nothing")
+    @Test("loses no request whose whole answer arrived before the break")
     func lostAfterAnswer() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -140,9 +140,9 @@ struct GoAwayTests {
     }
 }
 
-@Suite("A stream that is reset")
+@Suite("An HTTP/2 stream that is reset")
 struct ResetTests {
-    @Test("with REFUSED_STREAM was not processed; with another code nobody knows")
+    @Test("ends as refused with REFUSED_STREAM, and as reset with any other code")
     func codes() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -156,7 +156,7 @@ struct ResetTests {
         #expect(wire.answers.map(\.conclusion) == [.refused, .reset(.internalError)])
     }
 
-    @Test("with REFUSED_STREAM behind the head of its answer was processed all the same")
+    @Test("counts as processed if REFUSED_STREAM comes after the answer has begun")
     func refusedTooLate() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -171,7 +171,7 @@ struct ResetTests {
         #expect(wire.answers.map(\.conclusion) == [.reset(.refusedStream)])
     }
 
-    @Test("by us ends as cancelled, and a late answer to it harms nobody")
+    @Test("ends as cancelled when the client resets it; a late answer is ignored")
     func cancelled() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -190,7 +190,7 @@ struct ResetTests {
         #expect(wire.answers.last?.conclusion == .complete)
     }
 
-    @Test("twice before it was sent leaves the connection whole")
+    @Test("leaves the connection intact when it is reset twice before it was sent")
     func givenUpTwiceBeforeSent() throws {
         let wire = try Wire()
         wire.answer = { _, _ in }
@@ -205,7 +205,7 @@ struct ResetTests {
         #expect(wire.answers.map(\.conclusion) == [.unsent])
     }
 
-    @Test("before it was sent never reaches the server")
+    @Test("never reaches the server if it is reset before it was sent")
     func cancelledUnsent() throws {
         let wire = try Wire()
         try wire.exchange()

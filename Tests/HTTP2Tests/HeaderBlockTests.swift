@@ -2,7 +2,7 @@ import HTTP2
 import Testing
 
 /// nghttp2's decoder is the judge: a block out of step with its table ends the connection.
-@Suite("The header blocks of a connection's requests")
+@Suite("The header blocks of an HTTP/2 connection")
 struct HeaderBlockTests {
     private func openWire(tableBytes: UInt32? = nil) throws -> Wire {
         var settings = HTTP2ServerSettings()
@@ -25,7 +25,7 @@ struct HeaderBlockTests {
         (name: ":path", value: "/3/device/00fc13ad", isIndexed: false),
     ]
 
-    @Test("say the same in a few bytes once the fields that repeat are known")
+    @Test("shrink to a few bytes once the repeated fields are in the header table")
     func repeatedFieldsShrink() throws {
         let wire = try openWire()
         let headers = list(
@@ -42,7 +42,7 @@ struct HeaderBlockTests {
     }
 
     @Test(
-        "arrive as they were given, whatever the peer's table holds and however it changes",
+        "arrive unchanged, whatever the size of the peer's header table and however it changes",
         arguments: [nil, 0, 200, 4_096, 65_536])
     func anyList(tableBytes: UInt32?) throws {
         let wire = try openWire(tableBytes: tableBytes)
@@ -71,7 +71,7 @@ struct HeaderBlockTests {
         }
     }
 
-    @Test("stay in step where a request that would have taught the peer a name is given up before it left")
+    @Test("stay in sync when a request that adds a table entry is cancelled before it is sent")
     func givenUpRequest() throws {
         let wire = try openWire()
         let teaching = list(HeaderBlockTests.opening + [("x-new", "value", true), ("x-varying", "1", false)])
@@ -84,7 +84,7 @@ struct HeaderBlockTests {
         #expect(wire.requests.map { $0.value("x-varying") } == ["1", "1"])
     }
 
-    @Test("that would not fit in one frame are refused before they are sent")
+    @Test("fail before anything is sent if they exceed one frame")
     func tooLong() throws {
         let wire = try openWire()
         let headers = list(HeaderBlockTests.opening + [("x-long", String(repeating: "x", count: 16_384), true)])

@@ -1,9 +1,9 @@
 import HTTP2
 import Testing
 
-@Suite("A hostile peer")
+@Suite("A hostile HTTP/2 peer")
 struct HostilePeerTests {
-    @Test("with a huge answer header loses that stream, not the connection")
+    @Test("loses only the stream on which it sends a huge answer header")
     func hugeAnswerHeader() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -19,7 +19,7 @@ struct HostilePeerTests {
         #expect(wire.answers.first { $0.tag == 1 }?.conclusion != .complete)
     }
 
-    @Test("with a flood of small fields is stopped at the bound")
+    @Test("loses the stream on which it floods small header fields")
     func fieldFlood() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -32,7 +32,7 @@ struct HostilePeerTests {
         #expect(wire.answers.first?.conclusion != .complete)
     }
 
-    @Test("with a huge request header gets its stream reset, and its next request answered")
+    @Test("gets a stream reset for a huge request header, and its next request is answered")
     func hugeRequestHeader() throws {
         let wire = try Wire()
         try wire.exchange()
@@ -48,7 +48,7 @@ struct HostilePeerTests {
         #expect(wire.server.openStreams == 0)
     }
 
-    @Test("that speaks HTTP/1.1 is told apart at once")
+    @Test("fails at once if it speaks HTTP/1.1")
     func wrongProtocol() throws {
         let server = try HTTP2ServerSession(HTTP2ServerSettings())
         #expect(throws: HTTP2Fault.library(.badClientMagic)) {
@@ -58,7 +58,7 @@ struct HostilePeerTests {
         #expect(server.isFinished)
     }
 
-    @Test("that pushes promises is shown the door")
+    @Test("loses the connection if it sends PUSH_PROMISE")
     func pushPromise() throws {
         let wire = try Wire()
         wire.answer = { _, _ in }
@@ -76,7 +76,7 @@ struct HostilePeerTests {
         #expect(wire.answers.map(\.conclusion) == [.lost(wasSent: true)])
     }
 
-    @Test("that floods pings without reading is cut off")
+    @Test("loses the connection if it floods pings and reads nothing")
     func pingFlood() throws {
         let server = try HTTP2ServerSession(HTTP2ServerSettings())
         let opening = Garbage.clientOpening
@@ -90,9 +90,9 @@ struct HostilePeerTests {
     }
 }
 
-@Suite("Bytes that make no sense")
+@Suite("Random or mutated HTTP/2 bytes")
 struct GarbageTests {
-    @Test("at random, or mutated from real frames, end a server session in events or an error, never in a trap")
+    @Test("never trap a server session: they yield events or an error")
     func server() throws {
         var chance = Garbage.Chance(seed: 20_261_121)
         for round in 0..<3_000 {
@@ -113,7 +113,7 @@ struct GarbageTests {
         }
     }
 
-    @Test("at random, or mutated from real frames, end every request of a client session exactly once")
+    @Test("end every request of a client session exactly once")
     func client() throws {
         var chance = Garbage.Chance(seed: 7)
         for round in 0..<3_000 {

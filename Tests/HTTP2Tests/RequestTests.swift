@@ -1,9 +1,9 @@
 import HTTP2
 import Testing
 
-@Suite("A request between two sessions")
+@Suite("A request between two HTTP/2 sessions")
 struct RequestTests {
-    @Test("arrives whole, and its answer comes back under its tag")
+    @Test("arrives complete, and its answer returns with the same tag")
     func roundTrip() throws {
         let wire = try Wire()
         wire.answer = { wire, request in
@@ -24,7 +24,7 @@ struct RequestTests {
         #expect(wire.server.openStreams == 0)
     }
 
-    @Test("that is refused by its content brings the reason, the id and the time to wait")
+    @Test("returns a rejection's reason, apns-id and Retry-After")
     func refusalWithBody() throws {
         let wire = try Wire()
         wire.answer = { wire, request in
@@ -41,7 +41,7 @@ struct RequestTests {
         #expect(answer.body == #"{"reason":"TooManyRequests"}"#)
     }
 
-    @Test("keeps the headers of a success only where that was asked for", arguments: [true, false])
+    @Test("keeps the headers of a success only if the client asks for them", arguments: [true, false])
     func headersOfSuccess(isAsked: Bool) throws {
         var settings = HTTP2ClientSettings()
         settings.keepsHeadersOfSuccess = isAsked
@@ -52,7 +52,7 @@ struct RequestTests {
         #expect(wire.answers.first?.apnsID == (isAsked ? "abc" : ""))
     }
 
-    @Test("with a body in pieces arrives with the whole of it, and with nothing of the one before")
+    @Test("arrives with exactly its own body when the body is given in pieces")
     func pieces() throws {
         let wire = try Wire()
         let pieces: [[String]] = [
@@ -72,7 +72,7 @@ struct RequestTests {
         #expect(wire.answers.count == pieces.count)
     }
 
-    @Test("without a body ends with its headers")
+    @Test("ends with its headers if there is no body")
     func noBody() throws {
         let wire = try Wire()
         try wire.client.submitRequest(Wire.pushHeaders(tag: 3), body: [UInt8]().span, tag: 3)
@@ -81,7 +81,7 @@ struct RequestTests {
         #expect(wire.answers.first?.conclusion == .complete)
     }
 
-    @Test("comes from a reused list: only what was replaced differs")
+    @Test("differs only in the replaced fields when it reuses a header list")
     func reusedList() throws {
         var settings = HTTP2ClientSettings()
         settings.streamLimitAtStart = 100
@@ -101,7 +101,7 @@ struct RequestTests {
         #expect(wire.answers.count == 50)
     }
 
-    @Test("with a body larger than one frame and one window arrives whole")
+    @Test("arrives complete when its body exceeds one frame and one window")
     func largeBody() throws {
         var settings = HTTP2ServerSettings()
         settings.requestBodyBytesMax = 400_000
@@ -112,7 +112,7 @@ struct RequestTests {
         #expect(wire.requests.first.map { text($0.body) } == body)
     }
 
-    @Test("with a body beyond the server's bound is cut, counted, and still answered")
+    @Test("still gets an answer when its body exceeds the server's limit and is truncated")
     func boundedBody() throws {
         var settings = HTTP2ServerSettings()
         settings.requestBodyBytesMax = 100
@@ -124,7 +124,7 @@ struct RequestTests {
         #expect(wire.answers.first?.status == 200)
     }
 
-    @Test("whose answer's body is beyond the client's bound gets the first part of it")
+    @Test("keeps only the first part of an answer's body that exceeds the client's limit")
     func boundedAnswer() throws {
         let wire = try Wire()
         wire.answer = { wire, request in
@@ -137,7 +137,7 @@ struct RequestTests {
         #expect(wire.answers.first?.bodyBytes == 500_000)
     }
 
-    @Test("2,500 times refused with a body stalls nothing: the connection's window is opened again")
+    @Test("never stalls the connection's window, even after 2,500 rejections with a body")
     func manyErrorBodies() throws {
         let wire = try Wire()
         wire.answer = { wire, request in
@@ -153,7 +153,7 @@ struct RequestTests {
         #expect(wire.answers.allSatisfy { $0.conclusion == .complete && $0.status == 400 && $0.body.count > 50 })
     }
 
-    @Test("answered while its body still waits for the window is complete when the server closes it")
+    @Test("completes if the answer comes before the body is sent and the server closes the stream")
     func earlyAnswer() throws {
         let wire = try Wire()
         try wire.exchange()

@@ -1,9 +1,9 @@
 import HTTP2
 import Testing
 
-@Suite("A peer that limits the streams")
+@Suite("A peer that limits concurrent streams")
 struct StreamLimitTests {
-    @Test("is asked for no more than one before its first word, and for what it allows afterwards")
+    @Test("gets one stream before its SETTINGS arrive, then as many as it allows")
     func fromOneToThousand() throws {
         let wire = try Wire()
         #expect(wire.client.room == 1)
@@ -15,7 +15,7 @@ struct StreamLimitTests {
         #expect(wire.settingsAcknowledged == 1)
     }
 
-    @Test("is obeyed where our own bound is higher, and not asked for more than our own bound where it is lower")
+    @Test("gets no more streams than the client's own limit")
     func ownBound() throws {
         var settings = HTTP2ClientSettings()
         settings.streamsMax = 10
@@ -26,7 +26,7 @@ struct StreamLimitTests {
     }
 
     @Test(
-        "to one, then to none, in the middle of it all gets its open streams answered and no new one",
+        "gets no new stream after it lowers the limit, and still answers the open ones",
         arguments: [1, 0])
     func lowered(limit: UInt32) throws {
         let wire = try Wire()
@@ -47,7 +47,7 @@ struct StreamLimitTests {
         #expect(wire.client.room == 500)
     }
 
-    @Test("refuses what a client opened before it heard of the limit")
+    @Test("refuses streams that the client opened before it knew the limit")
     func refusedBeforeSettings() throws {
         var clientSettings = HTTP2ClientSettings()
         clientSettings.streamLimitAtStart = 100
@@ -64,7 +64,7 @@ struct StreamLimitTests {
         #expect(wire.answers.last?.conclusion == .complete)
     }
 
-    @Test("is left when the stream ids are used up")
+    @Test("leaves the client one stream id fewer with each request")
     func idsLeft() throws {
         let wire = try Wire()
         #expect(wire.client.streamIDsLeft == 1 << 30)
@@ -72,7 +72,7 @@ struct StreamLimitTests {
         #expect(wire.client.streamIDsLeft == 1 << 30 - 1)
     }
 
-    @Test("and is pinged answers with the same eight bytes, either way")
+    @Test("echoes the eight bytes of a ping, in both directions")
     func pings() throws {
         let wire = try Wire()
         try wire.client.submitPing(0x0102_0304_0506_0708)

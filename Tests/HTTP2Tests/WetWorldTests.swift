@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-@Suite("The wet simulation")
+@Suite("A simulated HTTP/2 connection")
 struct WetWorldTests {
     /// The same in every run. Others: `CARILLON_WET_SEEDS=200000 CARILLON_FIRST_WET_SEED=2001 swift test ...`.
     private static func input(_ name: String, else fallback: UInt64) -> UInt64 {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? fallback
     }
 
-    @Test("of 2,000 seeds: each push ends once, as the peer treated it, whatever the connection goes through")
+    @Test("ends each push once and as the peer treated it, in 2,000 seeded runs with faults")
     func seeds() throws {
         let first = Self.input("CARILLON_FIRST_WET_SEED", else: 1)
         let count = Self.input("CARILLON_WET_SEEDS", else: 2_000)
@@ -24,7 +24,7 @@ struct WetWorldTests {
         }
     }
 
-    @Test("replays: a seed says the same each time")
+    @Test("repeats exactly for the same seed")
     func replay() throws {
         for seed in UInt64(1)...20 {
             let (one, other) = (try WetWorld(seed: seed), try WetWorld(seed: seed))

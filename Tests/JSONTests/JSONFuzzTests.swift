@@ -2,12 +2,12 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("JSON made at random from a seed")
+@Suite("Random JSON from a seed")
 struct JSONFuzzTests {
     private static let seeds: ClosedRange<UInt64> = 1...40
     private static let roundsPerSeed = 200
 
-    @Test("comes back the same from its own bytes, and those are stable", arguments: seeds)
+    @Test("reads back as the same value from its own bytes, which are stable", arguments: seeds)
     func roundTrip(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<Self.roundsPerSeed {
@@ -19,7 +19,7 @@ struct JSONFuzzTests {
         }
     }
 
-    @Test("never traps the reader when bytes of it are changed, and what is still read is stable", arguments: seeds)
+    @Test("never traps the reader after mutation, and prints stably if it still parses", arguments: seeds)
     func mutation(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<Self.roundsPerSeed {
@@ -31,7 +31,7 @@ struct JSONFuzzTests {
         }
     }
 
-    @Test("never traps the reader as mere noise of JSON's letters", arguments: seeds)
+    @Test("never traps the reader as a random sequence of JSON characters", arguments: seeds)
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let letters = Array(#"{}[]:,"\u0123456789dDeE+-.truefalsn "#.utf8) + [0, 0x1f, 0x80, 0xc3, 0xed, 0xff]

@@ -15,9 +15,9 @@ private func error(_ text: String, limits: JSONLimits = .standard) -> JSONError?
     if case .failure(let error) = read(text, limits: limits) { error } else { nil }
 }
 
-@Suite("JSON from a stranger")
+@Suite("JSON from a client")
 struct JSONReaderTests {
-    @Test("is read with its members in their order")
+    @Test("keeps the order of its members")
     func keepsOrder() throws {
         let value = try read(#" {"b":1,"a":[true,false,null,"x"],"":{}} "#).get()
         #expect(value == ["b": 1, "a": [true, false, .null, "x"], "": [:]])
@@ -36,7 +36,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "is refused where it is not JSON",
+        "fails to parse if it is malformed",
         arguments: [
             "", " ", "nul", "truE", "{", "}", "[", "]", "[1,]", "{,}", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, "{a:1}",
             "'a'", "01", "-", "-a", "1.", ".5", "1e", "1e+", "+1", "0x1", "NaN", "Infinity", "1 2", "[1 2]",
@@ -46,7 +46,7 @@ struct JSONReaderTests {
         #expect(error(text) != nil)
     }
 
-    @Test("is refused with the place and the reason")
+    @Test("fails to parse with the position and the reason")
     func errorsSayWhere() {
         #expect(error(#"{"a":1,"a":2}"#) == JSONError(.duplicateName, at: 7))
         #expect(error("[1,x]") == JSONError(.unexpectedByte, at: 3))
@@ -56,7 +56,7 @@ struct JSONReaderTests {
         #expect(error("1.x") == JSONError(.badNumber, at: 0))
     }
 
-    @Test("may not name a member twice, among few or among many, in either spelling of its escapes")
+    @Test("must not repeat a member's name, however many members there are or how it is escaped")
     func refusesDuplicateNames() {
         #expect(error(#"{"a":1,"\u0061":2}"#)?.kind == .duplicateName)
         let many = (0..<40).map { #""n\#($0)":0"# }.joined(separator: ",")
@@ -65,7 +65,7 @@ struct JSONReaderTests {
         #expect(error("{\(many),\"n39\":0}")?.kind == .duplicateName)
     }
 
-    @Test("may use names that only Unicode holds for equal")
+    @Test("may contain names that differ in bytes but are equal in Unicode")
     func namesAreBytes() throws {
         let value = try read("{\"\u{e9}\":1,\"e\u{301}\":2}").get()
         #expect(value.object?["\u{e9}"] == 1)
@@ -74,7 +74,7 @@ struct JSONReaderTests {
         #expect(try read("{\"\u{212a}ind\":1}").get().object?["Kind"] == nil)
     }
 
-    @Test("may say surrogate pairs, but not half of one")
+    @Test("may contain surrogate pairs, but no lone surrogate")
     func surrogates() throws {
         #expect(try read(#""\ud83d\ude00""#).get() == "😀")
         #expect(try read(#""\uD83D\uDE00""#).get() == "😀")
@@ -84,7 +84,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("is refused if it is not UTF-8")
+    @Test("fails to parse if a string is not UTF-8")
     func refusesInvalidUTF8() {
         for bytes in [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]] as [[UInt8]] {
             let result = read([0x22] + bytes + [0x22])
@@ -93,7 +93,7 @@ struct JSONReaderTests {
     }
 
     @Test(
-        "is refused for that wherever the bytes stand",
+        "fails to parse if invalid UTF-8 stands anywhere in it",
         arguments: [
             [0xff, 0xfe, 0x7b, 0x00], [0x7b, 0xe9, 0x7d], [0x7b, 0x7d, 0x80], [0x7b, 0x22, 0xff],
         ] as [[UInt8]])
@@ -102,7 +102,7 @@ struct JSONReaderTests {
         #expect(error.kind == .notUTF8)
     }
 
-    @Test("may not hold a NUL unless we wrote it ourselves")
+    @Test("must not contain NUL, unless the gateway wrote it itself")
     func refusesNUL() throws {
         #expect(error(#"["a\u0000"]"#)?.kind == .nulInString)
         #expect(error(#"{"\u0000":1}"#)?.kind == .nulInString)
@@ -110,7 +110,7 @@ struct JSONReaderTests {
         #expect(try read(#""\u0000""#, limits: .trusted).get() == "\u{0}")
     }
 
-    @Test("is bounded in bytes, depth, values and digits")
+    @Test("must stay within limits on bytes, depth, values and digits")
     func limits() {
         let limits = JSONLimits(bytesMax: 100, depthMax: 3, valuesMax: 5, numberBytesMax: 4)
         #expect(error("[[[1]]]", limits: limits) == nil)
@@ -123,14 +123,14 @@ struct JSONReaderTests {
         #expect(error("[[],[],[]]", limits: limits) == nil)
     }
 
-    @Test("never brings the reader down by its depth")
+    @Test("never overflows the reader's stack, however deep it is nested")
     func deepNesting() {
         let deep = String(repeating: "[", count: 1_000_000)
         #expect(error(deep)?.kind == .tooDeep(depthMax: 32))
         #expect(error(String(repeating: #"{"a":"#, count: 100_000))?.kind == .tooDeep(depthMax: 32))
     }
 
-    @Test("is explained without being quoted")
+    @Test("never appears in the error message that explains its fault")
     func sentencesHoldNoContent() {
         #expect(error(#"{"token":"0123abcd" x}"#)?.sentence.contains("0123abcd") == false)
         #expect(error("[1,x]")?.sentence == "This is not JSON: byte 3 is not what may stand there.")

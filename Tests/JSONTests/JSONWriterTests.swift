@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A JSON writer")
 struct JSONWriterTests {
-    @Test("escapes what has to be escaped and nothing else")
+    @Test("escapes only the characters that JSON requires")
     func escapes() {
         var writer = JSONWriter()
         writer.string("a\"b\\c/d\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}é😀")
@@ -12,7 +12,7 @@ struct JSONWriterTests {
                 == #""a\"b\\c/d\b\f\n\r\t\u0001\u001f"# + "\u{7f}é😀\"")
     }
 
-    @Test("places the commas")
+    @Test("places commas between members and elements")
     func commas() {
         var writer = JSONWriter()
         writer.beginObject()
@@ -34,7 +34,7 @@ struct JSONWriterTests {
                 == #"{"a":1,"b":[{},false,null,[1]],"c":"d","e":true,"f":null}"#)
     }
 
-    @Test("writes doubles so that they come back, and refuses those that JSON cannot say")
+    @Test("writes doubles that read back exactly, and rejects NaN and infinity")
     func doubles() throws {
         for double in [0.1, 1e300, -2.5e-10, 3, -0.0, .greatestFiniteMagnitude, .leastNonzeroMagnitude] as [Double] {
             let number = try #require(JSONNumber(double))
@@ -48,7 +48,7 @@ struct JSONWriterTests {
 
 @Suite("A JSON object")
 struct JSONObjectTests {
-    @Test("replaces in place, appends and removes")
+    @Test("replaces members in place, appends new ones and removes others")
     func assignment() {
         var object = JSONObject([JSONMember("a", 1), JSONMember("b", 2)])
         object["a"] = 3
@@ -61,7 +61,7 @@ struct JSONObjectTests {
 
 @Suite("A JSON pointer")
 struct JSONPointerTests {
-    @Test("finds its place in a document")
+    @Test("finds its value in a document")
     func finds() throws {
         // The document and the pointers of RFC 6901, section 5.
         let document = try JSONReader.read(
@@ -79,14 +79,15 @@ struct JSONPointerTests {
         #expect(document.value(at: .root) == document)
     }
 
-    @Test("is built from names and indices")
+    @Test("joins names and indices, with escapes where needed")
     func builds() {
         #expect(
             (JSONPointer.root / "audience" / "installations" / 3 / "a/b~c").description
                 == "/audience/installations/3/a~1b~0c")
     }
 
-    @Test("is refused without its slash or with an unknown escape", arguments: ["a", "a/b", "/~", "/~2", "/a~"])
+    @Test(
+        "fails to parse without a leading slash or with an unknown escape", arguments: ["a", "a/b", "/~", "/~2", "/a~"])
     func refuses(text: String) {
         #expect(JSONPointer(text) == nil)
     }
@@ -95,7 +96,7 @@ struct JSONPointerTests {
 @Suite("A merge patch")
 struct MergePatchTests {
     @Test(
-        "does what RFC 7396 shows in its appendix",
+        "gives the results listed in the appendix of RFC 7396",
         arguments: [
             (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
             (#"{"a":"b"}"#, #"{"b":"c"}"#, #"{"a":"b","b":"c"}"#),
@@ -122,7 +123,7 @@ struct MergePatchTests {
         .object(JSONObject(numbers.map { JSONMember("m\(10_000 + $0)", value) }))
     }
 
-    @Test("of many members replaces, removes and adds them in their order")
+    @Test("keeps the order when it replaces, removes and adds many members")
     func manyMembers() {
         let document = Self.object(0..<40, 1)
         var patch = Self.object(10..<30, .null).object?.members ?? []
@@ -134,7 +135,7 @@ struct MergePatchTests {
         #expect(merged == expected)
     }
 
-    @Test("tells names that only look alike apart, however many there are")
+    @Test("treats names that only look alike as different members")
     func canonicalEquivalence() {
         var document = Self.object(0..<20, 1).object ?? JSONObject()
         document["caf\u{e9}"] = 1

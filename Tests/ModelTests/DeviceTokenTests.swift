@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A device token")
 struct DeviceTokenTests {
-    @Test("describes itself without a byte of its text")
+    @Test("prints a description that contains no byte of its text")
     func descriptionHidesToken() {
         let token = DeviceToken(bytes: Array("a1b2c3d4e5f6a7b8".utf8))
         #expect(token.description.hasPrefix("token#"))

@@ -2,7 +2,7 @@ import Basis
 import Model
 import Testing
 
-@Suite("The estimate of a message's end")
+@Suite("The estimated end of a message")
 struct MessageProgressTests {
     private static let noon = WallInstant(secondsSince1970: 1_793_448_000)
 
@@ -37,7 +37,7 @@ struct MessageProgressTests {
         PushWait(cause: cause, provider: .apns, environment: .production, topic: "", pushes: 1)
     }
 
-    @Test("is that of its slowest provider")
+    @Test("follows the slowest of the message's providers")
     func slowest() {
         let parts = [part(sending: 100, ready: 900, answered: 1_000), part(.fcm, ready: 100, answered: 50)]
         let both = progress(parts: parts)
@@ -45,7 +45,7 @@ struct MessageProgressTests {
         #expect(both.pushesPerSecond == 105)
     }
 
-    @Test("counts those whom planners have still to find, each provider's as many as their part so far")
+    @Test("includes devices that planning has yet to find, in proportion to those found so far")
     func planning() {
         // A tenth of the way: 3,000 of one provider and 1,000 of the other are found, 27,000 and 9,000 are to come.
         let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
@@ -59,7 +59,7 @@ struct MessageProgressTests {
         #expect(known.estimatedAudience == 4_007 && known.estimatedEnd == Self.noon + .seconds(25))
     }
 
-    @Test("goes by the slower ones where a provider has everything that was found, and is unknown where all have")
+    @Test("uses the slower provider if another has caught up, and is unknown if all have")
     func keepingUp() {
         let accounts = [found(ended: 500, pending: 500), found(.fcm, ended: 100, pending: 0)]
         let slow = part(ready: 500, answered: 1_000)
@@ -72,7 +72,7 @@ struct MessageProgressTests {
         #expect(all.estimatedAudience == 200 && all.estimatedEnd == nil)
     }
 
-    @Test("concludes nothing from a fiftieth of the way, from nobody, or where there is no way")
+    @Test("needs a scan of at least 2% of the registrations, and at least one device found")
     func littleWalked() {
         func sees(_ scanned: Double?, _ accounts: [ProviderAccount]) -> Bool {
             let parts = accounts.map { part($0.provider, ready: $0.pending, answered: 1_000) }
@@ -85,7 +85,7 @@ struct MessageProgressTests {
         #expect(!sees(0.019, some) && !sees(nil, some) && !sees(0.5, []))
     }
 
-    @Test("is unknown while its audience is, while it stands still, and where nothing was answered of late")
+    @Test("stays unknown while the audience is unknown, pushes are blocked, or no answers arrive")
     func unknown() {
         let parts = [part(ready: 100, answered: 1_000)]
         #expect(progress(parts: parts).estimatedEnd != nil)
@@ -98,7 +98,7 @@ struct MessageProgressTests {
         #expect(progress(parts: [part(ready: 100, answered: nil)]).estimatedEnd == nil)
     }
 
-    @Test("is no sooner than its rate allows, whatever its providers take")
+    @Test("comes no sooner than the message's rate limit allows, however fast the providers are")
     func rated() {
         let parts = [part(sending: 50, ready: 450, answered: 10_000), part(.fcm, ready: 500, answered: 10_000)]
         let slow = progress(parts: parts, rate: 10)
@@ -106,7 +106,7 @@ struct MessageProgressTests {
         #expect(slow.pushesPerSecond == 10)
     }
 
-    @Test("comes no sooner than what is due later, however far away that hour is")
+    @Test("comes no sooner than the last deferred push is due, however far away that is")
     func later() {
         let parts = [part(ready: 100, waiting: 1, answered: 1_000)]
         for seconds in [60, 7_200, 20 * 3_600] {
@@ -121,7 +121,7 @@ struct MessageProgressTests {
         #expect(soon.estimatedEnd == Self.noon + .seconds(10))
     }
 
-    @Test("is told beside a provider with a hundredth left at most, whose last ones are tried one by one")
+    @Test("no longer needs the pace of a provider that has at most 1% of its pushes left")
     func stragglers() {
         func end(_ left: Int64, ended: Int64, pace: Int64?) -> WallInstant? {
             let parts = [part(ready: 1_000, answered: 100), part(.fcm, sending: left, waiting: 7, answered: pace)]
@@ -136,7 +136,7 @@ struct MessageProgressTests {
         #expect(end(50, ended: 5_000, pace: 1) == Self.noon + .seconds(570))
     }
 
-    @Test("has no end where the last ones should have ended twice by now")
+    @Test("becomes unknown if no push has ended for much longer than the time that was estimated")
     func late() {
         func end(idle: Duration) -> WallInstant? {
             progress(parts: [part(sending: 100, answered: 100, idle: idle)]).estimatedEnd
@@ -146,7 +146,7 @@ struct MessageProgressTests {
         #expect(end(idle: .seconds(-9)) == Self.noon + .seconds(10))
     }
 
-    @Test("says nothing of a second, nor of a thousand years")
+    @Test("needs a pace above zero, measured over at least two seconds, and has an upper bound")
     func bounds() {
         #expect(Pace(ended: 5, in: .milliseconds(1_999)) == nil)
         #expect(Pace(ended: 5, in: .seconds(-10)) == nil, "the database's clock was set back")
@@ -156,7 +156,7 @@ struct MessageProgressTests {
         #expect(Pace(ended: 0, in: .seconds(100)) == nil)
     }
 
-    @Test("is no news, and a count is")
+    @Test("causes no progress update by itself; a changed count or state does")
     func news() {
         let before = progress(parts: [part(ready: 100, answered: 1_000)])
         #expect(before.isSame(as: progress(parts: [part(ready: 100, answered: 900)])))

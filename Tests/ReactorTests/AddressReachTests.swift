@@ -1,10 +1,10 @@
 import Reactor
 import Testing
 
-@Suite("An address that a stranger names")
+@Suite("An address given by a client")
 struct AddressReachTests {
     @Test(
-        "is public where the Internet is behind it",
+        "counts as public if it is routed on the Internet",
         arguments: [
             "8.8.8.8", "1.1.1.1", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.167.1.1",
             "198.20.0.1", "223.255.255.254", "2a00:1450:4001:80b::200a", "::ffff:8.8.8.8", "64:ff9b::808:808",
@@ -15,7 +15,7 @@ struct AddressReachTests {
     }
 
     @Test(
-        "is not public where this machine, its network, or nobody is behind it",
+        "never counts as public if it is local, reserved or unroutable",
         arguments: [
             "0.0.0.0", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.8.8.8", "169.254.169.254",
             "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.51.100.7",
@@ -27,7 +27,7 @@ struct AddressReachTests {
         #expect(try !#require(SocketAddress(literal: text, port: 443)).isPublic)
     }
 
-    @Test("that is a path is nobody's but ours")
+    @Test("never counts as public if it is a Unix socket path")
     func path() throws {
         #expect(try !SocketAddress(unixPath: "/run/carillon.sock").isPublic)
     }

@@ -44,7 +44,7 @@ func onLoop<Value: Sendable>(_ loop: ReactorLoop, _ work: @escaping @Sendable ()
 
 @Suite("A reactor loop", .timeLimit(.minutes(5)))
 struct ReactorLoopTests {
-    @Test("runs the actors that are pinned to it on its own thread")
+    @Test("runs actors that are pinned to it on its own thread")
     func pinnedActors() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -54,7 +54,7 @@ struct ReactorLoopTests {
         #expect(!loop.isCurrent)
     }
 
-    @Test("lets its callbacks enter a pinned actor without a hop")
+    @Test("lets its callbacks call a pinned actor without an executor hop")
     func assumeIsolated() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -64,7 +64,7 @@ struct ReactorLoopTests {
         #expect(calls == 1)
     }
 
-    @Test("keeps the order of what one thread hands over")
+    @Test("keeps the order of jobs submitted by one thread")
     func order() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -74,7 +74,7 @@ struct ReactorLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<10_000))
     }
 
-    @Test("loses nothing that many threads hand over at once")
+    @Test("loses no job when many threads submit at once")
     func crowd() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -85,7 +85,7 @@ struct ReactorLoopTests {
         #expect(await pinned.calls == 64 * 200)
     }
 
-    @Test("fires timers by deadline, equal ones in the order in which they were set, cancelled ones never")
+    @Test("fires timers by deadline, equal ones in the order set, and cancelled ones never")
     func timers() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -107,7 +107,7 @@ struct ReactorLoopTests {
         #expect(tags == [1, 2, 3])
     }
 
-    @Test("does not fire a timer before its deadline")
+    @Test("never fires a timer before its deadline")
     func notEarly() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -122,7 +122,7 @@ struct ReactorLoopTests {
         #expect(late >= .zero)
     }
 
-    @Test("calls a turn's handlers once, after the turn's work")
+    @Test("calls each end-of-turn handler once, after the turn's work")
     func turnEnd() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -136,7 +136,7 @@ struct ReactorLoopTests {
         try await onLoop(loop) { #expect(recorder.value.ticks == 1) }
     }
 
-    @Test("runs what was handed over before it was stopped")
+    @Test("runs jobs that were submitted before it was stopped")
     func stop() throws {
         let loop = try ReactorLoop(name: "test")
         let count = Mutex(0)
@@ -146,16 +146,16 @@ struct ReactorLoopTests {
         #expect(count.withLock { $0 } == 1_000)
     }
 
-    @Test("can be stopped from its own thread")
+    @Test("stops when its own thread asks for it")
     func stopFromInside() async throws {
         let loop = try ReactorLoop(name: "test")
         try await onLoop(loop) { loop.stop() }
     }
 }
 
-@Suite("A timer heap under random use", .timeLimit(.minutes(5)))
+@Suite("A timer heap under random operations", .timeLimit(.minutes(5)))
 struct TimerHeapTests {
-    @Test("fires exactly those not cancelled, in order", arguments: [1, 7, 42] as [UInt64])
+    @Test("fires exactly the timers that were not cancelled, in order", arguments: [1, 7, 42] as [UInt64])
     func model(seed: UInt64) async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }

@@ -99,28 +99,28 @@ final class Box<Value> {
     var content: Value?
 }
 
-@Suite("Sockets on a loop", .timeLimit(.minutes(5)))
+@Suite("Sockets on a reactor loop", .timeLimit(.minutes(5)))
 struct SocketTests {
     static let text = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    @Test("carry bytes whole and in order over IPv4")
+    @Test("carry bytes complete and in order over IPv4")
     func ipv4() async throws {
         #expect(try await carry(Self.text, to: SocketAddress(loopbackPort: 0)) == Self.text)
     }
 
-    @Test("carry bytes whole and in order over IPv6")
+    @Test("carry bytes complete and in order over IPv6")
     func ipv6() async throws {
         #expect(try await carry(Self.text, to: SocketAddress(loopbackIPv6Port: 0)) == Self.text)
     }
 
-    @Test("carry bytes whole and in order over a Unix path")
+    @Test("carry bytes complete and in order over a Unix path")
     func unix() async throws {
         let path = "/tmp/carillon-test-\(Entropy.uint64()).sock"
         defer { unsafe unlink(path) }
         #expect(try await carry(Self.text, to: SocketAddress(unixPath: path)) == Self.text)
     }
 
-    @Test("say that a port is closed")
+    @Test("report that a port is closed")
     func refused() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -137,7 +137,7 @@ struct SocketTests {
         #expect(failure == .system(call: "connect", .connectionRefused))
     }
 
-    @Test("turn a write to a connection that the peer has reset into an error, not a signal")
+    @Test("report an error, not a signal, on a write after the peer's reset")
     func brokenPipe() throws {
         let listening = try ListeningSocket(binding: SocketAddress(loopbackPort: 0))
         let client = try StreamSocket.connect(to: listening.address)
@@ -159,7 +159,7 @@ struct SocketTests {
         #expect(client.peerAddress == listening.address)
     }
 
-    @Test("refuse a path that the kernel could not hold")
+    @Test("reject a Unix path that is too long for the kernel")
     func longPath() {
         #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: String(repeating: "a", count: 108)) }
         #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: "") }
@@ -183,7 +183,7 @@ struct StaleReadinessTests {
         }
     }
 
-    @Test("is not told of readiness that the kernel had already reported in the same turn")
+    @Test("gets no event that the kernel had already reported in the same turn")
     func stale() async throws {
         let loop = try ReactorLoop(name: "test")
         defer { loop.stop() }
@@ -201,10 +201,10 @@ struct StaleReadinessTests {
     }
 }
 
-@Suite("A process without free descriptors", .timeLimit(.minutes(5)))
+@Suite("A process that has run out of file descriptors", .timeLimit(.minutes(5)))
 struct ExhaustionTests {
     /// In a process of its own: the limit would hit the tests beside it.
-    @Test("does not spin on its listening socket, and accepts when descriptors are back")
+    @Test("waits without a busy loop, and accepts again when descriptors are free")
     func exhausted() async {
         await #expect(processExitsWith: .success) {
             let loop = try ReactorLoop(name: "test")
@@ -259,20 +259,20 @@ private func threadTime() -> Duration {
 }
 @Suite("The name resolver", .timeLimit(.minutes(5)))
 struct NameResolverTests {
-    @Test("answers a literal address without asking")
+    @Test("answers a literal address without a lookup")
     func literal() async throws {
         #expect(try await NameResolver.resolve(host: "127.0.0.1", port: 443) == [SocketAddress(loopbackPort: 443)])
         #expect(try await NameResolver.resolve(host: "[::1]", port: 2197) == [SocketAddress(loopbackIPv6Port: 2197)])
     }
 
-    @Test("finds localhost")
+    @Test("resolves localhost")
     func localhost() async throws {
         let found = try await NameResolver.resolve(host: "localhost", port: 443)
         #expect(
             found.contains(SocketAddress(loopbackPort: 443)) || found.contains(SocketAddress(loopbackIPv6Port: 443)))
     }
 
-    @Test("says that a name does not exist")
+    @Test("reports that a name does not exist")
     func unknown() async throws {
         await #expect(throws: ReactorError.self) {
             try await NameResolver.resolve(host: "no.such.host.invalid", port: 1)
@@ -282,7 +282,7 @@ struct NameResolverTests {
 
 @Suite("The blocking pool", .timeLimit(.minutes(5)))
 struct BlockingPoolTests {
-    @Test("runs more work than it has threads")
+    @Test("runs more jobs than it has threads")
     func work() async throws {
         let pool = BlockingPool(threadsMax: 2, waitingMax: 1_000)
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -292,7 +292,7 @@ struct BlockingPoolTests {
         #expect(sum == 499 * 500 / 2)
     }
 
-    @Test("gives each of those that come at once a thread, as long as it has some left")
+    @Test("gives each concurrent job a thread of its own while threads are left")
     func together() async throws {
         let pool = BlockingPool(threadsMax: 32, waitingMax: 32)
         for number in 2...32 {
@@ -314,7 +314,7 @@ struct BlockingPoolTests {
         }
     }
 
-    @Test("refuses what would not fit in its queue")
+    @Test("rejects jobs that exceed its queue")
     func full() async throws {
         let pool = BlockingPool(threadsMax: 1, waitingMax: 1)
         let gate = BlockingPoolGate()
