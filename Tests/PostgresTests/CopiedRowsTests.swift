@@ -18,9 +18,9 @@ private let sound: [UInt8] = [
     0, 2, 255, 255, 255, 255, 0, 0, 0, 0,
 ]
 
-@Suite("Rows out of a COPY")
+@Suite("Binary rows read from COPY")
 struct CopiedRowsTests {
-    @Test("are read by the lengths that stand in them, with and without the trailer", arguments: [true, false])
+    @Test("decode by the lengths given in the bytes, with or without the trailer", arguments: [true, false])
     func reads(hasTrailer: Bool) throws {
         let rows = try CopiedRows(parsing: sound + (hasTrailer ? [255, 255] : []))
         #expect(rows.rowCount == 2 && rows.columnCount == 2)
@@ -30,7 +30,7 @@ struct CopiedRowsTests {
         #expect(throws: PostgresError.unexpectedShape(statement: "COPY", column: 1)) { try rows.int32(0, 1) }
     }
 
-    @Test("are refused or read, and never trap, whatever the bytes", arguments: 0..<8)
+    @Test("decode or fail for any bytes, and never trap", arguments: 0..<8)
     func garbage(seed: Int) {
         var dice = Dice(state: UInt64(seed))
         for _ in 0..<4_000 {

@@ -27,7 +27,7 @@ private func fill(_ writer: CopyWriter, _ ids: Range<Int64>) async throws(Postgr
 
 @Suite("COPY")
 struct CopyTests {
-    @Test("takes a hundred thousand rows in, and gives them out again")
+    @Test("writes a hundred thousand rows and reads them back")
     func hundredThousand() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)
@@ -57,7 +57,7 @@ struct CopyTests {
         }
     }
 
-    @Test("keeps nothing where its body throws, and the connection comes back clean")
+    @Test("keeps no row if its body throws, and leaves the connection clean")
     func abandoned() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)
@@ -74,7 +74,7 @@ struct CopyTests {
         }
     }
 
-    @Test("is refused with the constraint's name, and keeps nothing")
+    @Test("fails with the name of the violated constraint, and keeps no row")
     func refused() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)
@@ -93,7 +93,7 @@ struct CopyTests {
         }
     }
 
-    @Test("that can't begin says why")
+    @Test("reports why it cannot begin")
     func wrongTable() async throws {
         try await withPool { pool in
             let error = await failure { () async throws(PostgresError) in
@@ -104,7 +104,7 @@ struct CopyTests {
         }
     }
 
-    @Test("into a temporary table is merged in the same transaction")
+    @Test("fills a temporary table that the same transaction merges")
     func staged() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)
@@ -124,7 +124,7 @@ struct CopyTests {
         }
     }
 
-    @Test("in text goes both ways, and a reader may stop early")
+    @Test("reads and writes text; a reader may stop early")
     func text() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)
@@ -142,7 +142,7 @@ struct CopyTests {
         }
     }
 
-    @Test("out is refused in the middle where a row can't be made")
+    @Test("fails in the middle of reading if a row cannot be computed")
     func failsLate() async throws {
         try await withPool { pool in
             let sql = "COPY (SELECT 1 / (200000 - i) FROM generate_series(1, 300000) AS i) TO STDOUT (FORMAT binary)"
@@ -155,7 +155,7 @@ struct CopyTests {
         }
     }
 
-    @Test("of no rows is fine")
+    @Test("accepts an empty set of rows in both directions")
     func empty() async throws {
         try await withPool { pool in
             let name = try await makeTable(pool)

@@ -36,9 +36,9 @@ extension ListenerEvent {
     }
 }
 
-@Suite("A listener")
+@Suite("A PostgreSQL listener")
 struct ListenerTests {
-    @Test("says when it listens, and hears its channels, whatever they are called")
+    @Test("reports that it listens, and receives from channels with any name")
     func receives() async throws {
         try await withPool { pool in
             let channel = uniqueName("Parcels \"due\"")
@@ -61,7 +61,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("comes back after the server was killed, and says that it may have missed something", .timeLimit(.minutes(5)))
+    @Test("reconnects after a server restart, and reports that notifications may be missing", .timeLimit(.minutes(5)))
     func restart() async throws {
         try await withOwnServer { server, settings, folder in
             try await withPool(settings) { pool in
@@ -77,7 +77,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("that falls behind loses the oldest, and is told")
+    @Test("drops the oldest notifications if its reader falls behind, and reports it")
     func overflow() async throws {
         try await withPool { pool in
             let channel = uniqueName("flood")
@@ -104,7 +104,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("that was closed ends its stream")
+    @Test("ends its stream of events when it is closed")
     func closed() async throws {
         let loop = try ReactorLoop(name: "listener")
         let listener = PostgresListener(try await SharedServer.settings(), channels: ["x"], loop: loop)

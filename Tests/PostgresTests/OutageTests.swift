@@ -11,9 +11,9 @@ private func makeTable(_ pool: PostgresPool) async throws -> String {
     return name
 }
 
-@Suite("A server that goes away and comes back")
+@Suite("A PostgreSQL server that stops and restarts")
 struct OutageTests {
-    @Test("is unavailable in between, within the time that a caller may wait; then the same pool works on")
+    @Test("counts as unavailable within the caller's deadline, and the same pool recovers afterwards")
     func stopAndStart() async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
@@ -33,7 +33,7 @@ struct OutageTests {
         }
     }
 
-    @Test("lets callers who may wait through a restart pass without an error")
+    @Test("answers callers that wait through the restart, without an error")
     func timeout() async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
@@ -47,7 +47,7 @@ struct OutageTests {
         }
     }
 
-    @Test("killed under load: what was answered stands once, what was denied does not stand")
+    @Test("keeps each acknowledged write exactly once, and no rejected write, when killed under load")
     func killedUnderLoad() async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
@@ -108,9 +108,9 @@ struct OutageTests {
     }
 }
 
-@Suite("A connection that breaks")
+@Suite("A PostgreSQL connection that breaks")
 struct BrokenConnectionTests {
-    @Test("after the COMMIT left is told as an unknown commit, before it as a certain loss", arguments: 0..<4)
+    @Test("reports an unknown commit if COMMIT was sent, and a lost connection otherwise", arguments: 0..<4)
     func killedInBetween(which: Int) async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
@@ -143,7 +143,7 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test("in the middle of a COPY, in or out, is told as a certain loss", arguments: [true, false])
+    @Test("reports a lost connection in the middle of a COPY, in either direction", arguments: [true, false])
     func killedInCopy(inward: Bool) async throws {
         try await withOwnServer { server, settings, _ in
             try await withPool(settings) { pool in
@@ -172,7 +172,7 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test("because an operator ended the session is told as lost, and replaced")
+    @Test("gets replaced unnoticed if an operator ends its idle session")
     func terminated() async throws {
         try await withPool { pool in
             let victim = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
@@ -185,7 +185,7 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test("while its transaction is open fails the transaction for certain")
+    @Test("fails its open transaction with a lost connection, and never with an unknown commit")
     func terminatedInside() async throws {
         try await withPool { pool in
             let error = await failure { () async throws(PostgresError) in
@@ -200,7 +200,8 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test("by falling silent ends at its deadline: unknown where a commit was under way", arguments: [true, false])
+    @Test(
+        "fails at the deadline if the server is silent; a commit under way is then unknown", arguments: [true, false])
     func silent(writes: Bool) async throws {
         try await withOwnServer { _, settings, _ in
             try await withPool(settings) { pool in
@@ -221,10 +222,10 @@ struct BrokenConnectionTests {
     }
 }
 
-@Suite("A peer that is no PostgreSQL")
+@Suite("A peer that is not a PostgreSQL server")
 struct StrangePeerTests {
     @Test(
-        "is unavailable, within the connect timeout",
+        "counts as unavailable within the connect timeout",
         arguments: [
             nil, "", "HTTP/1.1 400 Bad Request\r\n\r\n", "S", "N", "R\u{0}\u{0}\u{0}\u{8}\u{0}\u{0}\u{0}\u{0}nonsense",
             "E\u{0}\u{0}\u{0}\u{9}", "\u{0}\u{0}\u{0}\u{0}", "Z\u{0}\u{0}\u{0}\u{5}I",
@@ -242,7 +243,7 @@ struct StrangePeerTests {
         }
     }
 
-    @Test("may be nobody at all, or a name that nobody has")
+    @Test("counts as unreachable if its port is closed, and as unknown if its name is")
     func nobody() async throws {
         let peer = try StrangePeer(nil)
         let port = peer.port

@@ -2,9 +2,9 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Queries that travel together")
+@Suite("Pipelined queries")
 struct PipelineTests {
-    @Test("are answered one by one, in order")
+    @Test("return their results one by one, in order")
     func order() async throws {
         try await withPool { pool in
             let named = Statement("twice", "SELECT $1 * 2")
@@ -14,7 +14,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("are all rolled back when the second is refused; the error names statement and constraint, and no value")
+    @Test("roll back together if one fails; the error names statement and constraint, but no value")
     func rolledBack() async throws {
         try await withPool { pool in
             let table = uniqueName("pairs")
@@ -48,7 +48,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("in BEGIN and COMMIT are rolled back as well, and the connection comes back clean")
+    @Test("roll back with their BEGIN and COMMIT, and leave the connection clean")
     func framed() async throws {
         try await withPool { pool in
             let table = uniqueName("framed")
@@ -70,7 +70,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("prepare a name once for each connection, even where it stands twice in the first batch")
+    @Test("prepare a statement once per connection, even if it occurs twice in the first batch")
     func preparedOnce() async throws {
         try await withPool(pool: patient(1)) { pool in
             let named = Statement("once", "SELECT $1")
@@ -81,7 +81,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("that were refused at their preparation are prepared at the next use")
+    @Test("prepare a statement at its next use if its first preparation failed")
     func refusedPreparation() async throws {
         try await withPool { pool in
             let table = uniqueName("late")
@@ -93,7 +93,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("recover where a migration has made their plans stale")
+    @Test("recover when a migration has made a prepared plan stale")
     func stalePlans() async throws {
         try await withPool { pool in
             let table = uniqueName("migrated")
@@ -107,7 +107,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("may be large: a parameter and an answer of 32 MB")
+    @Test("carry a parameter and a result of 32 MB")
     func large() async throws {
         try await withPool { pool in
             let bytes = [UInt8](repeating: 7, count: 32 << 20)
@@ -116,7 +116,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("may be large in both directions at once: neither side waits for the other")
+    @Test("carry large data in both directions at once without a deadlock")
     func largeBothWays() async throws {
         try await withPool { pool in
             let echo = Statement("echo", "SELECT $1")
@@ -127,7 +127,7 @@ struct PipelineTests {
         }
     }
 
-    @Test("find a session that is set up")
+    @Test("find their session configured")
     func session() async throws {
         try await withPool { pool in
             let shown = try await pool.read(

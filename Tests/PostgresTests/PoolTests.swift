@@ -12,9 +12,9 @@ private func small(_ connections: Int, waiters: Int = 2, wait: Duration = .secon
     return settings
 }
 
-@Suite("A pool whose connections are all busy")
+@Suite("A PostgreSQL pool whose connections are all busy")
 struct BusyPoolTests {
-    @Test("turns away who has waited too long")
+    @Test("rejects a caller that has waited until its deadline")
     func waitsBounded() async throws {
         try await withPool(pool: small(1)) { pool in
             try await pool.transaction { transaction async throws(PostgresError) in
@@ -28,7 +28,7 @@ struct BusyPoolTests {
         }
     }
 
-    @Test("turns away at once who comes when too many wait")
+    @Test("rejects a caller at once when too many are waiting")
     func waitersBounded() async throws {
         try await withPool(pool: small(1, waiters: 2, wait: .seconds(600))) { pool in
             try await pool.transaction { transaction async throws(PostgresError) in
@@ -69,7 +69,7 @@ struct BusyPoolTests {
         }
     }
 
-    @Test("closes after its conversations, and turns away who comes later")
+    @Test("closes when its conversations have ended, and rejects later callers")
     func closes() async throws {
         try await withPool { service in
             try await withPool { pool in
@@ -109,9 +109,9 @@ private func whileLocked<Answer: Sendable>(
     return try outcome.get()
 }
 
-@Suite("A cancelled task")
+@Suite("A cancelled database task")
 struct CancelTests {
-    @Test("lets its conversation come to its end")
+    @Test("lets its running conversation finish")
     func conversation() async throws {
         try await withPool(pool: small(2)) { pool in
             let slow = try await whileLocked(pool) { lock in
@@ -126,7 +126,7 @@ struct CancelTests {
         }
     }
 
-    @Test("leaves the queue, and the pool goes on", .timeLimit(.minutes(10)))
+    @Test("leaves the pool's queue without harm to the other tasks", .timeLimit(.minutes(10)))
     func storm() async throws {
         try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let tasks = (0..<400).map { number in
@@ -150,9 +150,9 @@ struct CancelTests {
     }
 }
 
-@Suite("A deadline")
+@Suite("A database deadline")
 struct DeadlineTests {
-    @Test("ends the statement on the server, and the connection lives on")
+    @Test("ends the statement on the server, and keeps the connection")
     func serverSide() async throws {
         try await withPool(pool: small(1, wait: .seconds(5))) { pool in
             let before = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
@@ -165,7 +165,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("of a transaction holds for each of its round trips")
+    @Test("applies to each round trip of a transaction")
     func transaction() async throws {
         try await withPool { pool in
             _ = try await pool.read(query("SELECT 1"))
@@ -181,11 +181,11 @@ struct DeadlineTests {
     }
 }
 
-@Suite("The pool's decisions")
+@Suite("The PostgreSQL pool's state machine")
 struct PoolMachineTests {
     private let start = MonotonicInstant(nanoseconds: 0)
 
-    @Test("dial for each caller up to the bound, and lend in the order of arrival")
+    @Test("dials one connection per caller up to the limit, and lends in order of arrival")
     func lend() {
         var machine = PoolMachine(small(2, waiters: 9))
         let first = machine.wait(start)
@@ -201,7 +201,7 @@ struct PoolMachineTests {
         #expect(machine.takeIdle() == nil)
     }
 
-    @Test("dial with one connection only while the server is gone, twice as late each time up to the ceiling")
+    @Test("dials a single connection while the server is down, with exponential backoff")
     func backoff() {
         var settings = small(8, waiters: 9)
         settings.backoffFloor = .milliseconds(100)
@@ -228,7 +228,7 @@ struct PoolMachineTests {
         #expect(waits == [.milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(400)])
     }
 
-    @Test("turn callers away at once where waiting would not help")
+    @Test("rejects callers at once when waiting cannot help, as with a wrong password")
     func wrongPassword() {
         var machine = PoolMachine(small(2))
         let caller = machine.wait(start)
@@ -237,7 +237,7 @@ struct PoolMachineTests {
             machine.dialFailed(2, reason, chance: 0, start) == [.refuse(caller.waiter, .unavailable(reason))])
     }
 
-    @Test("replace a connection that has grown old")
+    @Test("replaces a connection that has reached its maximum age")
     func age() {
         var settings = small(1)
         settings.ageMax = .seconds(10)

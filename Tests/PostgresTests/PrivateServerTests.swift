@@ -13,7 +13,7 @@ private func answers(_ settings: PostgresSettings) async throws -> Bool {
 
 @Suite("The gateway's own PostgreSQL")
 struct PrivateServerTests {
-    @Test("is found running by a second start, and adopted by another process's start")
+    @Test("stays the same process on a second start, and when another process starts it")
     func adoption() async throws {
         try await withOwnServer { server, settings, folder in
             let first = await server.processID
@@ -31,7 +31,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("is stopped by the last of those who use it, and by nobody before")
+    @Test("stops when its last user stops it, and not before")
     func lastOneOut() async throws {
         try await withOwnServer { server, settings, folder in
             let process = try #require(await server.processID)
@@ -48,7 +48,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("has left the kernel's table of processes when it was stopped")
+    @Test("leaves no zombie process when it is stopped")
     func noZombie() async throws {
         try await withOwnServer { server, _, _ in
             let process = try #require(await server.processID)
@@ -58,7 +58,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("keeps what was committed when it is killed and started again")
+    @Test("keeps committed data when it is killed and started again")
     func killed() async throws {
         try await withOwnServer { server, settings, folder in
             try await withPool(settings) { pool in
@@ -74,7 +74,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("is started again by its keeper when it dies", .timeLimit(.minutes(5)))
+    @Test("restarts automatically when it dies", .timeLimit(.minutes(5)))
     func kept() async throws {
         try await withOwnServer { server, settings, _ in
             let news = Mutex<[PrivateServer.Event]>([])
@@ -89,7 +89,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("lives in a folder with blanks and quotes, as deep as folders go")
+    @Test("runs in a very deep folder with blanks and quotes in its path")
     func deepFolder() async throws {
         let parent = try ServerFolder.make()
         defer { ServerFolder.destroy(parent) }
@@ -101,7 +101,7 @@ struct PrivateServerTests {
         await server.stop()
     }
 
-    @Test("begins anew where initdb was interrupted")
+    @Test("starts afresh if initdb was interrupted")
     func interrupted() async throws {
         let folder = try ServerFolder.make()
         defer { ServerFolder.destroy(folder) }
@@ -113,7 +113,7 @@ struct PrivateServerTests {
         await server.stop()
     }
 
-    @Test("is not taken in by a pid file whose number belongs to another program now", arguments: [true, false])
+    @Test("starts despite a stale pid file whose number may belong to another process", arguments: [true, false])
     func stalePidFile(isAlive: Bool) async throws {
         try await withOwnServer { server, _, folder in
             await server.stop()
@@ -129,7 +129,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("does not run as root, and lets nobody else near its socket")
+    @Test("runs as an unprivileged user, with a socket that only its owner can reach")
     func unprivileged() async throws {
         try await withOwnServer { server, settings, folder in
             var status = stat()
@@ -147,7 +147,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("logs no value of a refused statement")
+    @Test("logs no value from a failed statement")
     func silentLog() async throws {
         try await withOwnServer { server, settings, folder in
             try await withPool(settings) { pool in
@@ -173,7 +173,7 @@ struct PrivateServerTests {
         }
     }
 
-    @Test("says in one line what is missing or in the way")
+    @Test("reports a missing version or an unusable folder when it cannot start")
     func complaints() async throws {
         let folder = try ServerFolder.make()
         defer { ServerFolder.destroy(folder) }

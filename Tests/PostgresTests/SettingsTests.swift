@@ -1,9 +1,9 @@
 import Postgres
 import Testing
 
-@Suite("A database's URL")
+@Suite("The URL of a database")
 struct SettingsTests {
-    @Test("may be a URL or keywords, and its description keeps the password to itself")
+    @Test("parses as a URL or as keywords, and its description hides the password")
     func description() throws {
         for text in [
             "postgres://anna:hunter2@db.example:6000/bell?sslmode=require",
@@ -20,7 +20,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "is shown to people as a URL without its password",
+        "prints as a URL without the password",
         arguments: [
             ("postgres://anna:hunter2@db.example:6000/bell?sslmode=require", "postgresql://anna@db.example:6000/bell"),
             (
@@ -40,7 +40,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "that can't be read is refused without being repeated",
+        "fails to parse if it is malformed, with an error that does not repeat it",
         arguments: [
             "hunter2", "postgres://anna:hunter2@host:port/x", "host=a hunter2", "postgres://anna:hunter2@h:0/x",
             "postgres://h/x?hunter2=1", "host=a,b,c port=1,2 password=hunter2", "mysql://hunter2",
@@ -59,9 +59,9 @@ struct SettingsTests {
     }
 }
 
-@Suite("An SQLSTATE")
+@Suite("An SQLSTATE code")
 struct SQLStateTests {
-    @Test("is five characters, or unreadable")
+    @Test("consists of five digits or upper-case letters; anything else counts as unreadable")
     func codes() {
         #expect(SQLState("23505") == .uniqueViolation && SQLState("23505").code == "23505")
         #expect(SQLState("40P01").description == "40P01" && SQLState("40P01").isOfClass("40"))

@@ -44,9 +44,9 @@ private func expectVigilance(_ url: String) async throws {
     }
 }
 
-@Suite("A server over TCP")
+@Suite("A PostgreSQL server over TCP")
 struct TCPTests {
-    @Test("is found by name, asked with a password, and says why it turns somebody away", .timeLimit(.minutes(5)))
+    @Test("accepts a host name and a password, and rejections carry their reason", .timeLimit(.minutes(5)))
     func names() async throws {
         try await withOwnServer { server, settings, folder in
             let port = try freePort()

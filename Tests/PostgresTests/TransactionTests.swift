@@ -24,7 +24,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("is rolled back when its body throws, and throws the body's error")
+    @Test("rolls back when its body throws, and throws the body's error")
     func throwing() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -40,7 +40,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("is rolled back when abandoned, and still answers")
+    @Test("rolls back when it is abandoned, and still returns its body's result")
     func abandoned() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -54,7 +54,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("fails where its body swallows a statement's error, and sends nothing after it")
+    @Test("fails if its body ignores a statement's error, and sends no further statement")
     func swallowed() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -74,7 +74,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("lets its COMMIT travel with the last queries")
+    @Test("can send its COMMIT together with the last queries")
     func runAndCommit() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -86,7 +86,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("is refused at its COMMIT where a deferred constraint says so", arguments: [true, false])
+    @Test("fails at COMMIT if a deferred constraint is violated", arguments: [true, false])
     func deferred(together: Bool) async throws {
         try await withPool { pool in
             let name = uniqueName("deferred")
@@ -110,7 +110,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("gives up a lock after its lock timeout")
+    @Test("stops waiting for a lock after the lock timeout")
     func lockTimeout() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -126,7 +126,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("runs scripts of several statements, and keeps nothing of one that fails")
+    @Test("runs scripts of several statements, and keeps nothing if one fails")
     func script() async throws {
         try await withPool { pool in
             let name = uniqueName("scripted")
@@ -146,7 +146,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("that is read-only refuses to write")
+    @Test("rejects writes if it is read-only")
     func readOnly() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -161,9 +161,9 @@ struct TransactionTests {
     }
 }
 
-@Suite("Transactions in each other's way")
+@Suite("Conflicting transactions")
 struct ConflictTests {
-    @Test("are tried again after a deadlock until both have passed")
+    @Test("retry after a deadlock until both succeed")
     func deadlock() async throws {
         try await withPool { pool in
             let ledger = try await table(pool)
@@ -184,7 +184,7 @@ struct ConflictTests {
         }
     }
 
-    @Test("give up after the last attempt, with the conflict as the error")
+    @Test("give up after the last attempt, and return the conflict as the error")
     func bounded() async throws {
         try await withPool { pool in
             let attempts = Counter()

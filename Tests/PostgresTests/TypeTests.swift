@@ -5,9 +5,9 @@ import Testing
 private let smallest = UniversalID(high: 0, low: 0)
 private let largest = UniversalID(high: .max, low: .max)
 
-@Suite("Values on their way to PostgreSQL and back")
+@Suite("Values sent to PostgreSQL and read back")
 struct TypeTests {
-    @Test("arrive as they left, at both ends of their ranges")
+    @Test("keep both ends of their type's range")
     func scalars() async throws {
         try await withPool { pool in
             let sql = """
@@ -52,7 +52,7 @@ struct TypeTests {
         }
     }
 
-    @Test("may be null, each of them")
+    @Test("keep NULL in every type")
     func nulls() async throws {
         try await withPool { pool in
             let sql = """
@@ -72,7 +72,7 @@ struct TypeTests {
         }
     }
 
-    @Test("carry jsonb as its text")
+    @Test("keep jsonb as its text")
     func json() async throws {
         try await withPool { pool in
             let rows = try await pool.run(
@@ -86,7 +86,7 @@ struct TypeTests {
         }
     }
 
-    @Test("travel as arrays to be unnested, nulls among them")
+    @Test("keep arrays that are unnested, with NULL elements")
     func unnest() async throws {
         try await withPool { pool in
             let sql = """
@@ -110,7 +110,7 @@ struct TypeTests {
         }
     }
 
-    @Test("come back as arrays, empty ones too")
+    @Test("keep arrays, also empty ones")
     func arrays() async throws {
         try await withPool { pool in
             let rows = try await pool.run(
@@ -126,9 +126,9 @@ struct TypeTests {
     }
 }
 
-@Suite("An answer of another shape than expected")
+@Suite("A query result of an unexpected shape")
 struct ShapeTests {
-    @Test("throws and never traps", arguments: 0..<9)
+    @Test("throws an error, and never traps", arguments: 0..<9)
     func unexpected(which: Int) async throws {
         try await withPool { pool in
             let statement = Statement(
@@ -152,7 +152,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("is one list of parameter types where a statement was prepared for another")
+    @Test("throws an error if a prepared statement gets other parameter types")
     func parameterTypes() async throws {
         try await withPool { pool in
             let statement = Statement("two_faces", "SELECT $1")
