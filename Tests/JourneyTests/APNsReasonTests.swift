@@ -3,7 +3,7 @@ import Simulator
 import Testing
 
 extension Journeys {
-    @Suite("Each documented reason of APNs")
+    @Suite("Each documented APNs reason")
     struct APNsReasonTests {
         /// In the order of the table.
         private static let rows: [ReasonRow] = [
@@ -62,7 +62,7 @@ extension Journeys {
             .scripted(429, "TooManyRequests", retryAfter: 75, .comesAgain("device_throttled", after: 75)),
         ]
 
-        @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
+        @Test("leads to the expected outcome in the push history, the message account and the feed")
         func journey() async throws {
             let names = Self.rows.compactMap(\.name).sorted()
             try #require(names == APNsResponse.documented.map { "\($0.status) \($0.reason)" }.sorted())

@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 extension LongJourneys {
-    @Suite("An app of 100,000 registrations beside another app's 2,000,000")
+    @Suite("An app with 100,000 registrations beside an app with 2,000,000")
     struct BigNeighbourTests {
         /// Of the gateway, whatever the audience (P8).
         private static let residentPeakMiBMax = 150
 
-        @Test("gets its broadcast to each live token once, with its badge, and retires the dead, in little memory")
+        @Test("sends a broadcast once to each live token and retires dead tokens, in little memory")
         func broadcast() async throws {
             let dead = [Device](.gone, 2_000)
             var live = [Device](.live, 98_000)

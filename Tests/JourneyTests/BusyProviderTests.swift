@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A provider that answers every push 'not now'")
+    @Suite("A provider that throttles every push")
     struct BusyProviderTests {
         private static let live = [Device](.live, 20_000)
         private static let pause = 20
@@ -30,7 +30,7 @@ extension Journeys {
             return reported.compactMap(\.object).first { $0["for"]?.string == cause }
         }
 
-        @Test("is left alone with the rest of a broadcast, until a push that somebody waits for finds it well")
+        @Test("gets few pushes of a broadcast until a direct message finds that it has recovered")
         func opens() async throws {
             try await World.within(production: StandIn.Traits(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()

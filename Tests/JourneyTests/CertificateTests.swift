@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A gateway with certificates")
+    @Suite("A gateway with APNs certificates")
     struct CertificateTests {
         enum Form: CaseIterable, Sendable { case pem, pkcs12 }
 
-        @Test("is known by them to an APNs that asks for them", arguments: Form.allCases)
+        @Test("authenticates to APNs with its certificate and delivers", arguments: Form.allCases)
         func delivers(_ form: Form) async throws {
             let live = [Device](.live, 500)
             try await World.within { world in
@@ -30,7 +30,7 @@ extension Journeys {
             }
         }
 
-        @Test("waits where one is refused, beside a neighbour that is served, until another one is in use")
+        @Test("holds pushes while its certificate is refused, serves other apps, and sends with a new one")
         func refused() async throws {
             let live = [Device](.live, 500)
             let neighbours = [Device](.live, 5, family: 1)
@@ -61,7 +61,7 @@ extension Journeys {
             }
         }
 
-        @Test("for the app and for its calls sends each push by the one that covers its topic")
+        @Test("sends each push with the certificate that covers its topic")
         func callsByTheirOwn() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -8,9 +8,9 @@ import Testing
 extension Journeys {
     /// The procedure by which backends pushed in the days of Apple's binary protocol, walked from its beginning to its
     /// end. What has taken the place of what Apple has switched off stands in docs/decisions/0013.
-    @Suite("The classic procedure")
+    @Suite("The classic procedure of an APNs backend")
     struct ClassicProcedureTests {
-        @Test("holds: one token base, lists of aps records, badges that the server keeps, and word of who is gone")
+        @Test("works in full: one token store, lists of aps records, stored badges, and feedback")
         func journey() async throws {
             try await World.within { world in
                 let backend = ClassicBackend(world: world, gateway: try await world.gateway())
@@ -27,7 +27,7 @@ extension Journeys {
         }
 
         /// A record waits ten seconds at most for one that can't leave; then several are due at once.
-        @Test("keeps each list's order where all of it waited for a credential")
+        @Test("keeps the order of each list that waited for a credential")
         func orderAfterAWait() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -5,7 +5,7 @@ import Testing
 extension Journeys {
     @Suite("The command line beside a gateway")
     struct CommandLineTests {
-        @Test("takes an operator from an empty gateway to an account of a push, and a script gets JSON and exit codes")
+        @Test("sets up an app, sends a push and shows its account; scripts get JSON and exit codes")
         func wholeWay() async throws {
             let live = [Device](.live, 3)
             let gone = [Device](.gone, 1)
@@ -51,7 +51,7 @@ extension Journeys {
             }
         }
 
-        @Test("makes keys that open their part, and says what another one would")
+        @Test("creates keys that are limited to their scopes, and names the scope that is missing")
         func keys() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -72,7 +72,7 @@ extension Journeys {
             }
         }
 
-        @Test("speaks TLS with a gateway that has a certificate, where it trusts who issued it")
+        @Test("connects over TLS if it trusts the issuer of the gateway's certificate")
         func encrypted() async throws {
             try await World.within(isEncrypted: true) { world in
                 let gateway = try await world.gateway()
@@ -88,7 +88,7 @@ extension Journeys {
             }
         }
 
-        @Test("measures one push at a time with a world of its own, and says it as JSON")
+        @Test("measures the latency of single pushes, and reports it as JSON")
         func bench() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -110,7 +110,7 @@ extension Journeys {
             }
         }
 
-        @Test("shows what phones would get, and tests on some before it sends to all")
+        @Test("previews a message, and sends it to test devices before it sends to the audience")
         func previewAndTest() async throws {
             let live = [Device](.live, 3)
             try await World.within { world in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("Broadcasts whose audiences are slow to find")
+    @Suite("Broadcasts whose audiences take long to plan")
     struct CostlyAudienceTests {
         /// Every slice of a broadcast takes as long as the gate is shut, or until the gateway gives it up, which is counted.
         /// Each look at the gate has a snapshot of its own; whether a table exists is cached for a whole transaction.
@@ -41,7 +41,7 @@ extension Journeys {
         private static let givenUp = "SELECT count(*) FROM given_up WHERE is_called"
         private static let broadcasts = 4
 
-        @Test("are sent to whom is found while the others are still being found")
+        @Test("send to the devices that are found while planning continues")
         func whileFinding() async throws {
             let devices = [Device](.live, 4_000)
             try await World.within { world in
@@ -60,7 +60,7 @@ extension Journeys {
             }
         }
 
-        @Test("hold up nobody who waits for one push, of their app or another's")
+        @Test("delay no message to a single device")
         func beside() async throws {
             let devices = [Device](.live, 40)
             try await World.within { world in

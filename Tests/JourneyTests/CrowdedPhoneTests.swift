@@ -9,7 +9,7 @@ extension Journeys {
         /// One lease takes all of them.
         private static let count = 60
 
-        @Test("that waited for a credential leave in their order: its badge only rises")
+        @Test("leave in order after they waited for a credential, so that the badge only rises")
         func order() async throws {
             try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"]) { world in
                 let gateway = try await world.gateway()

@@ -15,7 +15,7 @@ extension Journeys {
         ]
 
         @Test(
-            "has its pushes finished by the other gateway, settles none twice, and works again when it is mended",
+            "leaves its pushes to another gateway, settles none twice, and recovers afterwards",
             arguments: Cut.all)
         func cut(_ cut: Cut) async throws {
             try await NetworkNamespace.within { network in

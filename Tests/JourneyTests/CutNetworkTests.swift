@@ -20,7 +20,7 @@ extension Journeys {
         ]
 
         @Test(
-            "keeps nobody waiting: its pushes leave from the other gateway, and it sends again when the network is back"
+            "leaves its pushes to another gateway, and sends again when the network is back"
         )
         func cut() async throws {
             try await NetworkNamespace.within { network in
@@ -64,7 +64,7 @@ extension Journeys {
             }
         }
 
-        @Test("is one of three: two are cut off, the second while the first comes back, and the third is killed")
+        @Test("causes no loss if two of three gateways are cut off in turn and the third is killed")
         func three() async throws {
             try await NetworkNamespace.within { one in
                 try await NetworkNamespace.within { other in

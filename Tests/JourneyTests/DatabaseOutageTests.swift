@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A PostgreSQL that dies in the middle of a broadcast")
+    @Suite("A PostgreSQL server that dies in the middle of a broadcast")
     struct DatabaseOutageTests {
         private static let live = [Device](.live, 19_600)
         private static let dead = [Device](.gone, 400)
 
-        @Test("is waited for: requests are told so, and the work goes on where it stood")
+        @Test("makes requests fail with 503 until it restarts; the broadcast then continues")
         func outage() async throws {
             try await DatabaseServer.within { server in
                 try await World.within(server: server, production: .init(streamLimit: 50)) { world in
@@ -36,7 +36,7 @@ extension Journeys {
             }
         }
 
-        @Test("and is the gateway's own is started again by the gateway")
+        @Test("gets restarted by the gateway if it is the gateway's own server")
         func privateServer() async throws {
             try await World.within(server: nil, production: .init(streamLimit: 50)) { world in
                 let gateway = try await world.gateway()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A message for which each device's own clock counts")
+    @Suite("A message that depends on each device's local time")
     struct DeviceClockTests {
         private static let devices = [Device](.live, 3)
         /// What is sent before an hour has to be sent by then, on a busy machine too.
@@ -14,7 +14,7 @@ extension Journeys {
         private static let soon: Duration = .seconds(30)
         private static let quiet: Duration = .seconds(6 * 3_600)
 
-        @Test("leaves at its hour, not at all where that has passed, and can be taken back where it is hours ahead")
+        @Test("leaves at its local hour, skips devices that are past it, and can be cancelled before")
         func hour() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -50,7 +50,7 @@ extension Journeys {
             }
         }
 
-        @Test("waits for the end of quiet hours where it lives so long; who can't wait and who is awake get theirs")
+        @Test("waits for quiet hours to end, or is suppressed if it would expire before that")
         func quietHours() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -99,7 +99,7 @@ extension Journeys {
             }
         }
 
-        @Test("counts once a day for all of a user, whatever dies; what may ignore the cap passes, and is not counted")
+        @Test("counts once per user toward the daily cap, also after a crash, unless it ignores the cap")
         func dailyCap() async throws {
             try await World.within { world in
                 let first = try await world.gateway()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("The doctor")
+    @Suite("The doctor command")
     struct DoctorTests {
         private struct Findings: Decodable {
             let items: [Finding]
@@ -25,7 +25,7 @@ extension Journeys {
             return Dictionary(all.map { ($0.subject, $0) }) { first, _ in first }
         }
 
-        @Test("finds nothing to mend beside a gateway that works, and says so in words and in JSON")
+        @Test("finds no problem beside a working gateway, in text and in JSON")
         func healthy() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -43,7 +43,7 @@ extension Journeys {
             }
         }
 
-        @Test("names what keeps a gateway from working, each with a remedy, and ends with 1")
+        @Test("names each problem that stops a gateway, with a remedy, and exits with 1")
         func ill() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -63,7 +63,7 @@ extension Journeys {
             }
         }
 
-        @Test("names what waits for a credential, as the message's account does, until there is one")
+        @Test("reports pushes that wait for a credential until there is one, as the message does")
         func waiting() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -89,7 +89,7 @@ extension Journeys {
             }
         }
 
-        @Test("notes that a database is empty yet, which the next start mends")
+        @Test("notes that the database is empty and that the next start migrates it")
         func empty() async throws {
             try await World.within { world in
                 let found = try await findings(world, code: 0)

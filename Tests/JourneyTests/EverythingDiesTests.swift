@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("Three gateways on one database, where everything dies in the middle of a broadcast")
+    @Suite("Three gateways during a broadcast in which everything dies once")
     struct EverythingDiesTests {
         private static let live = [Device](.live, 58_800)
         private static let dead = [Device](.gone, 1_200)
@@ -17,7 +17,7 @@ extension Journeys {
         /// Of each kind of death, how far the broadcast has come.
         private static let step = 7_000
 
-        @Test("miss nobody: a gateway, PostgreSQL, the provider and another gateway, one after the other")
+        @Test("reach each device although gateways, PostgreSQL and the provider die in turn")
         func everything() async throws {
             try await DatabaseServer.within { server in
                 try await World.within(

@@ -3,7 +3,7 @@ import Simulator
 import Testing
 
 extension Journeys {
-    @Suite("Each documented error of FCM")
+    @Suite("Each documented FCM error")
     struct FCMReasonTests {
         /// In the order of the tables: with an FcmError, and without.
         private static let rows: [ReasonRow] = [
@@ -72,7 +72,7 @@ extension Journeys {
             .scripted(503, "UNAVAILABLE", retryAfter: 95, .comesAgain("provider_busy", after: 95)),
         ]
 
-        @Test("becomes what its row says: at the stand-in, in the push's story, in the account, in the feed")
+        @Test("leads to the expected outcome in the push history, the message account and the feed")
         func journey() async throws {
             // Some have several shapes.
             let names = Set(Self.rows.compactMap(\.name))

@@ -1,9 +1,9 @@
 import Testing
 
 extension Journeys {
-    @Suite("Devices of FCM")
+    @Suite("FCM devices")
     struct FCMTests {
-        @Test("get what was sent, with their badge, and are retired by UNREGISTERED")
+        @Test("get the message with their badge, and are retired by UNREGISTERED")
         func thread() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -25,7 +25,7 @@ extension Journeys {
             }
         }
 
-        @Test("that fell silent are probed by a dry run, which retires the dead ones and shows nobody anything")
+        @Test("get a dry run if they have been silent; it retires dead ones and shows nothing")
         func staleProbe() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -53,7 +53,7 @@ extension Journeys {
             }
         }
 
-        @Test("wait for one access token, which all their pushes share, and for a new one when it is refused")
+        @Test("share one access token, and a new one after it is revoked")
         func accessTokens() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -31,7 +31,7 @@ extension Journeys {
             return counts
         }
 
-        @Test("reaches those of whom it is true, and nobody else")
+        @Test("reaches exactly the devices that match the filter")
         func reaches() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -62,7 +62,7 @@ extension Journeys {
             }
         }
 
-        @Test("can be counted and sent by hand")
+        @Test("lists and reaches the same devices from the command line")
         func byHand() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -6,11 +6,13 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A message that is followed while its gateway starts anew")
+    @Suite("A message that is followed while its gateway restarts")
     struct FollowedMessageTests {
         private static let live = [Device](.live, 20_000)
 
-        @Test("is shown to its end by the command, which says that the gateway is away", arguments: [SIGKILL, SIGTERM])
+        @Test(
+            "shows its progress to the end in the command, which reports that the gateway is away",
+            arguments: [SIGKILL, SIGTERM])
         func watched(_ signal: Int32) async throws {
             try await Self.within { world, first, message in
                 let watcher = try world.watch(message, first)
@@ -35,7 +37,7 @@ extension Journeys {
             }
         }
 
-        @Test("has its stream end with its process, without a last word, and told anew by the next one to its end")
+        @Test("ends its event stream with the process, and the next process streams it to the end")
         func streamed() async throws {
             try await Self.within { world, first, message in
                 let path = "/v1/apps/garden/messages/\(message)/events"

@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension Journeys {
-    @Suite("A gateway on a database that another version made")
+    @Suite("A gateway on a database of another version")
     struct ForeignDatabaseTests {
         private static let edited = "UPDATE schema_migrations SET checksum = '\\x00' WHERE position = 1"
         private static let added =
             "INSERT INTO schema_migrations (position, name, checksum) VALUES (99, '0099_later', '\\x00')"
 
-        @Test("does not start, and names the database without its password", arguments: [edited, added])
+        @Test("refuses to start, and names the database without its password", arguments: [edited, added])
         func refused(change: String) async throws {
             try await World.within { world in
                 try await world.gateway().stopGently()
@@ -30,7 +30,7 @@ extension Journeys {
             }
         }
 
-        @Test("of its own does not start, and names the folder to remove")
+        @Test("refuses to start on its own server too, and names the folder to remove")
         func ownDatabase() async throws {
             try await World.within(server: nil) { world in
                 // Its server survives it.

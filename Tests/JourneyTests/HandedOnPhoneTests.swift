@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A phone that gets another owner while messages for the first one wait")
+    @Suite("A phone that changes its user while messages to the first user wait")
     struct HandedOnPhoneTests {
         private struct Listed: Decodable {
             struct Item: Decodable { let id: String }
@@ -19,7 +19,7 @@ extension Journeys {
                 #"{\#(name)"provider": "apns", "token": "\#(phone.token)", "user": "\#(user)", "tags": \#(tags)}"#
         }
 
-        @Test("gets none of them, by whatever route its owner changed, and each message adds up")
+        @Test("gets no message that was meant for the first user, however the user changed")
         func passedOn() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

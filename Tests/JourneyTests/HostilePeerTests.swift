@@ -17,7 +17,7 @@ extension Journeys {
         /// Short, so that silence is soon noticed; longer than a busy machine takes to answer.
         private static let settings = ["REQUEST_DEADLINE_SECONDS": "3"]
 
-        @Test("loses nothing, wedges nothing, and stays ready and small", arguments: Misbehaviour.all)
+        @Test("loses no push, stays ready, and uses little memory", arguments: Misbehaviour.all)
         func goesOn(_ misbehaviour: Misbehaviour) async throws {
             try await Self.within { world, gateway in
                 let peer = world.production.simulator
@@ -36,8 +36,7 @@ extension Journeys {
             }
         }
 
-        @Test(
-            "waits for a peer that falls silent, beside a neighbour that is served, and goes on when it answers again")
+        @Test("waits while APNs is silent, serves other apps, and continues when APNs answers again")
         func comesBack() async throws {
             try await Self.within { world, gateway in
                 let peer = world.production.simulator
@@ -56,7 +55,7 @@ extension Journeys {
             }
         }
 
-        @Test("gives up what a peer that never answers keeps past its time, and accounts for all of it")
+        @Test("gives up pushes that APNs never answers, and accounts for all of them")
         func neverAnswers() async throws {
             try await Self.within { world, gateway in
                 let start = Clocks.wallNow()

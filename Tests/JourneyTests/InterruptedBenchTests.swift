@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A bench that is interrupted")
+    @Suite("A benchmark that is interrupted")
     struct InterruptedBenchTests {
-        @Test("takes along what it started", arguments: [SIGTERM, SIGINT])
+        @Test("stops the processes that it started", arguments: [SIGTERM, SIGINT])
         func ends(signal: Int32) async throws {
             try await TestFolder.within { folder in
                 let own = folder.appending(path: "bench")

@@ -3,7 +3,7 @@ import JSON
 import Testing
 
 extension Journeys {
-    @Suite("What commands print for scripts")
+    @Suite("The JSON output of commands")
     struct JSONOutputTests {
         /// A command line without its --json, in the order in which they can be said to one gateway.
         fileprivate struct Line {
@@ -144,7 +144,7 @@ extension Journeys {
             "serve", "simulate", "devices import", "errors",
         ]
 
-        @Test("is one JSON document for every command, lists all in the same form")
+        @Test("consists of one document per command, and all lists share one form")
         func oneDocument() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -165,7 +165,7 @@ extension Journeys {
             }
         }
 
-        @Test("is one JSON document for every bench", arguments: benches("").indices)
+        @Test("consists of one document per benchmark", arguments: benches("").indices)
         func benchDocument(number: Int) async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -228,7 +228,7 @@ extension Journeys {
             return found
         }
 
-        @Test("says nothing where something went wrong, and the problem beside it, as JSON too")
+        @Test("stays empty on a failure; standard error carries the problem as JSON")
         func problems() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -256,7 +256,7 @@ extension Journeys {
             }
         }
 
-        @Test("is a line for each refusal and each step of an import")
+        @Test("contains one line per refusal and per step of an import")
         func importing() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -276,9 +276,9 @@ extension Journeys {
 }
 
 extension LongJourneys {
-    @Suite("What benches print for scripts, in all their ways")
+    @Suite("The JSON output of benchmarks in all variants")
     struct BenchOutputTests {
-        @Test("is one JSON document")
+        @Test("consists of one document per benchmark")
         func oneDocument() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension JourneysAlone {
-    @Suite("A gateway that is killed in the middle of a broadcast to 100,000")
+    @Suite("A gateway that is killed in the middle of a broadcast to 100,000 devices")
     struct KilledBroadcastTests {
         private static let live = [Device](.live, 98_000)
         private static let dead = [Device](.gone, 2_000)
@@ -17,7 +17,7 @@ extension JourneysAlone {
         /// its time, on a busy machine up to another second.
         private static let unsettledAgeMax: Duration = .seconds(2)
 
-        @Test("goes on after its restart: nobody is missed, and only what was not settled yet is repeated")
+        @Test("continues after its restart: it misses no device, and repeats only unsettled pushes")
         func killed() async throws {
             let settings = [
                 "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",

@@ -8,7 +8,7 @@ import Testing
 
 extension JourneysAlone {
     /// Parcels of two pushes: there are more of them than one transaction holds or releases (1,000), let alone ends (20).
-    @Suite("A gateway that is killed beside others while a message is sent at a rate")
+    @Suite("A gateway that is killed while several gateways send at a rate limit")
     struct KilledControlTests {
         private static let settings = [
             "PARCEL_MEMBERS": "2", "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
@@ -21,7 +21,7 @@ extension JourneysAlone {
         /// What is not settled yet is at most so old (`KilledBroadcastTests`).
         private static let unsettledAgeMax: Duration = .seconds(2)
 
-        @Test("and has just answered a cancel: another carries it out, and what it calls cancelled arrived nowhere")
+        @Test("leaves its cancel to another gateway, and no cancelled push arrives")
         func cancel() async throws {
             let rate = Rate(perSecond: 200)
             let live = [Device](.live, 3_000)
@@ -57,7 +57,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("in the middle of it: two survivors send the rest, no faster than three may, and everybody has it")
+        @Test("leaves its pushes to two others, which stay within the rate and miss no device")
         func middle() async throws {
             let rate = Rate(perSecond: 300)
             let live = [Device](.live, 3_000)
@@ -82,7 +82,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("and has just answered a resume, and another that has lifted its rate: the third sends it to its end")
+        @Test("leaves a resume or a lifted rate to the last gateway, which finishes the message")
         func resumeAndLift() async throws {
             let rate = Rate(perSecond: 300)
             let live = [Device](.live, 4_000)

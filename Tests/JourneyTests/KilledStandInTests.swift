@@ -11,7 +11,7 @@ extension Journeys {
         private static let streamsMax = 1_000
         private static let perSecond = 4_000
 
-        @Test("and comes back, twice, has everyone reached: only what had no answer yet is repeated")
+        @Test("gets every push after two restarts; only unanswered pushes are repeated")
         func killed() async throws {
             try await StandInProgram.within { standIn in
                 let settings = [

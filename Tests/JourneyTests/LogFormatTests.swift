@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A gateway whose log is read by machines")
+    @Suite("A gateway that logs JSON")
     struct LogFormatTests {
-        @Test("writes nothing but whole objects, at every level, from its first line to its last")
+        @Test("writes one complete JSON object per line, at every level")
         func everyLine() async throws {
             let live = [Device](.live, 200)
             try await World.within(settings: ["LOG_FORMAT": "json", "LOG_LEVEL": "trace"]) { world in
@@ -41,7 +41,7 @@ extension Journeys {
             }
         }
 
-        @Test("is told in a sentence why it doesn't start")
+        @Test("prints one plain sentence if it cannot start")
         func startFault() async throws {
             try await World.within(settings: ["LOG_FORMAT": "json", "APNS_PRODUCTION_URL": "nowhere"]) { world in
                 let program = try world.start()

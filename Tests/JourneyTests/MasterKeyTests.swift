@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension Journeys {
-    @Suite("A gateway with another master key")
+    @Suite("A gateway with a different master key")
     struct MasterKeyTests {
-        @Test("does not start, says why in one line, and starts again with its own")
+        @Test("refuses to start, says why in one line, and starts again with the right key")
         func refused() async throws {
             try await World.within { world in
                 try await world.gateway().stopGently()

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension JourneysAlone {
-    @Suite("A message whose life is changed")
+    @Suite("A message that is changed after it was accepted")
     struct MessageControlTests {
         private static let live = [Device](.live, 20_000)
         /// After the answer nothing leaves any more; so long may a push be on its way.
@@ -22,7 +22,7 @@ extension JourneysAlone {
             return Clocks.wallNow()
         }
 
-        @Test("by a cancel in its middle: two gateways stop within a second, and it is accounted for to the push")
+        @Test("stops within a second of a cancel on both gateways, with every push accounted for")
         func cancel() async throws {
             try await World.within(production: Self.slow) { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]
@@ -51,7 +51,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("by a cancel, after which a gateway is killed: what it had sent is told as such, or as not known")
+        @Test("reports each push as sent, cancelled or unknown after a cancel and a killed gateway")
         func cancelAndKill() async throws {
             let settings = ["LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2"]
             try await World.within(settings: settings, production: Self.slow) { world in
@@ -79,7 +79,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("by a pause on the command line, and a gateway that is killed in it: everybody gets it once")
+        @Test("reaches each device once after a pause, a killed gateway and a resume")
         func pause() async throws {
             try await World.within(production: Self.slow) { world in
                 let first = try await world.gateway()
@@ -112,7 +112,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("by its rate, down and up, while two gateways send it: they follow within a second")
+        @Test("follows a lower and a lifted rate limit within a second on both gateways")
         func rate() async throws {
             let (first, lower) = (Rate(perSecond: 2_000), Rate(perSecond: 500))
             try await World.within { world in
@@ -156,7 +156,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("by a pause and a resume where it has a rate: it goes on within a second, and at its rate")
+        @Test("resumes within a second after a pause, and keeps its rate limit")
         func resumedAtARate() async throws {
             let rate = Rate(perSecond: 500)
             try await World.within { world in
@@ -186,7 +186,7 @@ extension JourneysAlone {
             }
         }
 
-        @Test("by its hour: it waits over a restart, reaches who came meanwhile, and may be taken back until then")
+        @Test("waits for its send time over a restart, reaches new devices, and can be cancelled before")
         func hours() async throws {
             let devices = [Device](.live, 3)
             try await World.within { world in

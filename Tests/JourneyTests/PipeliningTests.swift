@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("Clients that pipeline and read nothing")
+    @Suite("Clients that pipeline requests and read no answer")
     struct PipeliningTests {
         private static let connections = 100
         private static let bytesEach = 4 << 20
@@ -18,7 +18,7 @@ extension Journeys {
                 + "Content-Length: 2\r\n\r\n{}",
         ]
 
-        @Test("cost the gateway little memory, over TLS too", arguments: requests, [false, true])
+        @Test("use little of the gateway's memory, also over TLS", arguments: requests, [false, true])
         func memory(request: String, isEncrypted: Bool) async throws {
             try await World.within(isEncrypted: isEncrypted) { world in
                 let gateway = try await world.gateway()

@@ -5,13 +5,13 @@ import Testing
 extension Journeys {
     /// The token in the database is old enough for the next to be signed (20 minutes), and young enough to be used (50).
     /// Apple's clock is ahead of ours, so that Apple takes it for more than an hour old; the next one is young for both.
-    @Suite("A provider token")
+    @Suite("An APNs provider token")
     struct ProviderTokenTests {
         private static let age: Duration = .seconds(45 * 60)
         private static let appleIsAhead = SimulatorScript(
             answerDelay: .milliseconds(50), clockOffset: .seconds(16 * 60))
 
-        @Test("that APNs calls expired goes with its connection; the next one, on another, brings the push home")
+        @Test("gets replaced with its connection when it expires, and the push is sent again")
         func expired() async throws {
             try await World.within(settings: ["CONNECTIONS_PER_LANE": "1"]) { world in
                 let devices = [Device](.live, 1)
@@ -46,7 +46,7 @@ extension Journeys {
             }
         }
 
-        @Test("is one for all processes that have its key, and after it expired one again")
+        @Test("stays the same for all processes with its key, and so does the next after it expires")
         func shared() async throws {
             // A process has one connection: whose a push was can be told.
             let settings = ["CONNECTIONS_PER_LANE": "1", "PARCEL_MEMBERS": "100"]

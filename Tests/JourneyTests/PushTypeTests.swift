@@ -55,7 +55,7 @@ extension Journeys {
             return "a11e0000" + String(repeating: "0", count: 54) + (place < 16 ? "0" : "") + String(place, radix: 16)
         }
 
-        @Test("go to the installation's token of their kind, with the topic, the priority and the life of their type")
+        @Test("use the token of their kind, with the topic, priority and expiration of their type")
         func everyType() async throws {
             let examples = try Self.examples()
             try #require(examples.count == Self.rows.count)
@@ -93,7 +93,7 @@ extension Journeys {
             }
         }
 
-        @Test("as a dry run are checked, validated by FCM and delivered to nobody; badges stay as they are")
+        @Test("reach no device as a dry run: FCM validates them, and badges stay the same")
         func dryRun() async throws {
             let phones = [Device](.live, 3)
             try await World.within { world in

@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A gateway whose APNs says no")
+    @Suite("A gateway that APNs refuses")
     struct RefusalTests {
         private static let live = [Device](.live, 2_000)
 
-        @Test("stops a refused key at once, beside a neighbour that is served, and goes on with another one")
+        @Test("stops using a refused key at once, serves other apps, and continues with a new key")
         func refusedKey() async throws {
             try await World.within { world in
                 let peer = world.production.simulator
@@ -36,7 +36,7 @@ extension Journeys {
             }
         }
 
-        @Test("waits where APNs calls a young provider token too old, and makes no storm of it")
+        @Test("waits without a storm of requests when APNs calls a new provider token expired")
         func wrongClock() async throws {
             try await World.within { world in
                 let peer = world.production.simulator
@@ -64,7 +64,7 @@ extension Journeys {
             }
         }
 
-        @Test("tries again what was refused for now, on another connection where APNs asks for one")
+        @Test("retries temporary rejections, on a new connection if APNs shuts the old one down")
         func temporary() async throws {
             let fates: [Fate] = [.unavailableOnce, .internalErrorOnce, .shutdownOnce, .resetOnce, .refusedStreamOnce]
             let stubborn = fates.enumerated().flatMap { [Device]($1, 5, family: 2 + $0) }
@@ -82,7 +82,7 @@ extension Journeys {
             }
         }
 
-        @Test("keeps pushes waiting that need a topic which nobody names, and sends them when somebody does")
+        @Test("holds pushes that need a topic until a credential names one")
         func noTopic() async throws {
             let live = [Device](.live, 50)
             try await World.within { world in
@@ -105,7 +105,7 @@ extension Journeys {
             }
         }
 
-        @Test("sends a background push with the headers that Apple asks for")
+        @Test("sends a background push with the headers that Apple requires")
         func background() async throws {
             let live = [Device](.live, 3)
             try await World.within { world in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A credential that goes in the middle of a broadcast")
+    @Suite("A credential that is retired in the middle of a broadcast")
     struct RetiredCredentialTests {
         private static let live = [Device](.live, 4_000)
 
@@ -32,7 +32,7 @@ extension Journeys {
             }
         }
 
-        @Test("is used for what is under way, and for nothing more; the rest goes by the next one")
+        @Test("serves only pushes in flight; the others wait for an active credential")
         func retired() async throws {
             try await Self.midBroadcast { world, gateway, message in
                 struct Listed: Decodable {
@@ -55,7 +55,7 @@ extension Journeys {
             }
         }
 
-        @Test("with its app is used for nothing more either")
+        @Test("serves only pushes in flight when its app is deleted")
         func deleted() async throws {
             try await Self.midBroadcast { world, gateway, _ in
                 try await gateway.api.expect(202, "DELETE", "/v1/apps/garden")

@@ -10,7 +10,7 @@ extension Journeys {
             let items: [Item]
         }
 
-        @Test("is made of what was accepted: the process that took it in reads its content no second time")
+        @Test("uses the accepted content, and does not read it from the database again")
         func content() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -3,9 +3,9 @@ import Glibc
 import Testing
 
 extension Journeys {
-    @Suite("A client that sends slowly")
+    @Suite("A client that sends its request slowly")
     struct SlowClientTests {
-        @Test("does not keep a gateway that is asked to stop from draining: no push is repeated for its sake")
+        @Test("delays no shutdown, and causes no repeated push")
         func draining() async throws {
             let live = [Device](.live, 3_000)
             let settings = ["REQUEST_DEADLINE_SECONDS": "2", "LEASE_SECONDS": "6", "CONNECTIONS_PER_LANE": "1"]

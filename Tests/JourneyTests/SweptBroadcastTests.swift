@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension LongJourneys {
-    @Suite("A broadcast beside which much that is old is taken away")
+    @Suite("A broadcast during the cleanup of many old rows")
     struct SweptBroadcastTests {
         private static let live = [Device](.live, 40_000)
         /// So that it lasts for longer than from one round of upkeep to the next, fifteen seconds.
@@ -46,7 +46,7 @@ extension LongJourneys {
                 + (SELECT count(*) FROM push_history WHERE at < '2021-01-01')
             """
 
-        @Test("goes on and reaches everybody once, while two gateways take the rest away")
+        @Test("continues and reaches each device once while two gateways clean up")
         func swept() async throws {
             try await World.within { world in
                 let gateways = [try await world.gateway(), try await world.gateway()]

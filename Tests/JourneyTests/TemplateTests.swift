@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("A message with holes")
+    @Suite("A message with placeholders")
     struct TemplateTests {
         private static let phones = [Device](.live, 4)
         /// What each says of itself: a name that needs escapes, none, one that no payload has room for, and in French.
@@ -21,7 +21,7 @@ extension Journeys {
              "data": {"account": "{{user}}", "deep": {"name": "{{attributes.name|default:'\"you\"'}}"}}}
             """#
 
-        @Test("reaches each device with its own values, and is not sent where it would be too large")
+        @Test("reaches each device with its own values, and fails only for one that makes it too large")
         func thread() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -65,7 +65,7 @@ extension Journeys {
             }
         }
 
-        @Test("shows each device its own values, also where many that waited for a credential leave together")
+        @Test("shows each device its own values even if many waiting messages leave together")
         func together() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -106,7 +106,7 @@ extension Journeys {
             }
         }
 
-        @Test("can be looked at with one device's values, and is refused where it can't be understood")
+        @Test("can be previewed with one device's values, and is refused if it is malformed")
         func byHand() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("Words of APNs that prove nothing about a token")
+    @Suite("Rejections that prove nothing about a token")
     struct TokenTruthTests {
-        @Test("a 410 from before the registration retires nobody")
+        @Test("retire no device if a 410 is older than the registration")
         func oldUnregistered() async throws {
             let live = [Device](.live, 180)
             let reinstalled = [Device](.unregisteredLongAgo, 20)
@@ -25,7 +25,7 @@ extension Journeys {
             }
         }
 
-        @Test("a batch of BadDeviceToken is our own mistake; a few among many are theirs, but for one that came back")
+        @Test("retire a few suspected tokens among many, but none if a whole batch is rejected")
         func badDeviceTokens() async throws {
             let batch = [Device](.bad, 200)
             let good = [Device](.live, 200, family: 1)

@@ -32,7 +32,7 @@ extension Journeys {
             }
         }
 
-        @Test("share an FCM project's quota: Google sees no more than one may send, and one ramp")
+        @Test("share an FCM project's quota and its ramp-up as if they were one gateway")
         func quota() async throws {
             // A hundred a second, reached within a minute.
             let settings = ["FCM_MESSAGES_PER_MINUTE": "6000", "PARCEL_MEMBERS": "20"]

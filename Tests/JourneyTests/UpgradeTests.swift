@@ -36,7 +36,7 @@ extension Journeys {
         /// Of a process, at APNs and at FCM, whose stand-in takes 100 streams.
         private static let inFlightMax = connectionsMax * (streamLimit + 100)
 
-        @Test("sees its database migrated under load, shares all work, is drained, and leaves everything well")
+        @Test("works through the migration under load, shares the work, and shuts down cleanly")
         func drained() async throws {
             try await Self.within { world in
                 let old = try await world.gateway(.previous)
@@ -61,7 +61,7 @@ extension Journeys {
             }
         }
 
-        @Test("starts on this release's schema, shares all work, and is killed in the middle of it")
+        @Test("works on the new schema, shares the work, and loses nothing when it is killed")
         func killed() async throws {
             try await Self.within { world in
                 try await world.migrate()
@@ -86,7 +86,7 @@ extension Journeys {
         }
 
         /// Calls may have a certificate of their own, of which the release before knows nothing (decision 0021).
-        @Test("neither plans nor sends what this release may send by a certificate of its own")
+        @Test("leaves alone what only the new release may send with a separate certificate")
         func calls() async throws {
             try await Self.within { world in
                 try await world.migrate()

@@ -3,13 +3,13 @@ import Simulator
 import Testing
 
 extension Journeys {
-    @Suite("Devices that were registered in the wrong environment")
+    @Suite("Devices registered in the wrong environment")
     struct WrongEnvironmentTests {
         private static let atOrigin = [Device](.live, 40)
         private static let inSandbox = [Device](.sandboxOnly, 300)
         private static let nowhere = [Device](.bad, 4)
 
-        @Test("are reached by the same broadcast, and from then on where they live; who lives nowhere is doubted once")
+        @Test("get the same broadcast in the sibling environment, and are moved there for later ones")
         func found() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()
@@ -93,7 +93,7 @@ extension Journeys {
             }
         }
 
-        @Test("are refused by their own alone where the credential for the other one is refused")
+        @Test("get a rejection if the sibling environment's credential is blocked")
         func blocked() async throws {
             try await World.within { world in
                 let gateway = try await world.gateway()

@@ -2,10 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A gateway that keeps a PostgreSQL of its own")
+@Suite("A gateway with its own PostgreSQL server")
 struct EmbeddedDefaultTests {
-    @Test(
-        "finds its apps, its keys and its server again after a kill -9, and takes the server down with it when it ends")
+    @Test("keeps its data, keys and server after kill -9, and stops the server when it exits")
     func survivesKill() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "e\(UUID().uuidString.prefix(6))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

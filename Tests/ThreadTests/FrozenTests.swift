@@ -3,14 +3,14 @@ import Model
 import TestSupport
 import Testing
 
-@Suite("Two gateways on one database, one of them frozen past its lease and then woken,", .onDatabaseServer())
+@Suite("Two gateways on one database, of which one freezes past its lease and resumes", .onDatabaseServer())
 struct FrozenTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
         """
 
-    @Test("count nothing twice", arguments: Step.ofEveryPush)
+    @Test("count no message, push or badge twice", arguments: Step.ofEveryPush)
     func frozenAt(step: Step) async throws {
         try await World.within(devices: Self.devices) { world in
             let sleeper = try await world.gateway(Fault(step: step, freezes: true))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A gateway that is killed with -9 at a message's hour, or as it carries out what was said of it,",
+    "A gateway that is killed by SIGKILL while it schedules or controls a message",
     .onDatabaseServer())
 struct KilledControlTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
@@ -13,13 +13,13 @@ struct KilledControlTests {
     private static let atItsHour: [Step] = [.scheduleWritten, .scheduleCommitted]
     private static let whenRequested: [Step] = [.stopWritten, .stopCommitted]
 
-    @Test("dies at every step that only such a message passes")
+    @Test("gets killed at every step that only scheduling and control pass through")
     func everyStep() {
         #expect(Self.atItsHour + Self.whenRequested == Step.allCases.filter(\.isOfAControl))
     }
 
     @Test(
-        "sends the message once all the same, when it is killed at its hour, and again",
+        "sends the message once when it is killed at the send time, and then killed again",
         arguments: [
             [Step.scheduleWritten, .scheduleWritten], [.scheduleWritten, .scheduleCommitted],
             [.scheduleCommitted, .sliceWritten],
@@ -40,7 +40,8 @@ struct KilledControlTests {
         }
     }
 
-    @Test("holds the message and lets it go, killed at both, so that everybody gets it once", arguments: whenRequested)
+    @Test(
+        "pauses and resumes the message when it is killed at each; each device gets one push", arguments: whenRequested)
     func pauseAndResume(step: Step) async throws {
         try await World.within(devices: Self.devices, settings: Self.singly) { world in
             var scenario = ControlKillWorld(world: world)
@@ -63,7 +64,7 @@ struct KilledControlTests {
         }
     }
 
-    @Test("lifts the message's rate, killed at it, so that everybody gets it once", arguments: whenRequested)
+    @Test("lifts the message's rate limit when it is killed at it; each device gets one push", arguments: whenRequested)
     func fullSpeed(step: Step) async throws {
         try await World.within(devices: Self.devices, settings: Self.singly) { world in
             var scenario = ControlKillWorld(world: world)
@@ -79,7 +80,7 @@ struct KilledControlTests {
 
     // Killed as it holds, as it ends the first slice, and as it ends a later one.
     @Test(
-        "cancels the message, killed at any slice: what it calls cancelled arrives nowhere",
+        "cancels the message when it is killed at any slice; no cancelled push arrives",
         arguments: whenRequested, 1...3)
     func cancel(step: Step, time: Int) async throws {
         let devices = Device.some(live: 60, dead: 0, bad: 0)

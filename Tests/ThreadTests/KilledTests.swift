@@ -2,26 +2,26 @@ import Model
 import TestSupport
 import Testing
 
-@Suite("A gateway that is killed with -9 on the way of a message", .onDatabaseServer())
+@Suite("A gateway that is killed by SIGKILL while it sends a message", .onDatabaseServer())
 struct KilledTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
 
     @Test(
-        "keeps every promise when it is killed at a step, restarted, and killed there again",
+        "keeps every delivery promise if killed at a step, restarted, and killed there again",
         arguments: Step.ofEveryPush)
     func twiceAtTheSameStep(step: Step) async throws {
         try await keepsItsPromises([Fault(step: step), Fault(step: step)])
     }
 
     @Test(
-        "keeps every promise when it is killed at a step, restarted, and killed at the next",
+        "keeps every delivery promise if killed at a step, restarted, and killed at the next",
         arguments: zip(Step.ofEveryPush, Step.ofEveryPush.dropFirst()))
     func thenAtTheNext(step: Step, next: Step) async throws {
         try await keepsItsPromises([Fault(step: step), Fault(step: next)])
     }
 
     @Test(
-        "keeps every promise with several parcels on their way",
+        "keeps every delivery promise with several parcels in flight",
         arguments: [Step.leaseCommitted, .batchSubmitted, .lastAnswer, .settleWritten, .settleCommitted])
     func severalParcels(step: Step) async throws {
         try await World.within(devices: Self.devices, settings: ["PARCEL_MEMBERS": "10"]) { world in
@@ -35,7 +35,7 @@ struct KilledTests {
         }
     }
 
-    @Test("keeps every promise when it dies at one step after the other of the same message")
+    @Test("keeps every delivery promise if killed at one step after another of one message")
     func grandTour() async throws {
         let steps: [Step] = [
             .messageRead, .messageWritten, .messageCommitted, .sliceWritten, .sliceCommitted, .leaseWritten,

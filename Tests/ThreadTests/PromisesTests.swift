@@ -3,7 +3,7 @@ import Encodings
 import Model
 import Testing
 
-@Suite("The reading of the promises")
+@Suite("The check of the delivery promises")
 struct PromisesTests {
     private static let device = Device.some(live: 1, dead: 0, bad: 0)[0]
     private static let message = UniversalID(high: 0x0192_0000_0000_7000, low: 0x8000_0000_0000_0001)
@@ -25,7 +25,7 @@ struct PromisesTests {
             repeatsAllowed: 0)
     }
 
-    @Test("finds nothing wrong with a flawless run, nor with an excused repetition")
+    @Test("finds no breach in a flawless run, or in one with an allowed repeat")
     func flawlessRun() {
         #expect(Promises.breaches(in: Self.flawless) == [])
         var repeated = Self.flawless
@@ -76,7 +76,7 @@ struct PromisesTests {
         },
     ]
 
-    @Test("finds the breach", arguments: breaches)
+    @Test("finds each kind of breach", arguments: breaches)
     func findsBreach(breach: Breach) {
         var evidence = Self.flawless
         breach.commit(&evidence)

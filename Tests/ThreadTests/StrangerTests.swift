@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A gateway whose provider, written by others, misbehaves", .onDatabaseServer())
+@Suite("A gateway whose provider is a misbehaving third-party HTTP/2 server", .onDatabaseServer())
 struct StrangerTests {
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
@@ -16,7 +16,7 @@ struct StrangerTests {
     private static let repeatsExcusedOfCutters = 2 * 96 + 4 * 12
 
     @Test(
-        "loses nothing, and repeats only what had no answer",
+        "loses no push, and repeats only pushes that got no answer",
         arguments: [
             ["--reset-every", "97"], ["--goaway-every", "50"], ["--close-every", "97"], ["--drop-every", "97"],
             ["--garbage-every", "97"], ["--half-frame-every", "97"], ["--huge-header-every", "97"],

@@ -2,7 +2,7 @@ import Testing
 
 @Suite("The project")
 struct ProjectTests {
-    @Test("keeps its rules in every file", arguments: Rule.all.map(\.name))
+    @Test("follows its rules in every file", arguments: Rule.all.map(\.name))
     func everyFile(ruleName: String) throws {
         let rule = try #require(Rule.all.first { $0.name == ruleName })
         let files = try Project.files()
@@ -11,7 +11,7 @@ struct ProjectTests {
         #expect(findings.isEmpty, "\(findings.map { "\n" + $0.description }.joined())")
     }
 
-    @Test("has no retired word in the pages that people read")
+    @Test("uses no retired word in its documentation")
     func pages() throws {
         let pages = try Project.pages()
         #expect(pages.count > 20)
@@ -30,7 +30,7 @@ struct ProjectTests {
         #expect(complaints.isEmpty, "\(complaints.map { "\n" + $0 }.joined())", sourceLocation: place)
     }
 
-    @Test("is read from its manifest as it stands there")
+    @Test("reads its layers, targets and dependencies from the manifest")
     func manifestIsRead() throws {
         let manifest = try Project.manifest()
         #expect(manifest.layers.count > 10 && !manifest.pureLayers.isEmpty)
@@ -45,27 +45,27 @@ struct ProjectTests {
         expectNone(try layering().withoutLayer)
     }
 
-    @Test("depends on its own layer and on lower ones")
+    @Test("lets each target depend only on its own layer and on lower ones")
     func dependenciesGoDown() throws {
         expectNone(try layering().upward)
     }
 
-    @Test("lets pure targets depend on pure targets alone")
+    @Test("lets pure targets depend only on pure targets")
     func pureTargetsStayPure() throws {
         expectNone(try layering().impure)
     }
 
-    @Test("imports only what the target declares")
+    @Test("imports only what each target declares")
     func importsAreDeclared() throws {
         expectNone(try layering().undeclared)
     }
 
-    @Test("declares only what the target imports")
+    @Test("declares only what each target imports")
     func dependenciesAreUsed() throws {
         expectNone(try layering().unused)
     }
 
-    @Test("has a target for every folder with Swift in it")
+    @Test("keeps all Swift files in the folders of its targets")
     func everyFileIsBuilt() throws {
         expectNone(try layering().strays)
     }
@@ -117,7 +117,7 @@ struct LayeringTests {
         "Tests/WireTests/WireTests.swift": "import Samples\nimport Testing\nimport the_program\n",
     ]
 
-    @Test("read each target with its layer, its folder and what it depends on")
+    @Test("read each target with its layer, its folder and its dependencies")
     func targets() {
         let manifest = Manifest(text: Self.manifest)
         func layer(_ name: String) -> Manifest.Layer? { manifest.layer(named: name) }
@@ -144,27 +144,27 @@ struct LayeringTests {
             ])
     }
 
-    @Test("find nothing where they are kept")
+    @Test("report nothing in a project that follows them")
     func kept() {
         let layering = layering(Self.manifest, Self.files)
         #expect(layering.withoutLayer.isEmpty && layering.upward.isEmpty && layering.impure.isEmpty)
         #expect(layering.undeclared.isEmpty && layering.unused.isEmpty && layering.strays.isEmpty)
     }
 
-    @Test("see a target without a layer, or with one that is not listed")
+    @Test("report a target without a layer, or with one that is not listed")
     func withoutLayer() {
         let manifest = Self.manifest.replacing("target(\"Words\", .base,", with: "target(\"Words\", .cellar,")
             .replacing("executable(\"the-program\", .adapters, [", with: ".executableTarget(name: \"the-program\", [")
         #expect(layering(manifest).withoutLayer == ["Words names no layer", "the-program names no layer"])
     }
 
-    @Test("see a dependency that goes up")
+    @Test("report a dependency on a higher layer")
     func upward() {
         let manifest = self.manifest(numbersOn: "\"Wire\"")
         #expect(layering(manifest).upward == ["Numbers (values) depends on Wire (adapters)"])
     }
 
-    @Test("see a pure target that depends on another kind, or on a library")
+    @Test("report a pure target that depends on another kind of target or on a library")
     func impure() {
         let library = ".product(name: \"Logging\", package: \"swift-log\")"
         let manifest = self.manifest(numbersOn: "\"CThing\", \(library)")
@@ -176,7 +176,7 @@ struct LayeringTests {
         #expect(layering(unmarked).impure == ["Numbers is pure and depends on Words"])
     }
 
-    @Test("see an import that the target does not declare")
+    @Test("report an import that the target does not declare")
     func undeclared() {
         var files = Self.files
         files["Sources/Deep/Numbers/Number.swift"] = "import Words\npackage import struct Wire.Thing\n"
@@ -186,7 +186,7 @@ struct LayeringTests {
             ])
     }
 
-    @Test("see a dependency that is never imported")
+    @Test("report a declared dependency that is never imported")
     func unused() {
         var files = Self.files
         files["Sources/Wire/Wire.swift"] = "import CThing\nimport Numbers\n// import Logging\n"
@@ -197,7 +197,7 @@ struct LayeringTests {
             ])
     }
 
-    @Test("see Swift outside the folders of the targets")
+    @Test("report Swift files outside the folders of the targets")
     func strays() {
         #expect(layering(Self.manifest, ["Sources/Old/Old.swift": "", "Tests/Help.swift": ""]).strays.count == 2)
     }

@@ -15,9 +15,9 @@ private func verdictsInTests(_ rule: Rule, _ text: String) throws -> [String] {
     return rule.judge(file).map(\.complaint)
 }
 
-@Suite("The rules of the project, shown a file that breaks them,")
+@Suite("The rules of the source code")
 struct RuleTests {
-    @Test("see Foundation outside programs and tests")
+    @Test("report Foundation outside programs and tests")
     func foundation() throws {
         let text = "import Foundation\n"
         #expect(try verdicts(.foundationIsForPrograms, text, in: "Store").count == 1)
@@ -28,7 +28,7 @@ struct RuleTests {
         #expect(try verdictsInTests(.foundationIsForPrograms, text).isEmpty)
     }
 
-    @Test("see the C library above the system layer, and locks in pure targets")
+    @Test("report the C library above the system layer, and locks in pure targets")
     func systemLibraries() throws {
         #expect(try verdicts(.systemLibrariesStayLow, "import Glibc\n", in: "Delivery").count == 1)
         #expect(try verdicts(.systemLibrariesStayLow, "import Glibc\n", in: "Reactor").isEmpty)
@@ -36,13 +36,13 @@ struct RuleTests {
         #expect(try verdicts(.systemLibrariesStayLow, "import Synchronization\n", in: "Delivery").isEmpty)
     }
 
-    @Test("see tests that are not Swift Testing's, or that look behind `package`")
+    @Test("report XCTest and @testable imports")
     func oldTests() throws {
         #expect(try verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)
         #expect(try verdictsInTests(.noOldTests, "import Testing\n// @testable import Store\n").isEmpty)
     }
 
-    @Test("see unsafe code outside the system layer")
+    @Test("report unsafe code outside the system layer")
     func unsafe() throws {
         let text =
             "let first = unsafe pointer.pointee\nnonisolated(unsafe) var count = 0\nvar place: UnsafeRawPointer\n"
@@ -51,7 +51,7 @@ struct RuleTests {
         #expect(try verdicts(.unsafeStaysInTheSystemLayer, text, in: "TLS").isEmpty)
     }
 
-    @Test("see @unchecked without a proof, and outside the system layer")
+    @Test("report @unchecked without a proof or outside the system layer")
     func unchecked() throws {
         let bare = "final class Lane: @unchecked Sendable {\n"
         let proof = "// Proof for `@unchecked`: touched on its loop only.\n"
@@ -64,7 +64,7 @@ struct RuleTests {
     }
 
     @Test(
-        "see what would end the program",
+        "report code that can end the program",
         arguments: [
             "fatalError()", "let port = try! open()", "let lane = thing as! Lane", "let first = items.first!",
             "let byte = bytes[0]!", "call()!.go()", "let count: Int!", "let length = \"abc\".first!", "if x! == y {}",
@@ -75,7 +75,7 @@ struct RuleTests {
     }
 
     @Test(
-        "let pass what only looks like a trap",
+        "accept code that only looks like a trap",
         arguments: [
             "// fatalError() and first!", "let text = \"try! as! first!\"", "if a != b {}", "if !flag {}",
             "guard !(a && b) else {}",
@@ -87,7 +87,7 @@ struct RuleTests {
         #expect(try verdicts(.noTraps, sample + "\n", in: "Server").isEmpty)
     }
 
-    @Test("see printing outside the console")
+    @Test("report printing outside the console")
     func printing() throws {
         #expect(try verdicts(.printingHasOnePlace, "print(1)\ndebugPrint(2)\n", in: "Server").count == 2)
         #expect(try verdicts(.printingHasOnePlace, "print(1)\n", in: "CommandLine", file: "Console.swift").isEmpty)
@@ -97,7 +97,7 @@ struct RuleTests {
     }
 
     @Test(
-        "see clock, chance and sockets in a pure target",
+        "report clocks, randomness and other side effects in a pure target",
         arguments: [
             "let now = ContinuousClock.now", "let day = Date()", "let seed = UInt64.random(in: 0..<9)",
             "list.shuffled()",
@@ -108,14 +108,14 @@ struct RuleTests {
         #expect(try verdicts(.pureTargetsAreDeterministic, sample, in: "Store").isEmpty)
     }
 
-    @Test("let a pure target have words like time and random for things of its own")
+    @Test("accept names such as time and random in a pure target")
     func pureWords() throws {
         let text = "let time = instant\nfunc make(random: UInt64) {}\n"
         #expect(try verdicts(.pureTargetsAreDeterministic, text, in: "Encodings").isEmpty)
     }
 
     @Test(
-        "see unordered collections in a pure target",
+        "report unordered collections in a pure target",
         arguments: [
             "var seen: Set<Int> = []", "var names: [String: Int]", "let table = [\"a\": 1]", "var empty = [:]",
             "Dictionary(grouping: list)", "func f(_ x: [[Int]: (Int, Int)]) {}",
@@ -127,7 +127,7 @@ struct RuleTests {
     }
 
     @Test(
-        "let a pure target have arrays, subscripts and choices",
+        "accept arrays, subscripts and conditional expressions in a pure target",
         arguments: [
             "let list: [Int] = [1, 2]", "let one = items[safely: 3]", "let pick = [isHigh ? 1 : 2, 3]",
             "let calls = [f(a: 1), g { (b: Int) in b }]", "let f = { [weak self] (a: Int) in a }",
@@ -136,7 +136,7 @@ struct RuleTests {
         #expect(try verdicts(.pureTargetsKeepOrder, sample + "\n", in: "JSON").isEmpty)
     }
 
-    @Test("see files and functions that are too long")
+    @Test("report files and functions that are too long")
     func sizes() throws {
         let line = "    let count = 1\n"
         let file = String(repeating: "let count = 1\n", count: Rule.fileLinesMax)
@@ -159,14 +159,14 @@ struct RuleTests {
         #expect(try verdictsInTests(.functionsAreShort, function("func go()", bodyLines: fits + 1)).count == 1)
     }
 
-    @Test("see what is marked as unfinished")
+    @Test("report marks of unfinished work")
     func unfinished() throws {
         let mark = "TO" + "DO:"
         #expect(try verdicts(.nothingIsUnfinished, "let a = 1  // \(mark) later\n", in: "Store") == ["1: \(mark)"])
         #expect(try verdicts(.nothingIsUnfinished, "let a = \"// \(mark)\"\n", in: "Store").isEmpty)
     }
 
-    @Test("see a comment that opens without its subject, and a sentence of more than 30 words")
+    @Test("report comments that open without a subject, and sentences of more than 30 words")
     func comments() throws {
         let words = (1...15).map { "a\($0)" }.joined(separator: " ")
         #expect(try verdicts(.commentsReadPlainly, "/// Whose key it is.\nlet key = 1\n", in: "Store").count == 1)
@@ -178,7 +178,7 @@ struct RuleTests {
         #expect(try verdictsInTests(.commentsReadPlainly, "// Of a test.\n").isEmpty)
     }
 
-    @Test("see a retired word in a comment and in a text, and in pages for people")
+    @Test("report retired words in comments, texts and documentation")
     func retiredWords() throws {
         #expect(try verdicts(.noRetiredWords, "// A twin.\nlet text = \"Whoever asks\"\n", in: "Store").count == 2)
         #expect(try verdicts(.noRetiredWords, "// A twinkle.\n", in: "Store").isEmpty)
