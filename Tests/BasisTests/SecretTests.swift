@@ -15,7 +15,7 @@ struct SecretTests {
         var dumped = ""
         dump(holder, to: &dumped)
         for text in ["\(holder)", String(reflecting: holder), dumped] {
-            // Two in a row: what is private to a file is printed with an address, and that has any digits.
+            // Two consecutive numbers: a private type is printed with an address, which can contain any digits.
             #expect(!text.contains("hush") && !text.contains("217, 218"), "\(text)")
             #expect(text.contains("secret") || text.contains("Secret"))
         }

@@ -28,10 +28,10 @@ struct LocaleTableTests {
     @Test(
         "falls back to the nearest available locale",
         arguments: [
-            // Ever shorter.
+            // Shorter and shorter tags.
             ("fr-CA", ["fr", "fr-CA"], "fr-CA"), ("fr-CA", ["fr-FR", "fr"], "fr"), ("fr-CA", ["de", "fr"], "fr"),
             ("ca-ES-valencia", ["ca", "ca-valencia", "ca-ES"], "ca-ES"), ("ca-ES", ["ca-ES-valencia", "ca"], "ca"),
-            // A reader of one French reads the others too: better than the common text's language.
+            // A reader of one regional French also reads the others: better than the language of the common text.
             ("fr", ["fr-CA", "fr-BE"], "fr-CA"), ("fr-FR", ["de", "fr-CH", "fr-CA"], "fr-CH"),
             ("ca", ["ca-valencia"], "ca-valencia"),
             // Regions that follow another region's standard.
@@ -144,9 +144,9 @@ struct LocaleFallbackTests {
             ("fr-CA", [("fr-CA", nil), ("fr", "fr")], "fr"), ("fr-CA", [("fr", "fr"), ("fr-CA", nil)], "fr"),
             ("fr-CA", [("fr-CA", nil), ("de", "de")], "common"), ("fr-CA", [("fr-CA", "own"), ("fr", "fr")], "own"),
             ("fr", [("fr", nil), ("fr-CA", "ca")], "common"),
-            // Never a sibling's: who writes for one region has not written for another.
+            // Never a sibling's text: a text for one region is not meant for another.
             ("fr-CA", [("fr-CA", nil), ("fr-BE", "be")], "common"),
-            // Over several steps, and over one that says nothing either.
+            // Several steps, and a step over a locale without a title.
             ("es-MX", [("es-MX", nil), ("es-419", nil), ("es", "es")], "es"),
             ("es-MX", [("es", "es"), ("es-MX", nil), ("es-419", "419")], "419"),
             ("ca-ES-valencia", [("ca-ES-valencia", nil), ("ca", "ca")], "ca"),

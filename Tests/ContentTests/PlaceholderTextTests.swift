@@ -22,7 +22,7 @@ struct PlaceholderTextTests {
         return bytes
     }
 
-    /// A value with marks in its texts, and the same with what they stand for.
+    /// A value with marks in its texts, and the same value with the texts that the marks stand for.
     private static func values(
         _ values: [String], depth: Int, _ random: inout SeededGenerator
     ) -> (marked: JSONValue, filled: JSONValue) {

@@ -72,7 +72,7 @@ struct TemplateTextTests {
         #expect(throws: TemplateFault(position: position, reason: reason)) { try TemplateText(parsing: text) }
     }
 
-    /// What `TemplateText` should read back as the same.
+    /// Text that `TemplateText` should parse to the same parts.
     private func written(_ parts: [TemplateText.Part]) -> String {
         func quoted(_ text: String) -> String {
             "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"

@@ -35,7 +35,8 @@ struct SipHash128Tests {
 
 @Suite("The apns-id of a push")
 struct PushIdentityTests {
-    /// Made with OpenSSL's SIPHASH, not with our code. They stand for ever: a push keeps its name over an upgrade.
+    /// Computed with OpenSSL's SIPHASH, not with our code. The values never change: a push keeps its id over an
+    /// upgrade.
     @Test(
         "stays the same across releases",
         arguments: [

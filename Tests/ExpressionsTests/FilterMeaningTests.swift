@@ -22,7 +22,7 @@ struct FilterMeaningTests {
         ("user not in ['bob', 'ann']", false), ("locale starts_with 'de'", true), ("locale starts_with 'DE'", false),
         ("installation exists", true), ("provider == 'fcm'", true), ("provider not in ['fcm', 'apns']", false),
         ("environment == 'sandbox'", false), ("topic missing", true), ("topic != 'x'", false),
-        // Missing: every comparison is false, and its contrary true.
+        // Missing: every comparison is false, and its negation is true.
         ("time_zone == 'UTC'", false), ("time_zone != 'UTC'", false), ("not time_zone == 'UTC'", true),
         ("time_zone not in ['UTC']", false), ("time_zone starts_with ''", false), ("time_zone missing", true),
         ("attributes.gone == 1", false), ("attributes.gone != 1", false), ("not attributes.gone == 1", true),
@@ -46,7 +46,7 @@ struct FilterMeaningTests {
         ("attributes.deep.x starts_with 'y'", true), ("attributes.deep exists", true),
         ("attributes.deep.x.y missing", true), ("attributes.list['0'] missing", true),
         ("attributes.since >= '2026-02'", true), ("attributes.since < '2026-02'", false),
-        // Joined.
+        // Combined.
         ("user == 'ann' and tags has 'x' or locale == 'de-AT'", true),
         ("user == 'ann' and (tags has 'x' or locale == 'fr')", false), ("not (user == 'ann' and tags has 'x')", true),
     ]

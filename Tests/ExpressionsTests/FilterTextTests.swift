@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The text of a filter")
 struct FilterTextTests {
-    /// What people write, and the canonical text of what it means.
+    /// Filters as people write them, each with its canonical text.
     static let readings: [(String, String)] = [
         ("user == \"ann\"", "user == \"ann\""),
         ("user=='ann'", "user == \"ann\""),

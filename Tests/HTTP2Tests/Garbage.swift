@@ -29,7 +29,7 @@ enum Garbage {
         (0..<chance.below(2_000)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
     }
 
-    /// What a busy client says.
+    /// The bytes that a busy client sends.
     static func clientBytes() throws -> [UInt8] {
         var settings = HTTP2ClientSettings()
         settings.streamLimitAtStart = 100
@@ -43,7 +43,7 @@ enum Garbage {
         return bytes
     }
 
-    /// What a server says to a client with one request.
+    /// The bytes that a server sends to a client with one request.
     static func serverBytes() throws -> [UInt8] {
         let server = try HTTP2ServerSession(HTTP2ServerSettings())
         let opening = try clientBytes()
@@ -63,7 +63,7 @@ enum Garbage {
         return bytes
     }
 
-    /// Flips, cuts, doubles or inserts, a few times over.
+    /// Flips, cuts, doubles or inserts bytes, a few times.
     static func mutate(_ bytes: inout [UInt8], _ chance: inout Chance) {
         for _ in 0...chance.below(6) where !bytes.isEmpty {
             let place = chance.below(bytes.count)
@@ -77,7 +77,7 @@ enum Garbage {
         }
     }
 
-    /// In pieces of random size, until one is refused.
+    /// Feeds the bytes in pieces of random size until one is rejected.
     static func feed(_ bytes: [UInt8], _ chance: inout Chance, _ take: (Span<UInt8>) throws -> Void) {
         var place = 0
         while place < bytes.count {

@@ -1,12 +1,12 @@
 import HTTP2
 
-/// The wet simulation: both real sessions of one connection, with their bytes in clear on two pipes in memory, and a seed
-/// that decides everything. No socket, no clock: a failing seed fails the same way everywhere.
+/// The wet simulation runs both real sessions of one connection. Their bytes pass in clear over two pipes in memory,
+/// and a seed decides everything. No socket and no clock take part: a failing seed fails the same way everywhere.
 ///
-/// The peer is honest in its words about each push, but for the last stream of its goodbyes, which may be any. What the
-/// client says of a push is held against what the peer did with it.
+/// The peer reports each push honestly, except for the last stream of its GOAWAYs, which may be any stream. The
+/// client's report about a push is compared with what the peer did.
 final class WetWorld {
-    /// What went wrong on the way; the census counts the worlds that saw it.
+    /// A fault during a run. The census counts the worlds that had it.
     enum Trouble: String, CaseIterable {
         case goAway = "goodbye", falseGoAway = "lyingGoodbye", shutdownNotice, ownGoAway = "ownGoodbye", refusedStream,
             resetStream, cancelled, fewStreams
@@ -17,13 +17,13 @@ final class WetWorld {
         let stream: Int32
         let body: [UInt8]
         var isCancelled = false
-        /// The peer's application has it.
+        /// Whether the peer's application has received it.
         var isRequested = false
-        /// The peer's last word; nil: none.
+        /// The status of the peer's answer; nil if there is none.
         var status: Int?
         var resetCode: HTTP2ErrorCode?
         var conclusion: HTTP2Answer.Conclusion?
-        /// The peer had said that it takes none of its stream.
+        /// Whether its stream is above the last one in the peer's GOAWAY.
         var isBeyondGoAway = false
     }
 
@@ -33,25 +33,25 @@ final class WetWorld {
     private var toServer = Pipe()
     private var toClient = Pipe()
     private(set) var pushes: [Push] = []
-    /// Places of pushes that the peer's application has and has not answered.
+    /// Indexes of pushes that the peer's application has received and not answered.
     private var pending: [Int] = []
     private var lastStreams: [Int32] = []
-    /// How many pushes had left when the client said goodbye.
+    /// The number of pushes that had left when the client sent GOAWAY.
     private var takenAtGoAway: Int?
     private var isConnected = true
-    /// The peer lowers its windows too, in one world of four.
+    /// In one world of four, the peer lowers its windows too.
     private let lowersWindows: Bool
-    /// nghttp2's server resets a stream, now and then, whose window it lowered below what it had not given back, be it by
-    /// its first SETTINGS.
+    /// nghttp2's server sometimes resets a stream whose window it lowered below what it had not yet returned, even
+    /// through its first SETTINGS.
     private let mayMiscount: Bool
     private var window: UInt32
     private(set) var troubles: Set<Trouble> = []
-    /// What must not be.
+    /// Violations.
     private(set) var faults: [String] = []
 
     private struct Pipe {
         var bytes: [UInt8] = []
-        /// Nothing comes out any more, and nobody is told.
+        /// Whether the pipe delivers nothing any more, without an error at either end.
         var isCut = false
     }
 
@@ -72,7 +72,7 @@ final class WetWorld {
         server = try HTTP2ServerSession(serverSettings)
     }
 
-    /// Trouble for a while; then rest, or the connection's end.
+    /// Faults for a while; then a quiet phase, or the connection's end.
     func run() throws {
         for _ in 0..<(40 + chance.below(260)) where isConnected { try step() }
         if isConnected, toServer.isCut || toClient.isCut || chance.below(3) == 0 {
@@ -137,7 +137,8 @@ final class WetWorld {
     private static let bodyBytesMax = 40_000
     private static let bytes = (0..<bodyBytesMax + 256).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    /// Another for each push, cut out of one text: written byte by byte they would be nine tenths of the worlds' time.
+    /// Each push has its own body, cut out of one text. Writing the bodies byte by byte would take nine tenths of the
+    /// run time.
     private static func body(_ length: Int, of tag: Int) -> [UInt8] {
         // 31 * 223 leaves 1 when it is divided by 256: each body begins with its tag.
         let start = tag &* 223 & 0xff
@@ -208,7 +209,8 @@ final class WetWorld {
         }
     }
 
-    /// The header blocks are our own: whatever was given up in between, they have to say what was meant.
+    /// The header blocks are our own encoding. They must decode to the intended fields, whatever was cancelled in
+    /// between.
     private func receive(_ request: HTTP2Request) {
         guard let place = pushes.firstIndex(where: { $0.stream == request.streamID }), !pushes[place].isRequested else {
             return faults.append("stream \(request.streamID) is no push, or came twice")
@@ -265,7 +267,7 @@ final class WetWorld {
     }
 }
 
-// The wire, and what has to hold.
+// The wire, and the checks.
 extension WetWorld {
     private func take(from pipe: inout Pipe) -> [UInt8] {
         guard !pipe.bytes.isEmpty else { return [] }
@@ -275,7 +277,7 @@ extension WetWorld {
         return Array(pipe.bytes.prefix(count))
     }
 
-    /// The peer may still read what had left.
+    /// The peer may still read bytes that had left.
     private func lose() throws {
         isConnected = false
         client.connectionLost()
@@ -285,7 +287,7 @@ extension WetWorld {
         try serverWrites()
     }
 
-    /// All that is in the way is taken away. What remains open then has no reason to.
+    /// Removes all obstacles. Anything that stays open after that has no reason to.
     private func settle() throws {
         try server.submitSettings([.streamsMax(100), .streamWindowBytes(65_535)])
         var idle = 0
@@ -300,8 +302,8 @@ extension WetWorld {
             idle = moved == 0 ? idle + 1 : 0
         }
         for (place, push) in pushes.enumerated() where push.conclusion == nil {
-            // What never left waits for a stream that a connection which is ending will not have. And a server that has
-            // heard our goodbye keeps its last refusals to itself. Both connections are closed then.
+            // A request that never left waits for a stream, which an ending connection will not grant. A server that
+            // has received our GOAWAY keeps its last refusals to itself. Both connections are closed then.
             if client.isFinished, !client.wasTaken(push.stream) { continue }
             if server.isFinished, troubles.contains(.ownGoAway), !push.isRequested { continue }
             faults.append("push \(place) has no end, though nothing is in its way")

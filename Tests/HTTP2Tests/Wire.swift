@@ -1,6 +1,6 @@
 import HTTP2
 
-/// A client and a server session back to back in memory, and what each of them told.
+/// A client and a server session back to back in memory, and the events that each reported.
 final class Wire {
     let client: HTTP2ClientSession
     let server: HTTP2ServerSession
@@ -40,7 +40,7 @@ final class Wire {
         self.server = try HTTP2ServerSession(server)
     }
 
-    /// Both ways until neither side has anything to say.
+    /// Exchanges bytes both ways until neither side has output.
     func exchange() throws {
         while try clientToServer() + serverToClient() > 0 {}
     }

@@ -5,7 +5,7 @@ import Testing
 extension Journeys {
     @Suite("Each documented APNs reason")
     struct APNsReasonTests {
-        /// In the order of the table.
+        /// The rows are in the order of the table.
         private static let rows: [ReasonRow] = [
             .about("40", 400, "BadCollapseId", .ends("rejected")),
             .about("41", 400, "BadExpirationDate", .ends("rejected")),
@@ -35,7 +35,7 @@ extension Journeys {
             .alone("4d", 403, "MissingProviderToken", .refused),
             .alone("4f", 403, "BadEnvironmentKeyIdInToken", .refused),
             .alone("50", 403, "BadEnvironmentKeyInToken", .refused),
-            // The token is young: no other may be signed with this key now.
+            // The token is young: no other may be signed with this key yet.
             .alone(
                 "0c", 403, "ExpiredProviderToken", .waitsForCredential("provider_token_expired", tried: true, after: 1)),
             .alone("4e", 403, "UnrelatedKeyIdInToken", .comesAgain("provider_token_expired", after: 1)),
@@ -49,7 +49,7 @@ extension Journeys {
             .scripted(503, "Service Unavailable", .comesAgain("provider_busy", after: 10)),
         ]
 
-        /// Words that Apple may invent, and answers of somebody in between.
+        /// Reasons that Apple may add, and answers of servers in between.
         private static let undocumented: [ReasonRow] = [
             .odd("11", "ReasonOfTomorrow", .ends("rejected")),
             .odd("12", "ReasonOfTomorrow", .comesAgain("provider_busy", after: 10)),
@@ -57,7 +57,7 @@ extension Journeys {
             .odd("13", "Unregistered", .ends("unregistered", verdict: "retired")),
             .odd("27", "status_500", .comesAgain("provider_busy", after: 10)),
             .odd("28", "status_400", .ends("rejected")),
-            // Retry-After: 2, which is less than we know to be good for the device; and more.
+            // A Retry-After of 2, less than the pause that is known to be good for the device; and a longer one.
             .odd("10", "TooManyRequests", .comesAgain("device_throttled", after: 60)),
             .scripted(429, "TooManyRequests", retryAfter: 75, .comesAgain("device_throttled", after: 75)),
         ]
@@ -72,7 +72,8 @@ extension Journeys {
 }
 
 extension ReasonRow {
-    /// About this push, whoever else's are under way. What comes again is refused the first time only.
+    /// A rejection of this push only, whatever other pushes are in flight. A retried push is rejected the first time
+    /// only.
     fileprivate static func about(_ fate: String, _ status: Int, _ reason: String, _ sequel: Sequel) -> ReasonRow {
         ReasonRow(
             name: "\(status) \(reason)", provider: .apns, trigger: .token(beginning(fate, sequel)), reason: reason,

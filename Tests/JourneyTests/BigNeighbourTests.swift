@@ -6,7 +6,7 @@ import Testing
 extension LongJourneys {
     @Suite("An app with 100,000 registrations beside an app with 2,000,000")
     struct BigNeighbourTests {
-        /// Of the gateway, whatever the audience (P8).
+        /// The gateway's limit for any audience (P8).
         private static let residentPeakMiBMax = 150
 
         @Test("sends a broadcast once to each live token and retires dead tokens, in little memory")
@@ -45,13 +45,13 @@ extension LongJourneys {
 }
 
 extension World {
-    /// Another app's registrations, as if they had been there for years.
+    /// Adds another app's registrations, as if they had existed for years.
     fileprivate func addNeighbour(of count: Int, through gateway: Gateway) async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(App.forest)", "name": "A big one"}"#)
         try await database { pool in
             let slice = 250_000
             for first in stride(from: 1, through: count, by: slice) {
-                // The rows are right by construction: their triggers would double the time.
+                // The rows are correct by construction: their triggers would double the time.
                 try await pool.script(
                     """
                     SET LOCAL session_replication_role = replica;
@@ -69,7 +69,7 @@ extension World {
                         SELECT id, clock_timestamp() FROM made
                     """, deadline: .seconds(600))
             }
-            // As PostgreSQL does by itself after a while.
+            // PostgreSQL does this by itself after a while.
             try await pool.script("ANALYZE", deadline: .seconds(600))
             #expect(try await pool.number("SELECT count(*) FROM registrations") == count)
         }

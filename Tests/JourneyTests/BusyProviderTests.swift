@@ -8,7 +8,7 @@ extension Journeys {
     struct BusyProviderTests {
         private static let live = [Device](.live, 20_000)
         private static let pause = 20
-        /// Of all; a gateway that heeds nothing has each of them refused once.
+        /// The most rejections. Without the circuit breaker each device's push would be rejected once.
         private static let refusedMax = 2_000
         private static let busy = APNsScript(
             answerDelay: .milliseconds(20),

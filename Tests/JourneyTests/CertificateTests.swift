@@ -76,8 +76,8 @@ extension Journeys {
                 #expect(try await phone.senders(.alert, at: world.production) == [app.name, app.name])
                 #expect(try await phone.senders(.voip, at: world.production) == [calls.name])
 
-                // Without its own, a call leaves by the app's, which does not cover it: its sender is told so. The
-                // gateway hears of the change a moment later.
+                // Without its own certificate, a call leaves with the app's, which does not cover it, and is rejected.
+                // The gateway learns of the change a moment later.
                 try await gateway.retireCredential(calls.name)
                 try await eventually("a call to be refused") {
                     try await phone.get(.voip, through: gateway) == ["rejected": 1]
@@ -111,14 +111,14 @@ struct Phone {
         }
     }
 
-    /// A message to it alone; answers how it ended.
+    /// Sends a message to this phone alone; returns how it ended.
     func get(_ type: PushType, through gateway: Gateway) async throws -> [String: Int] {
         let account = try await gateway.finished(try await send(type, through: gateway), of: .garden)
         #expect(account.addsUp)
         return account.terminalCounts
     }
 
-    /// The id of a message to it alone.
+    /// Sends a message to this phone alone; returns its id.
     func send(_ type: PushType, through gateway: Gateway) async throws -> String {
         let content = type == .voip ? #""data": {"call": "1"}"# : #""notification": {"body": "Twelve o'clock"}"#
         return try await gateway.send(
@@ -126,7 +126,7 @@ struct Phone {
             #"{"audience": {"installations": ["phone"]}, "options": {"push_type": "\#(type.name)"}, \#(content)}"#)[0]
     }
 
-    /// By which certificates its pushes came.
+    /// The certificates with which its pushes arrived.
     func senders(_ type: PushType, at standIn: StandIn) async throws -> [String] {
         let pushes = await standIn.simulator.received((type == .voip ? voip : alert).deviceToken)
         #expect(pushes.allSatisfy { $0.header("apns-topic") == App.garden.topic + type.service.suffix })
@@ -135,7 +135,7 @@ struct Phone {
 }
 
 extension TLSIdentity {
-    /// As the API and the stand-in call its certificate.
+    /// The certificate's name in the API and in the stand-in.
     fileprivate var name: String { Hexadecimal.text(certificate.sha256) }
 }
 
@@ -144,7 +144,7 @@ extension World {
         try Self.certificate(of: authority, topic: topic)
     }
 
-    /// As Apple writes one for the app in the garden, or one of its services.
+    /// A certificate like Apple's for the app "garden", or for one of its services.
     static func certificate(
         of authority: CertificateAuthority, topic: String = App.garden.topic, isDevelopment: Bool = true,
         isProduction: Bool = true
@@ -157,7 +157,7 @@ extension World {
 }
 
 extension Gateway {
-    /// Takes the certificate into use at once.
+    /// Submits the certificate and activates it at once.
     func submit(
         _ identity: TLSIdentity, as form: Journeys.CertificateTests.Form, environment: String = "production",
         in folder: URL
@@ -180,7 +180,7 @@ extension Gateway {
             """)
     }
 
-    /// - Parameter sha256: of its certificate, in hexadecimal.
+    /// - Parameter sha256: the digest of its certificate, in hexadecimal.
     func retireCredential(_ sha256: String) async throws {
         struct Listed: Decodable {
             struct Item: Decodable {
@@ -194,7 +194,7 @@ extension Gateway {
         try await api.expect(204, "POST", "/v1/apps/garden/credentials/\(id)/retire")
     }
 
-    /// As a keychain exports it.
+    /// An archive like a keychain's export.
     private static func pkcs12(_ pem: [UInt8], password: String, in folder: URL) throws -> [UInt8] {
         let source = folder.appending(path: "identity.pem")
         let archive = folder.appending(path: "identity.p12")

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    /// The procedure by which backends pushed in the days of Apple's binary protocol, walked from its beginning to its
-    /// end. What has taken the place of what Apple has switched off stands in docs/decisions/0013.
+    /// The procedure by which backends pushed with Apple's binary protocol, from beginning to end. docs/decisions/0013
+    /// describes the replacements for what Apple has switched off.
     @Suite("The classic procedure of an APNs backend")
     struct ClassicProcedureTests {
         @Test("works in full: one token store, lists of aps records, stored badges, and feedback")
@@ -26,7 +26,7 @@ extension Journeys {
             }
         }
 
-        /// A record waits ten seconds at most for one that can't leave; then several are due at once.
+        /// A record waits at most ten seconds for one that can't leave; then several are due at once.
         @Test("keeps the order of each list that waited for a credential")
         func orderAfterAWait() async throws {
             try await World.within { world in
@@ -67,16 +67,16 @@ extension Journeys {
     }
 }
 
-/// A Web Services program of that time, as far as it lives on today: one function a paragraph.
+/// A web service of that time, as far as it exists today: one function per paragraph.
 private struct ClassicBackend {
     let world: World
     let gateway: Gateway
 
-    /// Opaque: of any length, and of no meaning to us.
+    /// An opaque token, which may have any length.
     private let phone = Device(installation: "phone", token: "a11e0000" + String(repeating: "0", count: 55) + "1")
     private let longPhone = Device(
         installation: "phone-with-a-long-token", token: "a11e0000" + String(repeating: "0", count: 191) + "2")
-    /// Runs an app of the developers.
+    /// Runs a development build.
     private let tablet = Device(installation: "tablet", token: "a11e0000" + String(repeating: "0", count: 55) + "3")
     private let left = Device(
         installation: "phone-that-left", token: "a11e0000" + String(repeating: "0", count: 55) + "4")
@@ -85,7 +85,7 @@ private struct ClassicBackend {
     private let path = "/v1/apps/garden"
     private static let slowAnswer: Duration = .seconds(1)
 
-    /// One certificate for development and one for distribution, each for its own of Apple's services.
+    /// One certificate for development and one for distribution, each for its own APNs environment.
     func obtainCertificates() async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
         let distribution = try World.certificate(of: world.authority, isDevelopment: false)
@@ -95,8 +95,7 @@ private struct ClassicBackend {
         try await gateway.api.expect(201, "POST", "\(path)/credentials", world.google.credential)
     }
 
-    /// The token maintainer stores registrations with their user, whichever framework the token is of, and forgets who
-    /// unregisters.
+    /// The token store keeps registrations with their user for both frameworks, and deletes those that unregister.
     func maintainTokens() async throws {
         try await register(phone, status: 201)
         try await register(phone, status: 200)
@@ -120,9 +119,8 @@ private struct ClassicBackend {
         #expect(page.items.map(\.provider).sorted() == ["apns", "apns", "apns", "fcm"])
     }
 
-    /// The document's own list, with the comma that it lacks. It is for Apple's devices only, should others be in the
-    /// database; it is kept for ten minutes, and goes at once. The tablet's APNs takes its time: nobody's second record
-    /// leaves before it has answered to the first.
+    /// The document's own list, with its missing comma. It goes to Apple devices only, is kept for ten minutes, and
+    /// leaves at once. The tablet's APNs is slow: no second record leaves before the tablet's first is answered.
     func sendRecords() async throws {
         await world.sandbox.simulator.follow(APNsScript(answerDelay: Self.slowAnswer))
         let messages = try await gateway.send(
@@ -167,8 +165,8 @@ private struct ClassicBackend {
         #expect(await world.google.requests(to: android).isEmpty)
     }
 
-    /// The tutorial's last function: for each token, its badge plus one, saved, and sent with a title and the user's own
-    /// words. One message does all of it, for both frameworks.
+    /// The tutorial's last function: each token's badge plus one, saved, and sent with a title and the user's own text.
+    /// One message does this for both frameworks.
     func sendSimplePopup() async throws {
         let message = try await gateway.send(
             .garden,
@@ -192,7 +190,7 @@ private struct ClassicBackend {
         #expect(try await badge(of: "android") == 1)
     }
 
-    /// The app consumes, and tells the token maintainer, which knows it by its token; the next push counts on from there.
+    /// The app lowers its badge and reports it by token; the next push counts from there.
     func syncBadges() async throws {
         try await changeBadge(#""token": "\#(phone.token)", "badge": 7"#, to: 7)
         try await changeBadge(#""token": "\#(phone.token)", "consume": 2"#, to: 5)
@@ -206,7 +204,7 @@ private struct ClassicBackend {
         #expect(try await androidCount() == 4)
     }
 
-    /// Whoever has got the push asks for the badge that it shows: the answer to the push has not come yet.
+    /// A device that has received the push asks for its badge before the push is answered.
     func saveBadgeBeforeSending() async throws {
         let simulator = world.production.simulator
         await simulator.follow(APNsScript(answerDelay: .seconds(3)))
@@ -219,7 +217,7 @@ private struct ClassicBackend {
         #expect(try await gateway.finished(message, of: .garden).terminalCounts == ["accepted": 4])
     }
 
-    /// Two kilobytes then, four today; what is larger is refused before anybody is asked.
+    /// The limit was two kilobytes then and is four today; larger payloads are rejected at once.
     func keepWithinSize() async throws {
         let bytesMax = 4_096
         func payload(_ bytes: Int) -> String {
@@ -238,7 +236,7 @@ private struct ClassicBackend {
         #expect(refusal.text.contains("payload_too_large"))
     }
 
-    /// The feedback service then; today the 410 itself, and a feed that is asked from time to time.
+    /// The feedback service of that time is the 410 itself today, and a feed that is polled.
     func receiveFeedback() async throws {
         let gone = [Device](.gone, 1)[0]
         try await register(gone, status: 201)

@@ -124,7 +124,7 @@ extension Journeys {
                 }
                 #expect(await world.production.simulator.summary().requests == 0)
 
-                // In the language of the phone that is named, unless another is asked for.
+                // The preview uses the language of the named phone, unless another is requested.
                 try await gateway.api.expect(
                     200, "PATCH", "/v1/apps/garden/devices/\(live[0].installation)", #"{"locale": "fr-CA"}"#)
                 let file = world.folder.appending(path: "noon.json")
@@ -137,11 +137,11 @@ extension Journeys {
                 #expect(try await world.command(localized, gateway).printed.contains("| Midi "))
                 #expect(try await world.command(localized + ["--locale", "de"], gateway).printed.contains("| Noon "))
 
-                // A file that names everybody is asked about like the option.
+                // A file that names everybody needs a confirmation, as the option does.
                 try Data(#"{"audience": {"all": true}, "notification": {"body": "Noon"}}"#.utf8).write(to: file)
                 let asked = try await world.command(["send", "--file", file.path(percentEncoded: false)], gateway)
                 #expect(asked.code == 64 && asked.input.contains("--yes"), "\(asked.printed)")
-                // And so is whoever is left after the test, however few.
+                // So does the audience after a test, however small it is.
                 let few = try await world.command(
                     [
                         "send", "--installation", live[1].installation, "--body", "Noon", "--test-to",
@@ -151,7 +151,7 @@ extension Journeys {
                 #expect(few.code == 64 && few.input.contains("--yes"), "\(few.printed)")
                 #expect(await world.production.simulator.summary().requests == 0, "asked before anything is sent")
 
-                // One that fails stops the rest.
+                // A failed test stops the rest.
                 let name = live[0].installation
                 let stopped = try await world.command(
                     ["send", "--all", "--body", "Twelve o'clock", "--test-to", "nobody", "--yes"], gateway)

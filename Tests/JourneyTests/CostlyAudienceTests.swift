@@ -5,8 +5,8 @@ import Testing
 extension Journeys {
     @Suite("Broadcasts whose audiences take long to plan")
     struct CostlyAudienceTests {
-        /// Every slice of a broadcast takes as long as the gate is shut, or until the gateway gives it up, which is counted.
-        /// Each look at the gate has a snapshot of its own; whether a table exists is cached for a whole transaction.
+        /// Every slice of a broadcast waits while the gate is shut, or until the gateway cancels it, which is counted.
+        /// Each check of the gate has its own snapshot; a transaction caches whether a table exists.
         private static let gate = """
             CREATE TABLE open_gates ();
             CREATE SEQUENCE given_up;
@@ -21,7 +21,7 @@ extension Journeys {
             CREATE TRIGGER wait_at_gate BEFORE INSERT ON parcels FOR EACH ROW
                 WHEN (NEW.priority = \(MessageUrgency.bulk.rawValue)) EXECUTE FUNCTION wait_at_gate();
             """
-        /// Of a message the first slice is written as ever, and the others as long as the gate is shut.
+        /// The first slice of a message is written at once, and the others wait while the gate is shut.
         private static let gateBehindFirst = """
             CREATE TABLE open_gates ();
             CREATE TABLE first_slices (is_told boolean PRIMARY KEY DEFAULT true, transaction bigint);
@@ -83,7 +83,7 @@ extension Journeys {
                          "notification": {"body": "\(World.text)"}}
                         """)[0]
                     #expect(try await gateway.finished(single, of: .garden).terminalCounts == ["accepted": 1])
-                    // Later ones come to that on a busy machine.
+                    // Later rounds may reach that on a busy machine.
                     if turn == 0 {
                         let givenUp = try await world.database { pool in try await pool.number(Self.givenUp) }
                         try #require(givenUp == 0, "it waited for none of them")

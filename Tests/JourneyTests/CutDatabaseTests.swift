@@ -43,7 +43,7 @@ extension Journeys {
             let held = try await world.heldByFar()
 
             try await expectComplaint(far)
-            // Slow, so that the other one is in the middle of it when the late settles arrive.
+            // Slow answers, so that the other gateway is in the middle when the late settles arrive.
             await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(400)))
             try await eventually("the other gateway to lease what was left") {
                 try await world.leasedByNear(among: held.parcels) > 0
@@ -58,12 +58,12 @@ extension Journeys {
             try await eventually("the gateway to be ready again") { try await far.isReady() }
             await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
 
-            // Alone, so that what it sends is its own. What it still waits for over the old connections has its deadline.
+            // Alone, so that all pushes are its own. Requests over the old connections end at their deadline.
             try await near.stopGently()
             let next = try await far.broadcast(.garden)
             #expect(try await far.finished(next, of: .garden).terminalCounts == ["accepted": live.count])
             try await far.stopGently()
-            // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
+            // The count is over both broadcasts: packets that waited in the kernel may arrive late, as repeats.
             let repeated = await world.production.simulator.summary().accepted - 2 * live.count
             #expect(repeated <= held.pending)
             let other = try await world.gateway()
@@ -81,7 +81,7 @@ extension Journeys {
             }
         }
 
-        /// In words, where an operator looks: at its health, and in its log.
+        /// An operator sees it in the health check and in the log.
         private static func expectComplaint(_ far: Gateway) async throws {
             let reply = try await foundEventually("the gateway to say that it is not ready") {
                 let reply = try await far.api.call("GET", "/readyz")
@@ -105,12 +105,12 @@ extension Journeys {
     }
 }
 
-/// What is cut, and how.
+/// A cut: what it severs, and how.
 struct Cut: Sendable, CustomStringConvertible {
     var how = NetworkCable.Break.pulled
-    /// Otherwise the gateway goes on sending what it holds, and can tell nobody.
+    /// Whether the provider is cut off too. Otherwise the gateway keeps sending what it holds, and cannot settle it.
     var takesTheProvider = false
-    /// Otherwise it ends before either side has given its sessions up, and what was sent into it arrives after all.
+    /// Whether the cut outlasts the sessions. Otherwise data that was sent during the cut arrives after all.
     var outlastsTheSessions = false
 
     /// The shortest and the longest: a minute each.
@@ -122,9 +122,9 @@ struct Cut: Sendable, CustomStringConvertible {
     }
 }
 
-// Who is at the far end of the cable, as PostgreSQL knows it: by its address. The near ones come over the socket.
+// PostgreSQL knows the gateway at the far end of the cable by its address. The near ones use the socket.
 extension World {
-    /// To be called before the first push.
+    /// Makes the database record leases. Must be called before the first push.
     fileprivate func noteLeases() async throws {
         try await database { pool in
             try await pool.script(
@@ -141,7 +141,7 @@ extension World {
         }
     }
 
-    /// What may be repeated, at most: the pushes that are leased to who is cut off, and that no row knows an end of.
+    /// The most that may be repeated: pushes leased to the gateway that is cut off, whose end is in no row.
     fileprivate func heldByFar() async throws -> (parcels: [Int64], pending: Int) {
         let statement = Statement(
             unprepared: """

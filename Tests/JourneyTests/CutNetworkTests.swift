@@ -12,7 +12,7 @@ extension Journeys {
         private static let dead = [Device](.gone, 600)
         private static let streamLimit = 50
         private static let connectionsMax = 8
-        /// What had a stream when the cable was pulled; and as much again: a stream whose deadline passes makes room for
+        /// Twice the pushes that had a stream when the cable was pulled. A stream whose deadline passes makes room for
         /// another, until its connection has been silent for as long.
         private static let unansweredMax = 2 * streamLimit * connectionsMax
         private static let settings = [
@@ -55,7 +55,7 @@ extension Journeys {
                     let next = try await near.broadcast(.garden)
                     try await Self.bothSend(world)
                     #expect(try await near.finished(next, of: .garden).terminalCounts == ["accepted": Self.live.count])
-                    // Over both: what waited in the kernel for the cable may arrive late, as a repeat of its own.
+                    // The count is over both broadcasts: packets that waited in the kernel may arrive late, as repeats.
                     let all = await world.production.simulator.summary().accepted
                     #expect(all - 2 * Self.live.count <= Self.unansweredMax)
                     print("cut in the middle of a broadcast: \(receipts.repeats) repeated")
@@ -117,7 +117,7 @@ extension Journeys {
             }
         }
 
-        /// Pushes that the stand-in accepted and the rows don't know of, all gateways' together.
+        /// Pushes that the stand-in accepted and no row records, of all gateways together.
         private static func unsettled(_ world: World) async throws -> Int {
             let settled = try await world.database { pool in
                 try await pool.number(

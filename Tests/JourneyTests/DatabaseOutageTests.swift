@@ -47,7 +47,7 @@ extension Journeys {
                 let server = try #require(world.postmasterFile?.process)
                 #expect(kill(server, SIGKILL) == 0)
                 try await eventually("another server in its place") {
-                    // Its file is missing for a moment.
+                    // The file is missing for a moment.
                     guard let process = world.postmasterFile?.process else { return false }
                     return process != server
                 }
@@ -65,7 +65,7 @@ extension Journeys {
             #expect(reply.retryAfter.flatMap { Int($0) } != nil)
         }
 
-        /// The process lived on and knew every answer: nothing was sent twice.
+        /// The process survived and knew every answer: nothing was sent twice.
         private static func expectAll(_ account: Account, _ world: World) async throws {
             #expect(account.addsUp)
             #expect(account.terminalCounts == ["accepted": live.count, "unregistered": dead.count])

@@ -8,9 +8,9 @@ extension Journeys {
     @Suite("A message that depends on each device's local time")
     struct DeviceClockTests {
         private static let devices = [Device](.live, 3)
-        /// What is sent before an hour has to be sent by then, on a busy machine too.
+        /// The time to send what must be sent before an hour, also on a busy machine.
         private static let lead: Duration = .seconds(12)
-        /// What leaves at an hour arrives soon, on a busy machine too.
+        /// The time within which a push arrives after its hour, also on a busy machine.
         private static let soon: Duration = .seconds(30)
         private static let quiet: Duration = .seconds(6 * 3_600)
 
@@ -61,7 +61,7 @@ extension Journeys {
                 let set = try await world.command(["apps", "settings", "garden", "--quiet-hours", hours], gateway)
                 #expect(set.code == 0, "\(set.input)")
 
-                // In Lagos it is three hours earlier, and in Tokyo five later.
+                // Lagos is three hours behind, and Tokyo is five hours ahead.
                 let message = try await gateway.broadcast(.garden, ttlSeconds: 3_600)
                 let name = Self.devices[0].installation
                 let begun = try await foundEventually("all to be judged") {
@@ -123,7 +123,7 @@ extension Journeys {
                     """)[0]
                 try await Self.expectTerminalCounts(["accepted": 3], of: code, second)
                 #expect(try await Self.badges(second) == [1, 1, 1])
-                // What ignored the cap has used nothing up.
+                // Pushes that ignored the cap did not use it up.
                 try await Self.setCap("2", [], world, second)
                 try await Self.expectTerminalCounts(["accepted": 3], of: try await second.broadcast(.garden), second)
                 try await Self.expectTerminalCounts(["suppressed": 3], of: try await second.broadcast(.garden), second)
@@ -156,7 +156,7 @@ extension Journeys {
             #expect(account.addsUp && account.terminalCounts == terminalCounts, "\(account)")
         }
 
-        /// As the registry holds them.
+        /// The badges in the registry.
         private static func badges(_ gateway: Gateway) async throws -> [Int] {
             struct Badge: Decodable { let badge: Int }
             var badges: [Int] = []
@@ -170,7 +170,7 @@ extension Journeys {
 }
 
 extension Account {
-    /// Why pushes were suppressed.
+    /// The reasons of suppressed pushes.
     fileprivate var suppressions: [String: Int] {
         let reasons = (reasons ?? []).filter { $0.outcome == "suppressed" }
         return Dictionary(uniqueKeysWithValues: reasons.map { ($0.reason, $0.count) })

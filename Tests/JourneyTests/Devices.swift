@@ -1,12 +1,12 @@
 import Encodings
 import Model
 
-/// A registration of a test; its token says what the stand-in makes of it.
+/// A registration of a test; its token decides the stand-in's answer.
 struct Device: Sendable {
     let installation: String
-    /// In hexadecimal.
+    /// The token in hexadecimal.
     let token: String
-    /// What the registry holds before any push.
+    /// The badge in the registry before any push.
     var badge = 0
 
     var deviceToken: DeviceToken { DeviceToken(bytes: Hexadecimal.decode(token.utf8) ?? []) }
@@ -19,13 +19,13 @@ struct Device: Sendable {
     }
 }
 
-/// What a kind of tokens meets in the stand-in: the beginning of their hexadecimal form, by its grammar.
+/// The stand-in's answer to a kind of tokens: the beginning of their hexadecimal form (docs/simulator.md).
 enum Fate: String, Sendable {
     case live = "a11e0000"
     case gone = "dead0100"
     case unregisteredLongAgo = "dead0200"
     case bad = "dead0400"
-    /// Of the other environment, in production.
+    /// A token of the sandbox, which production rejects.
     case sandboxOnly = "dead3100"
     case internalErrorOnce = "dead0701"
     case unavailableOnce = "dead0801"

@@ -10,11 +10,11 @@ extension Journeys {
         private static let dead = [Device](.gone, 1_200)
         private static let streamLimit = 50
         private static let connectionsMax = 8
-        /// A lease outlives PostgreSQL's death and return, so that nobody takes over the pushes of a gateway that lives.
+        /// A lease outlasts PostgreSQL's restart, so that no gateway takes over the pushes of a live one.
         private static let settings = [
             "LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "5", "CONNECTIONS_PER_LANE": "\(connectionsMax)",
         ]
-        /// Of each kind of death, how far the broadcast has come.
+        /// The progress of the broadcast between two deaths.
         private static let step = 7_000
 
         @Test("reach each device although gateways, PostgreSQL and the provider die in turn")
@@ -64,10 +64,10 @@ extension Journeys {
             }
         }
 
-        /// Ends a gateway as the kernel does when memory ends.
+        /// Kills a gateway as the kernel does when it runs out of memory.
         ///
-        /// - Returns: how many of its pushes may be repeated, at most: those that the stand-in accepted and no row knows
-        ///   of, the other gateways' included; and those that were out and had no answer.
+        /// - Returns: the most pushes that may be repeated: those that the stand-in accepted and no row records, the
+        ///   other gateways' included, and those in flight without an answer.
         private static func kill(_ gateway: Gateway, _ world: World) async throws -> Int {
             gateway.program.kill(SIGKILL)
             #expect(try await gateway.program.end() == .killed(signal: SIGKILL))

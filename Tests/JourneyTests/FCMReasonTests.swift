@@ -5,7 +5,7 @@ import Testing
 extension Journeys {
     @Suite("Each documented FCM error")
     struct FCMReasonTests {
-        /// In the order of the tables: with an FcmError, and without.
+        /// The rows are in the order of the tables: with an FcmError, and without.
         private static let rows: [ReasonRow] = [
             .about("UNREGISTERED", "FcmError UNREGISTERED with 404", .ends("unregistered", verdict: "retired")),
             .scripted(400, "INVALID_ARGUMENT", code: "UNREGISTERED", .ends("rejected", verdict: "suspected")),
@@ -52,7 +52,7 @@ extension Journeys {
             .scripted(501, "UNIMPLEMENTED", .ends("rejected")),
         ]
 
-        /// Words that Google may invent, its code that says nothing, and pages of somebody in between.
+        /// Errors that Google may add, its unspecific code, and pages of servers in between.
         private static let undocumented: [ReasonRow] = [
             .odd("UNKNOWN_CODE_400", "CODE_OF_TOMORROW", .ends("rejected")),
             .odd("UNKNOWN_CODE_503", "CODE_OF_TOMORROW", .comesAgain("provider_busy", after: 10)),
@@ -61,7 +61,7 @@ extension Journeys {
             .odd("HTML_429", "status_429", .comesAgain("provider_throttled", after: 60), beside: .healthy),
             .odd("HTML_502", "status_502", .comesAgain("provider_busy", after: 10)),
             .odd("EMPTY_500", "status_500", .comesAgain("provider_busy", after: 10)),
-            // Google's own Retry-After, shorter and longer than what it asks for where it says nothing.
+            // Google's own Retry-After, shorter and longer than its documented default.
             .odd(
                 "QUOTA_EXCEEDED_SECONDS", "QUOTA_EXCEEDED", .comesAgain("provider_throttled", after: 2),
                 beside: .healthy),
@@ -74,7 +74,7 @@ extension Journeys {
 
         @Test("leads to the expected outcome in the push history, the message account and the feed")
         func journey() async throws {
-            // Some have several shapes.
+            // Some errors have several forms.
             let names = Set(Self.rows.compactMap(\.name))
             try #require(names.sorted() == FCMResponse.documented.sorted())
             try await ReasonJourney.take(Self.rows + Self.undocumented, of: .fcm)
@@ -82,7 +82,7 @@ extension Journeys {
     }
 }
 
-/// What else stands in an answer of Google's.
+/// Other parts of an answer of Google's.
 private enum Detail: String {
     case badToken = """
         {"@type": "type.googleapis.com/google.rpc.BadRequest",
@@ -95,7 +95,8 @@ private enum Detail: String {
 }
 
 extension ReasonRow {
-    /// About this push, whoever else's are under way. What comes again is refused the first time only.
+    /// A rejection of this push only, whatever other pushes are in flight. A retried push is rejected the first time
+    /// only.
     fileprivate static func about(_ fate: String, _ name: String, _ sequel: Sequel) -> ReasonRow {
         let reason = name.split(separator: " ").first { $0 != "FcmError" } ?? ""
         return ReasonRow(

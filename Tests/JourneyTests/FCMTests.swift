@@ -30,7 +30,7 @@ extension Journeys {
             try await World.within { world in
                 let gateway = try await world.gateway()
                 try await world.fillApp(gateway)
-                // Years ago, and just now.
+                // Two devices were registered years ago, and one just now.
                 let tokens = ["live-0000000000000000", "UNREGISTERED-0000000000000000"]
                 for (number, token) in tokens.enumerated() {
                     try await gateway.api.expect(
@@ -73,7 +73,7 @@ extension Journeys {
 }
 
 extension World {
-    /// The app without devices, with a credential for APNs and one for FCM.
+    /// Creates the app without devices, with a credential for APNs and one for FCM.
     fileprivate func fillApp(_ gateway: Gateway) async throws {
         try await fill(.garden, [], through: gateway)
         try await gateway.api.expect(201, "POST", "/v1/apps/garden/credentials", google.credential)

@@ -6,7 +6,7 @@ extension Journeys {
     @Suite("A message to a filter")
     struct FilterTests {
         private static let phones = [Device](.live, 5)
-        /// What each says of itself; the last one nothing.
+        /// The registered values of each phone.
         private static let input = [
             #""app_version": "4.9", "tags": ["news"], "attributes": {"plan": "pro", "visits": 12}"#,
             #""app_version": "4.10", "tags": ["news"], "attributes": {"plan": "pro", "visits": 3}"#,
@@ -24,7 +24,7 @@ extension Journeys {
             }
         }
 
-        /// Who got how many, by their places.
+        /// The number of pushes that each phone received, by place.
         private static func received(_ world: World) async -> [Int] {
             var counts: [Int] = []
             for phone in phones { counts.append(await world.production.simulator.received(phone.deviceToken).count) }

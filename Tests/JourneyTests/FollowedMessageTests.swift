@@ -58,7 +58,7 @@ extension Journeys {
             }
         }
 
-        /// With a broadcast that has begun. Each gateway is found where the one before it was.
+        /// Runs the body during a broadcast. Each gateway listens at the address of the one before it.
         private static func within(_ body: (World, Gateway, _ message: String) async throws -> Void) async throws {
             let settings = [
                 "LISTEN": "127.0.0.1:\(StandIn.freePort())", "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
@@ -74,7 +74,7 @@ extension Journeys {
             }
         }
 
-        /// Each account that a command has printed whole.
+        /// Each account that the command has printed completely.
         private static func shown(_ watcher: Program) throws -> [JSONObject] {
             let whole = watcher.printed.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             return try whole.map { try #require(try JSONReader.read(Array($0.utf8), limits: .trusted).object) }
@@ -85,7 +85,7 @@ extension Journeys {
             let name: String
             let account: JSONObject
 
-            /// A greeting and beats are none.
+            /// The greeting and heartbeats are not events.
             static func list(_ stream: String) throws -> [Event] {
                 try stream.components(separatedBy: "\n\n").compactMap { block in
                     let lines = block.split(separator: "\n")
@@ -103,7 +103,7 @@ extension Journeys {
 }
 
 extension World {
-    /// The command that follows a message, on its own until it ends.
+    /// Starts the command that follows a message; it runs until it ends by itself.
     fileprivate func watch(_ message: String, _ gateway: Gateway) throws -> Program {
         let settings = ["URL": gateway.api.base.absoluteString, "KEY": gateway.api.key, "APP": "garden"]
         return try Program(["messages", "watch", message, "--json"], settings: settings, logs: folder)

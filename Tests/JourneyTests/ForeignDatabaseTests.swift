@@ -33,7 +33,7 @@ extension Journeys {
         @Test("refuses to start on its own server too, and names the folder to remove")
         func ownDatabase() async throws {
             try await World.within(server: nil) { world in
-                // Its server survives it.
+                // The gateway's own server survives it.
                 let gateway = try await world.gateway()
                 gateway.program.kill(SIGKILL)
                 #expect(try await gateway.program.end() == .killed(signal: SIGKILL))

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TestSupport
 
-/// A gateway's HTTP API as a backend calls it. An answer is a value; whoever needs a certain status asks for it.
+/// A gateway's HTTP API as a backend calls it. Every answer is a value; a caller that needs a certain status checks it.
 struct GatewayAPI: Sendable {
     let base: URL
     let key: String
@@ -28,7 +28,7 @@ struct GatewayAPI: Sendable {
         return URLSession(configuration: configuration)
     }()
 
-    /// - Throws: where no answer came.
+    /// - Throws: if no answer came.
     func call(
         _ method: String, _ path: String, _ body: String? = nil, contentType: String = "application/json",
         idempotencyKey: String? = nil
@@ -53,7 +53,7 @@ struct GatewayAPI: Sendable {
 
     private struct MadeKey: Decodable { let key: String }
 
-    /// Their beginnings, which few share who are no tokens of these tests, and many who are.
+    /// The beginnings of the tokens in a body. Many tokens of these tests share one, and hardly any other text has it.
     private static func tokens(in body: String) -> [String] {
         let parts = body.replacing("\"token\":\"", with: "\"token\": \"").components(separatedBy: "\"token\": \"")
         return parts.dropFirst().map { String($0.prefix { $0 != "\"" }.prefix(24)) }
@@ -76,7 +76,7 @@ struct UnexpectedAnswer: Error, CustomStringConvertible {
     let description: String
 }
 
-/// What the API tells of a message.
+/// A message's account in the API.
 struct Account: Decodable, Equatable {
     struct Reason: Decodable, Equatable {
         let outcome: String
@@ -91,11 +91,11 @@ struct Account: Decodable, Equatable {
     let pending: Int
     let reasons: [Reason]?
 
-    /// P2, whatever became of it.
+    /// P2: the sums agree, whatever the outcome was.
     var addsUp: Bool {
         state == "finished" && pending == 0 && audience == outcomes.values.reduce(0, +)
     }
 
-    /// Those that are not zero.
+    /// The terminal states with a count above zero.
     var terminalCounts: [String: Int] { outcomes.filter { $0.value != 0 } }
 }

@@ -3,7 +3,7 @@ import Reactor
 import Simulator
 import TLS
 
-/// An FCM of the test's own, with its OAuth, in this process, over real TLS.
+/// An FCM server with its OAuth, in the test's process, over real TLS.
 struct GoogleStandIn: Sendable {
     let simulator: FCMSimulator
     let url: String
@@ -20,20 +20,20 @@ struct GoogleStandIn: Sendable {
         url = "https://localhost:\(try await simulator.start())"
     }
 
-    /// As an operator hands it in.
+    /// The credential as an operator submits it.
     var credential: String {
         let file = String(decoding: account.file(tokenURI: url + "/token"), as: UTF8.self)
         return #"{"provider": "fcm", "kind": "service_account", "activate": true, "service_account": \#(file)}"#
     }
 
-    /// The private key's lines: nothing of them may stand in a log.
+    /// The private key's lines: none of them may stand in a log.
     var secrets: [String] {
         let file = try? JSONReader.read(account.file(tokenURI: url)).object
         let key = file?["private_key"]?.string ?? ""
         return key.split(separator: "\n").filter { !$0.hasPrefix("---") }.map(String.init)
     }
 
-    /// All that named the token, in the order of arrival; also what a script answered, without a look at it.
+    /// All requests that named the token, in the order of arrival, scripted answers included.
     func requests(to token: String) async -> [ReceivedPush] {
         let scripted = await simulator.received("").filter { String(decoding: $0.body, as: UTF8.self).contains(token) }
         return (scripted + (await simulator.received(token))).sorted { $0.arrivedAt < $1.arrivedAt }

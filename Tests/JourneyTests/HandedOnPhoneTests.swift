@@ -10,7 +10,7 @@ extension Journeys {
             let items: [Item]
         }
 
-        /// Four phones of ada's, with the tag "vip".
+        /// Four phones of the user ada, with the tag "vip".
         private static let phones = [Device](.live, 4)
 
         private static func body(_ phone: Device, user: String, tags: String = "[]", named: Bool = false) -> String {
@@ -60,7 +60,7 @@ extension Journeys {
                     let reasons = (account.reasons ?? []).map { "\($0.reason) \($0.count)" }
                     #expect(reasons.sorted() == ["\(reason) 3", "device_deleted 1"].sorted())
                 }
-                // A message to everyone goes on: it is for whichever person has the phone.
+                // A message to everyone is still sent: it is for any user of the phone.
                 let account = try await gateway.finished(messages[3], of: .garden)
                 #expect(account.terminalCounts == ["accepted": 3, "unregistered": 1])
                 #expect(await world.production.simulator.arrivals(of: Self.phones).count == 3)

@@ -12,9 +12,9 @@ extension Journeys {
         private static let residentPeakMiBMax = 150
         private static let streamLimit = 100
         private static let shortLifetimeSeconds = 15
-        /// From the decision to send until it is noted, on a busy machine.
+        /// The longest time from the decision to send until it is recorded, on a busy machine.
         private static let onTheWay: Duration = .seconds(5)
-        /// Short, so that silence is soon noticed; longer than a busy machine takes to answer.
+        /// Short, so that silence is noticed soon, but longer than a busy machine takes to answer.
         private static let settings = ["REQUEST_DEADLINE_SECONDS": "3"]
 
         @Test("loses no push, stays ready, and uses little memory", arguments: Misbehaviour.all)
@@ -91,7 +91,7 @@ extension Journeys {
             }
         }
 
-        /// A broadcast of which the peer answers a part, and then nothing more.
+        /// Starts a broadcast of which the peer answers a part, and then nothing more.
         private static func silencedMidway(
             _ world: World, _ gateway: Gateway, ttlSeconds: Int = 86_400
         ) async throws -> String {
@@ -100,12 +100,12 @@ extension Journeys {
             let message = try await gateway.broadcast(.garden, ttlSeconds: ttlSeconds)
             try await world.production.accepted(atLeast: 50)
             await peer.follow(APNsScript(faults: [ScriptedFault(.silence, at: 1, every: 1)]))
-            // Whatever was on its way before is answered by then.
+            // Earlier requests are answered by then.
             try await eventually("the silence") { await peer.summary().unanswered >= 20 }
             return message
         }
 
-        /// Another app's push through another credential: how long from the request until it is accounted for (P7).
+        /// Another app's push through another credential: the time from its request until it is accounted for (P7).
         private static func neighboursPush(_ gateway: Gateway) async throws -> Duration {
             let clock = ContinuousClock()
             return try await clock.measure {
@@ -130,11 +130,11 @@ extension Journeys {
     }
 }
 
-/// What a peer does that no provider should do.
+/// Behaviour that no provider should show.
 struct Misbehaviour: Sendable, CustomTestStringConvertible, CustomStringConvertible {
     let description: String
     let faults: [ScriptedFault]
-    /// How many connections it costs, each with all that is in flight on it: processed perhaps without our hearing of it.
+    /// The number of connections it costs. The pushes in flight on them may have been processed without an answer.
     let connectionsLost: Int
     let isFelt: @Sendable (SimulatorSummary) -> Bool
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// As commands and requests take it.
+/// The time in the form that commands and requests take.
 func hour(in seconds: Int) -> String {
     ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: Double(seconds)))
 }

@@ -5,18 +5,18 @@ import Testing
 extension Journeys {
     @Suite("The JSON output of commands")
     struct JSONOutputTests {
-        /// A command line without its --json, in the order in which they can be said to one gateway.
+        /// A command line without its `--json`. The lines run in their order against one gateway.
         fileprivate struct Line {
             var arguments: [String]
             var tool = "carillon"
             let code: Int32
-            /// Whether it is a list, in the form that all lists have.
+            /// Whether it prints a list, in the form that all lists share.
             var isList = false
-            /// Figures that are more than nothing.
+            /// Figures that must be above zero.
             var figures: [String] = []
-            /// What is true.
+            /// Members that must be true.
             var claims: [String] = []
-            /// Faults that are a busy machine's: how long something took is for whoever measures.
+            /// Faults that a busy machine may cause: this test does not measure time.
             var forgiven: [String] = []
 
             init(_ arguments: String..., code: Int32 = 0) {
@@ -80,7 +80,7 @@ extension Journeys {
             "reference_per_second", "memory_bytes_max",
         ]
 
-        /// Every bench, in one of its ways.
+        /// Every benchmark, in one variant.
         private static func benches(_ folder: String) -> [Line] {
             [
                 .bench(
@@ -99,7 +99,7 @@ extension Journeys {
             ]
         }
 
-        /// Their other ways. Broadcasts that two gateways send are at a rate, so that also one this small has a middle.
+        /// Other variants. Broadcasts from two gateways have a rate limit, so that even one this small has a middle.
         fileprivate static func otherBenches(_ folder: String) -> [Line] {
             [
                 .bench(
@@ -134,12 +134,13 @@ extension Journeys {
             ]
         }
 
-        /// What a second without the processor makes of so small a broadcast. Never: an account that doesn't add up.
+        /// Faults that a second without the processor may cause in so small a broadcast. A wrong account is never one
+        /// of them.
         private static let busyMachine = [
             "rate_missed", "rate_exceeded", "rate_rushed", "sent_while_paused", "gateway_idle", "late_start",
         ]
 
-        /// Those that go on, whose answer is many lines by its nature (a case of its own), or that print a page.
+        /// Commands that keep running, that print many lines by design (a test of its own), or that print a page.
         private static let others = [
             "serve", "simulate", "devices import", "errors",
         ]
@@ -175,7 +176,7 @@ extension Journeys {
             }
         }
 
-        /// Each prints one document, with its code, its figures and its claims.
+        /// Expects one document per line, with its exit code, its figures and its claims.
         fileprivate static func expectDocuments(of lines: [Line], _ world: World, _ gateway: Gateway) async throws {
             var message = ""
             for line in lines {
@@ -205,14 +206,14 @@ extension Journeys {
             }
         }
 
-        /// - Parameter path: names with points between them.
+        /// - Parameter path: names with dots between them.
         private static func member(_ path: String, of document: JSONObject?) -> JSONValue? {
             var found: JSONValue? = document.map(JSONValue.object)
             for name in path.split(separator: ".") { found = found?.object?[String(name)] }
             return found
         }
 
-        /// Every command that does something, by the words that call it.
+        /// Every command that does something, by its words.
         private func leaves(_ world: World, _ gateway: Gateway) async throws -> [[String]] {
             func leaves(_ command: JSONValue?, _ path: [String]) -> [[String]] {
                 let subcommands = (command?.object?["subcommands"]?.array ?? []).filter {

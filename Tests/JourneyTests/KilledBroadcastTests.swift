@@ -10,11 +10,11 @@ extension JourneysAlone {
     struct KilledBroadcastTests {
         private static let live = [Device](.live, 98_000)
         private static let dead = [Device](.gone, 2_000)
-        /// The stand-in's, so that the broadcast takes long enough to have a middle.
+        /// The stand-in's limit, so that the broadcast lasts long enough to have a middle.
         private static let streamLimit = 100
         private static let connectionsMax = 8
-        /// What is not settled yet is at most so old: parcels settle every second (P4), and a settle on its way takes
-        /// its time, on a busy machine up to another second.
+        /// The greatest age of an unsettled answer: parcels settle every second (P4), and a settle in flight may take
+        /// another second on a busy machine.
         private static let unsettledAgeMax: Duration = .seconds(2)
 
         @Test("continues after its restart: it misses no device, and repeats only unsettled pushes")
@@ -56,7 +56,7 @@ extension JourneysAlone {
             }
         }
 
-        /// Pushes that the stand-in accepted and the rows don't know of. The stand-in has heard the last of them.
+        /// Pushes that the stand-in accepted and no row records. The stand-in has received the last of them.
         private static func unsettled(_ world: World) async throws -> Int {
             let settled = try await world.database { pool in
                 try await pool.number(

@@ -7,18 +7,19 @@ import TestSupport
 import Testing
 
 extension JourneysAlone {
-    /// Parcels of two pushes: there are more of them than one transaction holds or releases (1,000), let alone ends (20).
+    /// Parcels of two pushes: more of them than one transaction holds or releases (1,000), and far more than it ends
+    /// (20).
     @Suite("A gateway that is killed while several gateways send at a rate limit")
     struct KilledControlTests {
         private static let settings = [
             "PARCEL_MEMBERS": "2", "LEASE_SECONDS": "3", "REQUEST_DEADLINE_SECONDS": "2",
         ]
         private static let movedMax = 1_000
-        /// Something is on its way at any moment.
+        /// Slow answers, so that pushes are in flight at any moment.
         private static let script = APNsScript(answerDelay: .milliseconds(100))
-        /// After the answer nothing leaves any more; so long may a push be on its way.
+        /// After the answer no more pushes leave; a push may be in flight for this long.
         private static let effective: Duration = .seconds(1)
-        /// What is not settled yet is at most so old (`KilledBroadcastTests`).
+        /// The greatest age of an unsettled answer (`KilledBroadcastTests`).
         private static let unsettledAgeMax: Duration = .seconds(2)
 
         @Test("leaves its cancel to another gateway, and no cancelled push arrives")
@@ -50,7 +51,7 @@ extension JourneysAlone {
                 let arrivals = await world.production.simulator.arrivals(of: live)
                 #expect(!arrivals.contains { $0 > answered + Self.effective })
                 #expect(lost.count <= rate.allows(in: Self.unsettledAgeMax))
-                // Nobody has two of a badge, whether or not it was leased when the gateway died.
+                // No badge is 2, whether or not its push was leased when the gateway died.
                 #expect(try await Self.number(world, "SELECT max(badge)::bigint FROM registration_pulse") == 1)
                 try await Self.nothingIsLeft(world)
                 try await gateways[0].stopGently()
@@ -113,7 +114,7 @@ extension JourneysAlone {
                 let arrivals = await world.production.simulator.arrivals(of: live)
                 try await Self.everybodyHasIt(world, live, deaths: deaths, arrivals)
                 #expect(!arrivals.contains { $0 > paused + Self.effective && $0 < resuming })
-                // Nothing was leased when it went on.
+                // Nothing was leased when it resumed.
                 let excess = rate.excess(of: arrivals.filter { $0 < lifting }, since: resuming)
                 #expect(excess <= rate.quantum + rate.credit)
                 try await Self.nothingIsLeft(world)
@@ -121,7 +122,7 @@ extension JourneysAlone {
             }
         }
 
-        /// Returns a moment after it was answered.
+        /// Returns the time just after the answer.
         @discardableResult
         private static func write(_ control: String, of message: String, to gateway: Gateway) async throws
             -> WallInstant
@@ -130,7 +131,7 @@ extension JourneysAlone {
             return Clocks.wallNow()
         }
 
-        /// Returns a moment after its death.
+        /// Returns the time just after the death.
         @discardableResult
         private static func kill(_ gateway: Gateway) async throws -> WallInstant {
             gateway.program.kill(SIGKILL)
@@ -138,7 +139,8 @@ extension JourneysAlone {
             return Clocks.wallNow()
         }
 
-        /// Once, but for what may not have been settled at a death, and with one badge.
+        /// Each device got the message once, except for answers that were unsettled at a death, and with a badge of
+        /// one.
         private static func everybodyHasIt(
             _ world: World, _ live: [Device], deaths: [WallInstant], _ arrivals: [WallInstant]
         ) async throws {
@@ -173,7 +175,7 @@ extension JourneysAlone {
 }
 
 extension Gateway {
-    /// Whose push ended so, page by page.
+    /// The installations whose push ended in this state, read page by page.
     fileprivate func failed(_ message: String, as state: String, of app: App) async throws -> Set<String> {
         var all: Set<String> = []
         var cursor = ""

@@ -7,7 +7,7 @@ extension Journeys {
         private static let live = [Device](.live, 24_000)
         private static let dead = [Device](.gone, 600)
         private static let connectionsMax = 4
-        /// What the stand-in allows on each.
+        /// The stand-in's stream limit per connection.
         private static let streamsMax = 1_000
         private static let perSecond = 4_000
 

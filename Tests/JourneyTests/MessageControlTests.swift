@@ -10,9 +10,9 @@ extension JourneysAlone {
     @Suite("A message that is changed after it was accepted")
     struct MessageControlTests {
         private static let live = [Device](.live, 20_000)
-        /// After the answer nothing leaves any more; so long may a push be on its way.
+        /// After the answer no more pushes leave; a push may be in flight for this long.
         private static let effective: Duration = .seconds(1)
-        /// Slow enough to have a middle.
+        /// Answers slow enough for a broadcast to have a middle.
         private static let slow = StandIn.Traits(streamLimit: 50)
         private static let delay = APNsScript(answerDelay: .milliseconds(100))
 
@@ -136,12 +136,12 @@ extension JourneysAlone {
                 let arrivals = await world.production.simulator.arrivals(of: Self.live)
                 let before = first.excess(of: arrivals.filter { $0 < lowering }, since: asked)
                 #expect(before <= first.quantum)
-                // What was leased at the higher rate comes within the second that the new one takes to be heard of, or
-                // later on a busy machine: no more of it than the new rate allows in that second.
+                // Pushes leased at the higher rate arrive within the second until the new rate takes effect, or later
+                // on a busy machine. They are no more than the new rate allows in that second.
                 let slow = arrivals.filter { $0 > lowered + Self.effective && $0 < raising }
                 let excess = lower.excess(of: slow, since: lowered)
                 #expect(excess <= lower.quantum + lower.credit)
-                // Whatever the machine has to do besides, somewhere it went at half of the rate.
+                // Even on a busy machine, it reached half of the rate at some time.
                 let best = try #require(Rate.shortest(of: 1_000, in: slow))
                 #expect(best < .seconds(2 * 1_000 / lower.perSecond))
                 let last = try #require(arrivals.last)
@@ -215,7 +215,7 @@ extension JourneysAlone {
                 let account = try await second.finished(message, of: .garden)
                 #expect(account.addsUp && account.terminalCounts == ["accepted": 3])
                 #expect(try await world.production.receipts(of: devices) == .onceEach(3))
-                // The hour is said in whole seconds.
+                // The send time has whole seconds.
                 let arrivals = await world.production.simulator.arrivals(of: devices)
                 #expect(arrivals.allSatisfy { $0 - asked > .seconds(12) })
                 try await second.stopGently()
@@ -224,34 +224,34 @@ extension JourneysAlone {
     }
 }
 
-/// What a message's rate lets arrive: decision 0025, whose numbers these are.
+/// The arrivals that a message's rate limit permits, with the numbers of decision 0025.
 ///
-/// Pushes arrive after they were leased, and are leased as the rate allows: so what has arrived since a moment at which
-/// nothing was leased is bounded, however slow the machine is.
+/// Pushes arrive after they were leased, and are leased at the rate. So the arrivals since a moment without leases are
+/// bounded, however slow the machine is.
 struct Rate {
     let perSecond: Int
 
-    /// What leaves in one go, at rates below 5,000; and one for what is cut off the times of many shares.
+    /// The pushes that leave at once at rates below 5,000, and one for rounding over many shares.
     var quantum: Int { max(1, perSecond / 10) + 1 }
-    /// What a message that has waited may catch up with: two tenths of a second.
+    /// The pushes that a message may catch up on after a wait: those of two tenths of a second.
     var credit: Int { perSecond / 5 }
 
     func allows(in time: Duration) -> Int { Int(Double(perSecond) * (time / .seconds(1))) }
 
-    /// By how many pushes the arrivals were ahead of the rate where they were furthest ahead. The arrivals rise.
+    /// The largest number of pushes by which the arrivals were ahead of the rate. The arrivals must rise.
     func excess(of arrivals: [WallInstant], since start: WallInstant) -> Int {
         let later = arrivals.filter { $0 > start }
         return later.enumerated().map { place, arrival in place + 1 - allows(in: arrival - start) }.max() ?? 0
     }
 
-    /// The least time in which so many arrived; nil: fewer did.
+    /// The shortest time in which so many arrived; nil if fewer did.
     static func shortest(of count: Int, in arrivals: [WallInstant]) -> Duration? {
         zip(arrivals, arrivals.dropFirst(count - 1)).map { $1 - $0 }.min()
     }
 }
 
 extension Gateway {
-    /// Waits until nothing of a cancelled message is pending.
+    /// Waits until a cancelled message has no pending push.
     func cancelled(_ message: String, of app: App) async throws -> Account {
         try await foundEventually("the cancelled message to be counted") {
             let account = try await account(message, of: app)
@@ -259,7 +259,7 @@ extension Gateway {
         }
     }
 
-    /// To everyone, at a rate, raising the badge; answers its id.
+    /// Sends to everyone at a rate, with a badge increment; returns the message's id.
     func broadcast(_ app: App, at rate: Rate) async throws -> String {
         try await send(
             app,

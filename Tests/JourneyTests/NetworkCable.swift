@@ -1,20 +1,20 @@
 import Foundation
 
-/// A cable between a network namespace and this machine, which can be pulled: what is sent from then on is lost without a
-/// word to either end.
+/// A cable between a network namespace and this machine. While it is pulled, packets are lost without an error at
+/// either end.
 struct NetworkCable: Sendable {
-    /// This machine's end.
+    /// The address of this machine's end.
     let outside: String
-    /// The namespace's.
+    /// The address of the namespace's end.
     let inside: String
     private let namespace: String
     private let name: String
     private var farEnd: String { name + "-in" }
 
-    /// How it is broken.
+    /// How the cable is broken.
     enum Break: Sendable, CaseIterable, CustomStringConvertible {
         case pulled
-        /// What goes into the namespace gets lost, what comes out arrives.
+        /// Packets into the namespace are lost; packets out of it arrive.
         case wayInLost
 
         var description: String {
@@ -25,7 +25,7 @@ struct NetworkCable: Sendable {
         }
     }
 
-    /// Nobody's: the other end drops what is addressed to it.
+    /// An unused address: the other end drops packets to it.
     private static let nobody = "02:00:00:00:00:01"
 
     /// - Parameter net: the first three numbers of both addresses.

@@ -2,15 +2,15 @@ import Foundation
 import Reactor
 import Synchronization
 
-/// A network of its own for a process, and two cables from it to this machine's.
+/// A network namespace for a process, with two cables to this machine's network.
 struct NetworkNamespace: Sendable {
     let name: String
-    /// Where providers and databases are, until it is cut.
+    /// The way to providers and databases, until it is cut.
     let cable: NetworkCable
-    /// Where the process listens, and where whatever shall stay within its reach is.
+    /// The way to the process, and to everything that must stay within its reach.
     let portCable: NetworkCable
 
-    /// The kernel asks for an administrator, and some containers have none.
+    /// The kernel requires an administrator's rights, which some containers lack.
     static let isPossible = (try? NetworkNamespace())?.remove() != nil
     static let whyNot = "this machine lets nobody make a network namespace (ip netns add)"
 
@@ -25,7 +25,7 @@ struct NetworkNamespace: Sendable {
     private init() throws {
         let mark = UUID().uuidString.prefix(6).lowercased()
         let name = "carillon-\(mark)"
-        // Of the addresses that are kept for tests of networks (RFC 2544), so that no neighbour is hidden.
+        // Addresses that are reserved for network tests (RFC 2544), so that no real neighbour is hidden.
         let third = try Self.freeNumber()
         try NetworkCable.ip("netns", "add", name)
         do {
@@ -39,12 +39,12 @@ struct NetworkNamespace: Sendable {
         }
     }
 
-    /// The third number of addresses that no other namespace of this process has, nor of another one now.
+    /// The third number of addresses that no other namespace uses now, in this process or another.
     private static func freeNumber() throws -> UInt8 {
         for _ in 0..<1_000 {
             let number = UInt8.random(in: 0...255)
             guard given.withLock({ $0.insert(number).inserted }) else { continue }
-            // An address that is this machine's can be listened at.
+            // A process can listen at any address of this machine.
             guard let address = SocketAddress(literal: "198.18.\(number).1", port: 0),
                 let taken = try? ListeningSocket(binding: address)
             else { return number }
@@ -55,7 +55,7 @@ struct NetworkNamespace: Sendable {
 
     private static let given = Mutex<Set<UInt8>>([])
 
-    /// Has a process begin its life in here. It keeps its id: `ip` becomes it.
+    /// Starts a process in this namespace. It keeps its id: `ip` becomes the process.
     func enter(_ process: Process) throws {
         guard let program = process.executableURL else {
             throw NetworkCable.Refused(description: "no program to start")
@@ -66,6 +66,6 @@ struct NetworkNamespace: Sendable {
 
     private func remove() { Self.remove(name) }
 
-    /// The cables go with it.
+    /// The cables are removed with it.
     private static func remove(_ name: String) { try? NetworkCable.ip("netns", "del", name) }
 }

@@ -8,10 +8,10 @@ extension Journeys {
         private static let connections = 100
         private static let bytesEach = 4 << 20
         private static let growthMiBMax = 100
-        /// So many times in turn no connection takes a byte: the gateway takes no more.
+        /// After this many rounds in which no connection takes a byte, the gateway takes no more.
         private static let quietRounds = 50
 
-        /// The requests that they send, without a key.
+        /// The requests that the clients send, without a valid key.
         private static let requests = [
             "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n",
             "PUT /v1/apps/garden/devices/a HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer wrong\r\n"

@@ -1,7 +1,7 @@
 import Basis
 import Foundation
 
-/// Somewhere whose clocks are never changed: what they show is right in every season.
+/// A place whose clocks are never changed: what they show is right in every season.
 struct Place: Sendable {
     static let phoenix = Place(zone: "America/Phoenix", aheadOfUTC: -7)
     static let lagos = Place(zone: "Africa/Lagos", aheadOfUTC: 1)
@@ -9,7 +9,7 @@ struct Place: Sendable {
     static let tokyo = Place(zone: "Asia/Tokyo", aheadOfUTC: 9)
 
     let zone: String
-    /// In hours.
+    /// The offset from UTC in hours.
     private let aheadOfUTC: Int
 
     private init(zone: String, aheadOfUTC: Int) {
@@ -17,16 +17,16 @@ struct Place: Sendable {
         self.aheadOfUTC = aheadOfUTC
     }
 
-    /// As a message names an hour of each device's own clock: `2026-12-01T12:00:00`.
+    /// The local time as a message names it: `2026-12-01T12:00:00`.
     func shows(_ instant: WallInstant) -> String {
         let utc = Date(timeIntervalSince1970: Double(instant.secondsSince1970 + Int64(aheadOfUTC) * 3_600))
         return String(ISO8601DateFormatter().string(from: utc).dropLast())
     }
 
-    /// As an app names the ends of its quiet hours: `22:00`.
+    /// The local time as an app names the ends of its quiet hours: `22:00`.
     func minute(at instant: WallInstant) -> String { String(shows(instant).dropFirst(11).prefix(5)) }
 
-    /// Where a day neither begins nor ends for hours.
+    /// A place where a day neither begins nor ends for hours.
     static func farFromMidnight(at instant: WallInstant) -> Place {
         let hour = Int(lagos.minute(at: instant).prefix(2)) ?? 0
         return (3..<20).contains(hour) ? lagos : tokyo
@@ -34,7 +34,7 @@ struct Place: Sendable {
 }
 
 extension WallInstant {
-    /// The beginning of a minute that is at least so far off.
+    /// The beginning of a minute that is at least this far away.
     func nextMinute(notWithin lead: Duration) -> WallInstant {
         let minutes = (self + lead).secondsSince1970 / 60 + 1
         return WallInstant(secondsSince1970: minutes * 60)

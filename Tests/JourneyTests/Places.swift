@@ -2,23 +2,23 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Journeys that run beside one another, each with whole gateways, databases, folders and ports of its own.
+/// Journeys that run side by side, each with its own gateways, databases, folders and ports.
 @Suite("Journeys", .onDatabaseServer(), .places(1))
 enum Journeys {}
 
-/// Journeys that hold the machine to times and rates, so that each needs it alone: scripts/test runs them when no other
+/// Journeys that check times and rates, so that each needs the machine for itself. scripts/test runs them when no other
 /// round runs.
 @Suite("Journeys alone", .serialized, .onDatabaseServer(), .places(Places.atOnce))
 enum JourneysAlone {}
 
-/// Journeys that are long and whose like is tried by others: scripts/soak runs them, and scripts/test where its filter
-/// names them.
+/// Long journeys whose subjects other tests cover too. scripts/soak runs them, and scripts/test if its filter names
+/// them.
 @Suite("Long journeys", .serialized, .onDatabaseServer(), .places(Places.atOnce))
 enum LongJourneys {}
 
-/// How many of the places each journey of a suite takes: it begins when they are free.
+/// The number of places that each journey of a suite takes. The journey begins when they are free.
 struct Places: SuiteTrait, TestTrait, TestScoping {
-    /// As many as two cores bear, since most of a journey is waiting. Others for a measurement: `CARILLON_JOURNEYS_AT_ONCE`.
+    /// The number that two cores bear, since most of a journey is waiting. `CARILLON_JOURNEYS_AT_ONCE` sets another.
     static let atOnce =
         ProcessInfo.processInfo.environment["CARILLON_JOURNEYS_AT_ONCE"].flatMap { Int($0) } ?? 4
     private static let turnstile = Turnstile(places: atOnce)

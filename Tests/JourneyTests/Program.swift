@@ -2,12 +2,12 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A gateway as a process of its own: what it says, what it takes, and its end by our hand. Never outlives its owner.
+/// A gateway as a separate process: its output, its memory, and a way to kill it. It never outlives its owner.
 final class Program: Sendable {
     private let exitStatus: ExitStatusBox
     let processID: Int32
     private let errorLog: URL
-    /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
+    /// A file, because a pipe would be read by Foundation's callbacks, which race with its closing.
     private let output: URL
 
     enum ExitStatus: Equatable {
@@ -17,19 +17,19 @@ final class Program: Sendable {
 
     /// The products lie beside the test bundle.
     private static let products = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-    /// Little is inherited: a variable of whoever runs the tests decides nothing.
+    /// The environment inherits little: no variable of the user who runs the tests has an effect.
     private static let inherited = ProcessInfo.processInfo.environment.filter { name, _ in
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CARILLON_RUN_FOLDER"].contains(name)
     }
 
-    /// Which program it is.
+    /// The program to run.
     enum Release {
         case this
-        /// As scripts/test built it, from the commit that Tests/Upgrade/previous-release names.
+        /// The previous release, which scripts/test built from the commit that Tests/Upgrade/previous-release names.
         case previous
     }
 
-    /// nil: there is none here.
+    /// nil if there is none here.
     static let previousExecutable = ProcessInfo.processInfo.environment["CARILLON_PREVIOUS_PROGRAM"].map {
         URL(filePath: $0)
     }
@@ -74,16 +74,16 @@ final class Program: Sendable {
 
     var isAlive: Bool { exitStatus.terminalStatus == nil }
 
-    /// Whole ones only.
+    /// Only complete lines.
     private var lines: [String] {
         let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
-    /// All that it printed, once it has ended.
+    /// Everything that it printed, once it has ended.
     var printed: String { (try? String(contentsOf: output, encoding: .utf8)) ?? "" }
 
-    /// The signal goes to this one process, by its id.
+    /// Sends the signal to this one process, by its id.
     func kill(_ signal: Int32) {
         guard isAlive else { return }
         _ = Glibc.kill(processID, signal)
@@ -101,7 +101,7 @@ final class Program: Sendable {
         try await foundEventually("the gateway to end") { exitStatus.terminalStatus }
     }
 
-    /// The most memory that it ever held.
+    /// The most memory that it has held.
     func residentPeakMiB() throws -> Int { try mebibytes("VmHWM:") }
 
     /// The memory that it holds.
@@ -116,16 +116,16 @@ final class Program: Sendable {
         return (kilobytes + 1_023) / 1_024
     }
 
-    /// All that it logged so far.
+    /// Everything that it has logged so far.
     var logged: String { (try? String(contentsOf: errorLog, encoding: .utf8)) ?? "" }
 
-    /// For whoever reads a failure.
+    /// The end of its log, for the message of a failure.
     var loggedLast: String {
         logged.split(separator: "\n").suffix(12).joined(separator: "\n")
     }
 }
 
-/// What Foundation's callback hears of a process.
+/// Receives Foundation's callback about a process.
 private final class ExitStatusBox: Sendable {
     private let state = Mutex<Program.ExitStatus?>(nil)
 

@@ -3,8 +3,9 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    /// The token in the database is old enough for the next to be signed (20 minutes), and young enough to be used (50).
-    /// Apple's clock is ahead of ours, so that Apple takes it for more than an hour old; the next one is young for both.
+    /// The token in the database is old enough for a new one to be signed (20 minutes), and young enough to be used
+    /// (50). Apple's clock is ahead of ours, so that Apple takes it for more than an hour old. The next token is young
+    /// for both.
     @Suite("An APNs provider token")
     struct ProviderTokenTests {
         private static let age: Duration = .seconds(45 * 60)
@@ -30,7 +31,7 @@ extension Journeys {
                 #expect(pushes[2].connection != pushes[1].connection)
                 #expect(pushes[0].providerToken != nil && pushes[0].providerToken == pushes[1].providerToken)
                 #expect(pushes[2].providerToken != pushes[1].providerToken)
-                // The same push, and the badge raised once.
+                // The push is the same, and its badge was raised once.
                 #expect(pushes[1].apnsID == pushes[2].apnsID && pushes[1].body == pushes[2].body)
                 #expect(try pushes.map { try $0.badge() } == [1, 2, 2])
                 try await eventually("the old connection's end") {
@@ -48,7 +49,7 @@ extension Journeys {
 
         @Test("stays the same for all processes with its key, and so does the next after it expires")
         func shared() async throws {
-            // A process has one connection: whose a push was can be told.
+            // Each process has one connection, so that the sender of a push is known.
             let settings = ["CONNECTIONS_PER_LANE": "1", "PARCEL_MEMBERS": "100"]
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let devices = [Device](.live, 3_000)
@@ -77,7 +78,7 @@ extension Journeys {
             }
         }
 
-        /// What connections showed.
+        /// The provider tokens and connections of some pushes.
         private struct Shown: Equatable {
             let tokens: Set<String>
             let connections: Set<Int>
@@ -88,7 +89,7 @@ extension Journeys {
             }
         }
 
-        /// Gateways that have shown nothing yet, and find the old token.
+        /// Gateways that have used no token yet, and find the old one.
         private static func gateways(_ count: Int, of world: World, _ devices: [Device]) async throws -> [Gateway] {
             let first = try await world.gateway()
             try await world.fill(.garden, devices, through: first)
@@ -99,7 +100,7 @@ extension Journeys {
             return gateways
         }
 
-        /// One that both have parcels of.
+        /// Sends a broadcast of which both gateways get parcels.
         private static func broadcast(_ world: World, _ gateways: [Gateway]) async throws {
             let message = try await gateways[0].broadcast(.garden)
             try await eventually("both to own parcels of it") {

@@ -7,13 +7,13 @@ import Testing
 extension Journeys {
     @Suite("Pushes of every type")
     struct PushTypeTests {
-        /// By hand, from Apple's pages: none of the product's own tables.
+        /// Written by hand from Apple's pages, without the product's own tables.
         private struct Row {
             let type: String
             let kind: String
             let topic: String
             let priority: String
-            /// APNs holds it for a device that is off.
+            /// Whether APNs stores it for a device that is off.
             var isKept = true
         }
 
@@ -39,7 +39,7 @@ extension Journeys {
             Row(type: "controls", kind: "control", topic: app + ".push-type.controls", priority: "10"),
         ]
 
-        /// The messages of the page, in its order: of each pair of blocks the first.
+        /// The messages on the page, in its order: the first block of each pair.
         private static func examples() throws -> [JSONObject] {
             let root = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
                 .deletingLastPathComponent().deletingLastPathComponent()

@@ -6,15 +6,15 @@ import Simulator
 import TestSupport
 import Testing
 
-/// Takes answers of one provider the whole way, through one gateway: those that are about their push only in one
-/// broadcast, among devices with whom nothing is wrong; those that are about a lane in apps of their own.
+/// Takes answers of one provider all the way through one gateway. Answers about their push only share one broadcast
+/// with healthy devices; answers about a lane get apps of their own.
 struct ReasonJourney: Sendable {
     let world: World
     let gateway: Gateway
     let provider: Provider
 
     private static let healthyCount = 20
-    /// Of the healthy ones, whom a message beside the rows is for.
+    /// The healthy devices that a message beside the rows is for.
     private static let neighbourCount = 3
 
     static func take(_ rows: [ReasonRow], of provider: Provider) async throws {
@@ -30,7 +30,7 @@ struct ReasonJourney: Sendable {
                 }
                 try await group.waitForAll()
             }
-            // A script hits the next request, whosever that is.
+            // A script answers the next request, whichever push that is.
             for (number, row) in rows.enumerated() where row.isScripted {
                 try await journey.takeScripted(row, number)
             }
@@ -40,7 +40,7 @@ struct ReasonJourney: Sendable {
     }
 
     private func takeTogether(_ rows: [ReasonRow]) async throws {
-        // No token of a row that goes alone.
+        // No token of a row that needs an app of its own.
         let tokens = rows.indices.map { rows[$0].token(100 + $0) }
         try await fill(.garden, zip(rows, tokens).map { ($0.installation, $1) } + healthy(.garden))
         try await checkNeighbours("the first of all")
@@ -63,7 +63,7 @@ struct ReasonJourney: Sendable {
         #expect(failures.allSatisfy { $0.attempts == 1 })
     }
 
-    /// About the lane: the app's other device waits with it at most, and everybody else's are none the slower.
+    /// For an answer about the lane: at most the app's other device waits with it, and other apps are not slower.
     private func takeAlone(_ row: ReasonRow, _ number: Int) async throws {
         let app = App(slug: "app-\(number)", keyID: "KEY000\(1_000 + number)")
         let token = row.token(number)
@@ -104,7 +104,7 @@ struct ReasonJourney: Sendable {
         try await check(row, token, message, app)
     }
 
-    /// The push's story, its requests, and what was concluded about its token.
+    /// Checks the push's history, its requests, and the verdict about its token.
     private func check(_ row: ReasonRow, _ token: String, _ message: String, _ app: App) async throws {
         let pushHistory = try await gateway.pushHistory(of: row.installation, message, app)
         #expect(pushHistory.steps == row.steps, "\(row)")
@@ -116,7 +116,7 @@ struct ReasonJourney: Sendable {
         #expect(requests.count == row.requests, "\(row)")
         #expect(requests.first?.status != 200, "\(row)")
         #expect(requests.dropFirst().allSatisfy { $0.status == 200 }, "\(row)")
-        // The badge was raised once, and the push kept its name: a device shows it once.
+        // The badge was raised once, and the push kept its id: a device shows it once.
         #expect(Set(try requests.map { try shown($0) }).count == 1, "\(row)")
 
         let feedback = try await gateway.feedback(app).filter { $0.installation == row.installation }
@@ -125,7 +125,7 @@ struct ReasonJourney: Sendable {
         #expect(try await gateway.state(of: row.installation, app) == row.verdict ?? "active", "\(row)")
     }
 
-    /// Asked for by the provider, or by our own rules: what was written, although nobody waits for it here.
+    /// Checks the recorded wait that the provider or our own rules ask for. The test does not wait that long.
     private func checkWaits(_ row: ReasonRow, _ message: String, _ app: App) async throws {
         let waits = try await world.waits(of: row.installation, message, app)
         guard let wanted = row.wait else { return #expect(waits.isEmpty, "\(row): \(waits)") }
@@ -134,7 +134,7 @@ struct ReasonJourney: Sendable {
         if case .comesAgain = row.sequel { #expect(reported.count == 1, "\(row): \(waits)") }
     }
 
-    /// Others' pushes go, also while a row's lane is shut.
+    /// Other apps' pushes are sent, also while a row's lane is blocked.
     private func checkNeighbours(_ situation: String) async throws {
         let names = healthy(.garden).prefix(Self.neighbourCount).map { #""\#($0.installation)""# }
         let list = names.joined(separator: ", ")
@@ -144,7 +144,7 @@ struct ReasonJourney: Sendable {
     }
 }
 
-// What is different from provider to provider.
+// The differences between providers.
 extension ReasonJourney {
     private typealias Installed = (installation: String, token: String)
 
@@ -158,7 +158,7 @@ extension ReasonJourney {
     private func fill(_ app: App, _ devices: [Installed]) async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
         switch provider {
-        // For production only: a token that is doubted there is tried nowhere else.
+        // Only for production: a token that is suspected there is tried nowhere else.
         case .apns: try await world.activateToken(for: app, through: gateway)
         default: try await gateway.submit(world.google.credential, to: app)
         }
@@ -170,7 +170,7 @@ extension ReasonJourney {
             contentType: "application/x-ndjson")
     }
 
-    /// Another key: of the same key, APNs would refuse another provider token for a while.
+    /// Submits another key: with the same key, APNs would reject another provider token for a while.
     private func repair(_ app: App, _ number: Int) async throws {
         switch provider {
         case .apns: try await world.activateToken(for: app, keyID: "NEW000\(1_000 + number)", through: gateway)
@@ -185,7 +185,7 @@ extension ReasonJourney {
         }
     }
 
-    /// What a repeated push must not change. FCM's message says how long it still has.
+    /// The parts that a repeated push must not change. An FCM message contains its remaining lifetime.
     private func shown(_ push: ReceivedPush) throws -> [UInt8] {
         guard provider == .fcm else { return Array(push.apnsID.utf8) + push.body }
         let message = try JSONReader.read(push.body).object?["message"]?.object
@@ -206,7 +206,7 @@ extension ReasonRow {
 }
 
 extension World {
-    /// Lets the pauses before further attempts pass in a moment, until it is cancelled.
+    /// Skips the pauses before further attempts, until it is cancelled.
     fileprivate func letWaitsPass() async throws {
         try await database { pool in
             while !Task.isCancelled {

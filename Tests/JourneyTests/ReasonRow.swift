@@ -1,44 +1,44 @@
 import Model
 import Simulator
 
-/// One answer of a provider, and what has to become of its push on the whole way.
+/// One answer of a provider, and the expected outcome of its push on the whole way.
 struct ReasonRow: Sendable, CustomStringConvertible {
-    /// How the stand-in is brought to say it.
+    /// How the stand-in is made to give the answer.
     enum Trigger: Sendable {
-        /// By the token's own beginning: docs/simulator.md.
+        /// The token's own beginning decides: docs/simulator.md.
         case token(String)
-        /// To the next request.
+        /// A script answers the next request.
         case script(ScriptedAnswer)
     }
 
-    /// What follows from it.
+    /// The expected outcome.
     enum Sequel: Equatable, Sendable {
-        /// The push ends there, and is never tried again; the feed says the verdict, if there is one about the token.
+        /// The push ends and is never retried. The feed reports the verdict, if there is one about the token.
         case ends(String, verdict: String? = nil)
-        /// The push waits for this cause, for so many seconds at least and a quarter more at most, comes again by itself,
-        /// and is accepted.
+        /// The push waits for this cause, for at least this many seconds and at most a quarter more. It is then retried
+        /// and accepted.
         case comesAgain(String, after: Int)
-        /// The push waits for this cause until somebody hands in another credential, and is accepted then; it is put off
-        /// by so many seconds at a time. `tried`: the refused attempt counts.
+        /// The push waits for this cause until another credential is submitted, and is then accepted. It is deferred by
+        /// this many seconds at a time. `tried`: the rejected attempt counts.
         case waitsForCredential(String, tried: Bool, after: Int)
     }
 
-    /// The row of the provider's table. nil: it stands in none, and its status speaks.
+    /// The row of the provider's table; nil if it is in no table and its status decides.
     let name: String?
     let provider: Provider
     let trigger: Trigger
-    /// The provider's word for it, as the account has it.
+    /// The provider's reason, as the account has it.
     let reason: String
     let sequel: Sequel
     var neighbours = Neighbours.anybody
 
-    /// Beside whom the push goes.
+    /// The other pushes beside it.
     enum Neighbours: Sendable {
-        /// It says nothing about others: beside other rows' pushes, on a lane that was good a moment ago.
+        /// It means nothing for others: it runs beside other rows' pushes, on a lane that worked a moment ago.
         case anybody
-        /// It says something about the lane: in an app of its own, beside healthy devices.
+        /// It means something for the lane: it runs in an app of its own, beside healthy devices.
         case healthy
-        /// The same, on a lane that has proved nothing yet.
+        /// The same, on a lane that has not yet proved to work.
         case nobody
     }
 
@@ -51,13 +51,13 @@ struct ReasonRow: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Of this row's device.
+    /// The installation of this row's device.
     var installation: String {
         let letters = description.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }
         return "\(provider.name)-\(String(letters))"
     }
 
-    /// Its token, with the zeros by which logs are searched for it.
+    /// Its token, with the zeros that the search of the logs looks for.
     func token(_ number: Int) -> String {
         let beginning = if case .token(let text) = trigger { text } else { Self.healthyBeginning(provider) }
         return Self.token(provider, beginning, number)
@@ -72,7 +72,7 @@ struct ReasonRow: Sendable, CustomStringConvertible {
     static func healthyBeginning(_ provider: Provider) -> String { provider == .apns ? "a11e0000" : "live" }
 }
 
-/// What `GET .../messages/{id}/devices/{installation}` tells.
+/// The answer of `GET .../messages/{id}/devices/{installation}`.
 struct DeviceHistory: Decodable, Equatable {
     struct Step: Decodable, Equatable {
         let step: String
@@ -93,7 +93,7 @@ struct DeviceHistory: Decodable, Equatable {
 }
 
 extension ReasonRow {
-    /// The whole story, once it is over.
+    /// The complete history, once the push has ended.
     var steps: [DeviceHistory.Step] {
         let begins = DeviceHistory.Step("message_accepted")
         switch sequel {
@@ -106,20 +106,20 @@ extension ReasonRow {
         }
     }
 
-    /// For what and how long the push is put off. nil: it ends at once.
+    /// The cause and the length of the push's wait; nil if it ends at once.
     var wait: (cause: String, lengths: ClosedRange<Duration>)? {
         switch sequel {
         case .ends: nil
         case .comesAgain(let cause, let seconds), .waitsForCredential(let cause, _, let seconds):
-            // The herd is spread over a quarter more, and ends on whole seconds.
+            // Retries are spread over a quarter more, and end on whole seconds.
             (cause, .seconds(seconds) ... .seconds((seconds * 5 + 3) / 4))
         }
     }
 
-    /// How often the push was sent.
+    /// The number of times the push was sent.
     var requests: Int { if case .ends = sequel { 1 } else { 2 } }
 
-    /// The state and reason in the message's account; nil: accepted.
+    /// The state and reason in the message's account; nil if it was accepted.
     var terminalStatus: (state: String, reason: String)? {
         if case .ends(let state, _) = sequel { (state, reason) } else { nil }
     }

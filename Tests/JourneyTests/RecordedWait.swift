@@ -2,17 +2,17 @@ import Encodings
 import Postgres
 import Testing
 
-/// How long a settle put some of a message's pushes off, and why.
+/// How long a settle deferred some of a message's pushes, and why.
 ///
-/// Noted where it is written, in the settle's own transaction and by its clock: whoever moves the times afterwards, so
-/// that nobody has to wait in truth, changes nothing of it.
+/// It is recorded in the settle's own transaction and by its clock. A test that moves the times afterwards, to avoid
+/// real waits, does not change it.
 struct RecordedWait {
     let cause: String
     let length: Duration
 }
 
 extension World {
-    /// To be called before the first push.
+    /// Makes the database record waits. Must be called before the first push.
     func noteWaits() async throws {
         try await database { pool in
             try await pool.script(
@@ -30,7 +30,7 @@ extension World {
         }
     }
 
-    /// Of one device's push, oldest first.
+    /// The waits of one device's push, oldest first.
     func waits(of installation: String, _ message: String, _ app: App) async throws -> [RecordedWait] {
         let statement = Statement(
             unprepared: """

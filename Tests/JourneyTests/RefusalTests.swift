@@ -30,7 +30,7 @@ extension Journeys {
                 let account = try await gateway.finished(message, of: .garden)
                 #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
                 #expect(try await world.production.receipts(of: Self.live) == .onceEach(Self.live.count))
-                // A connection begins with one stream, and not many were open.
+                // A connection begins with one stream, and few were open.
                 #expect(await peer.summary().refused("InvalidProviderToken") <= 64)
                 try await gateway.stopGently()
             }
@@ -47,7 +47,7 @@ extension Journeys {
                 try await world.production.accepted(atLeast: 50)
                 await peer.follow(APNsScript(clockOffset: .seconds(3_700)))
                 try await eventually("the refusal") { await peer.summary().refused("ExpiredProviderToken") > 0 }
-                // What cannot be sent without a token is handed back after ten seconds, and waits in its row.
+                // A push that cannot be sent without a token returns to the queue after ten seconds.
                 try await eventually("the pushes to be back in the queue") {
                     try await world.database {
                         try await $0.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
@@ -57,7 +57,7 @@ extension Journeys {
                 #expect(account.state != "finished" && Set(account.terminalCounts.keys).isSubset(of: ["accepted"]))
                 let summary = await peer.summary()
                 #expect(summary.refusedCount == summary.refused("ExpiredProviderToken"))
-                // At most what was in flight on the connections that there were, once.
+                // At most the pushes in flight on the open connections, once.
                 #expect(summary.refusedCount <= 8 * 1_000)
                 #expect(try await gateway.isReady())
                 try await gateway.stopGently()

@@ -24,7 +24,7 @@ extension Journeys {
 
         private static func everythingIsBack(_ world: World) async throws {
             try await eventually("the parcel to come back") {
-                // A look that the database has no time for is made again.
+                // A query that the database has no time for is repeated.
                 let leased = try? await world.database { pool in
                     try await pool.number("SELECT count(*) FROM parcels WHERE state = 2")
                 }

@@ -32,7 +32,7 @@ extension Journeys {
     }
 }
 
-/// A request whose body never comes to its end.
+/// A request whose body never ends.
 private final class HalfRequest: Sendable {
     private let descriptor: Int32
 

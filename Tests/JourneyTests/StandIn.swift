@@ -5,21 +5,21 @@ import Simulator
 import TLS
 import TestSupport
 
-/// An APNs of the test's own, in this process, over real TLS.
+/// An APNs server in the test's process, over real TLS.
 struct StandIn: Sendable {
     let simulator: APNsSimulator
     let url: String
     private let port: UInt16
 
-    /// What is not as usual about one.
+    /// The unusual traits of a stand-in.
     struct Traits: Sendable {
-        /// Small: a broadcast takes long enough to have a middle.
+        /// A small limit, so that a broadcast lasts long enough to have a middle.
         var streamLimit: UInt32 = 1_000
-        /// By SHA-256.
+        /// Revoked certificates, by their SHA-256.
         var revokedCertificates: [[UInt8]] = []
-        /// Where it is reached from other networks: addresses of this machine. Empty: at localhost alone.
+        /// Addresses of this machine at which other networks reach it. Empty: only localhost.
         var addresses: [String] = []
-        /// It is found where it was after it has stopped and started again.
+        /// Whether it returns to the same port after a restart.
         var keepsItsPort = false
     }
 
@@ -43,12 +43,12 @@ struct StandIn: Sendable {
         url = "https://\(traits.addresses.first ?? "localhost"):\(port)"
     }
 
-    /// The same one, from a network that reaches it there.
+    /// The same stand-in, for a network that reaches it at this address.
     func url(at address: String) -> String { "https://\(address):\(port)" }
 
-    /// A port that nobody listens at, for what is stopped and started again there.
+    /// A free port for a server that is stopped and started again there.
     ///
-    /// The kernel hands out higher ones by itself: no neighbour gets this one in between.
+    /// The kernel assigns higher ports by itself, so that no other process gets this one in between.
     static func freePort() -> UInt16 {
         while true {
             let port = UInt16.random(in: 20_000..<32_000)
@@ -58,7 +58,7 @@ struct StandIn: Sendable {
         }
     }
 
-    /// As a provider's machine does that loses its power: no goodbye, and nobody at the door.
+    /// Stops as a machine that loses its power does: without a GOAWAY, and with its port closed.
     func die() async {
         await simulator.dropConnections()
         await simulator.stop()
@@ -68,26 +68,26 @@ struct StandIn: Sendable {
         try await simulator.receipts(of: devices, raisedBy: increment)
     }
 
-    /// Waits until so many pushes were accepted.
+    /// Waits until this many pushes were accepted.
     func accepted(atLeast count: Int) async throws {
         try await eventually("\(count) pushes at the stand-in") { await simulator.summary().accepted >= count }
     }
 }
 
-/// What devices got of one message.
+/// The receipts of one message by its devices.
 struct Receipts: Equatable {
     var reached = 0
     var missing = 0
-    /// Pushes beyond the first that one device got.
+    /// Pushes beyond the first that one device received.
     var repeats = 0
     var wrongBadges = 0
     /// Devices that got the same message under several ids, or with no id.
     var severalIDs = 0
 
-    /// Everyone once, everything right.
+    /// Every device once, and everything correct.
     static func onceEach(_ count: Int) -> Receipts { Receipts(reached: count) }
 
-    /// The same, but some may have got it again: what P4 allows.
+    /// The same without repeats, which P4 allows.
     var withoutRepeats: Receipts {
         var receipts = self
         receipts.repeats = 0
@@ -96,7 +96,7 @@ struct Receipts: Equatable {
 }
 
 extension APNsSimulator {
-    /// One hop for all of them.
+    /// One call to the actor for all of them.
     fileprivate func receipts(of devices: [Device], raisedBy increment: Int) throws -> Receipts {
         var receipts = Receipts()
         for device in devices {
@@ -116,7 +116,7 @@ extension APNsSimulator {
         return receipts
     }
 
-    /// When the accepted pushes arrived, sorted.
+    /// The times at which accepted pushes arrived, sorted.
     func arrivals(of devices: [Device]) -> [WallInstant] {
         devices.flatMap { received($0.deviceToken).filter { $0.reason == nil }.map(\.arrivedAt) }.sorted()
     }

@@ -5,7 +5,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// An APNs as a process of its own, `carillon simulate`, which can be killed, and started again where it was.
+/// An APNs server as a separate process, `carillon simulate`, which can be killed and restarted at the same address.
 final class StandInProgram {
     let url: String
     var authority: String { folder.appending(path: "ca.pem").path(percentEncoded: false) }
@@ -42,7 +42,7 @@ final class StandInProgram {
 
     private func listens() async throws { _ = try await program.line(beginningWith: "carillon simulates FCM on ") }
 
-    /// As the kernel does it when memory ends.
+    /// Kills it as the kernel does when it runs out of memory.
     func kill() async throws {
         program.kill(SIGKILL)
         #expect(try await program.end() == .killed(signal: SIGKILL))
@@ -53,7 +53,7 @@ final class StandInProgram {
         try await listens()
     }
 
-    /// A push that it answered, of all its lives: what it records stands in the file before it answers.
+    /// A push that it answered in any of its lives: it writes each push to the file before it answers.
     struct Push {
         let token: String
         let status: Int
@@ -63,7 +63,7 @@ final class StandInProgram {
 
     func pushes() throws -> [Push] {
         let text = try String(contentsOf: folder.appending(path: "pushes.ndjson"), encoding: .utf8)
-        // The last line may not be whole where it was killed.
+        // The last line may be incomplete if it was killed.
         return text.split(separator: "\n").compactMap { line in
             guard let push = try? JSONReader.read(Array(line.utf8)).object, let token = push["token"]?.string,
                 let status = push["status"]?.integer, let id = push["apns_id"]?.string
@@ -74,7 +74,7 @@ final class StandInProgram {
         }
     }
 
-    /// Waits until it has answered so many.
+    /// Waits until it has answered this many.
     func answered(atLeast count: Int) async throws {
         let file = folder.appending(path: "pushes.ndjson")
         try await eventually("\(count) pushes at the stand-in") {
@@ -82,7 +82,7 @@ final class StandInProgram {
         }
     }
 
-    /// What the devices got of one message that raised their badges by one.
+    /// The receipts of one message that raised the badge of its devices by one.
     func receipts(of devices: [Device]) throws -> Receipts {
         let pushes = Dictionary(grouping: try pushes().filter { $0.status == 200 }, by: \.token)
         var receipts = Receipts()

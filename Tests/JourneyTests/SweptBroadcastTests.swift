@@ -8,12 +8,12 @@ extension LongJourneys {
     @Suite("A broadcast during the cleanup of many old rows")
     struct SweptBroadcastTests {
         private static let live = [Device](.live, 40_000)
-        /// So that it lasts for longer than from one round of upkeep to the next, fifteen seconds.
+        /// A rate at which the broadcast lasts longer than the fifteen seconds between two rounds of maintenance.
         private static let perSecond = 1_000
-        /// More than a round takes.
+        /// More rows than one round deletes.
         private static let old = 40_000
 
-        /// Of what is swept by rows, and a day of history (1 January 2020) that is dropped whole.
+        /// Rows that are deleted one by one, and a day of history (1 January 2020) that is dropped whole.
         private static let backlog = """
             INSERT INTO messages (id, app_id, format, state, priority, push_type, audience_summary, kind, horizon, accepted_at,
                 expires_at, finished_at, audience)
@@ -36,7 +36,8 @@ extension LongJourneys {
             """
         private static let isDayThere = "SELECT count(to_regclass('push_history_d18262'))"
 
-        /// One that stood still while rounds were at work would have next to nothing; what a busy machine takes is less than half.
+        /// The least share of the rate during the cleanup. A stopped broadcast would be near zero; a busy machine costs
+        /// less than half.
         private static let shareMin = 0.2
 
         private static let left = """
@@ -64,7 +65,7 @@ extension LongJourneys {
                     try await pool.script(Self.backlog)
                     #expect(try await pool.number(Self.left) == 5 * Self.old)
                     #expect(try await pool.number(Self.isDayThere) == 1)
-                    // A round of upkeep comes every fifteen seconds: before the first one nothing is in the way.
+                    // A round of maintenance starts every fifteen seconds: nothing interferes before the first one.
                     try await eventually("something to be gone") {
                         try await pool.number(Self.left) < 5 * Self.old
                     }
@@ -91,12 +92,12 @@ extension LongJourneys {
             }
         }
 
-        /// Pushes a second between two instants of the clock of the arrivals.
+        /// Pushes per second between two times of the arrivals' clock.
         private static func rate(of arrivals: [WallInstant], in time: ClosedRange<WallInstant>) -> Double {
             Double(arrivals.count { time.contains($0) }) / ((time.upperBound - time.lowerBound) / .seconds(1))
         }
 
-        /// The same of the rest: before old rows were brought, and from the end of the sweep to the last push.
+        /// The rate outside the cleanup: before the old rows were inserted, and from its end to the last push.
         private static func rate(
             of arrivals: [WallInstant], until undisturbed: WallInstant, after swept: ClosedRange<WallInstant>
         ) throws -> Double {

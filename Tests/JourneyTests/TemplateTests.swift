@@ -7,7 +7,8 @@ extension Journeys {
     @Suite("A message with placeholders")
     struct TemplateTests {
         private static let phones = [Device](.live, 4)
-        /// What each says of itself: a name that needs escapes, none, one that no payload has room for, and in French.
+        /// The values of each phone: a name that needs escapes, no name, one too long for any payload, and a French
+        /// locale.
         private static let input = [
             #""user": "ann", "attributes": {"name": "Ann \"the\\first\" \n🔔"}"#,
             #""attributes": {"name": ["no", "text"]}"#,
@@ -77,7 +78,7 @@ extension Journeys {
                         String(phone.registration(named: false).dropLast() + input))
                 }
                 var messages: [String] = []
-                // The younger registrations first, and each twice.
+                // The newest registrations come first, and each comes twice.
                 for phone in Self.phones.reversed() + Self.phones {
                     messages += try await gateway.send(
                         .garden,

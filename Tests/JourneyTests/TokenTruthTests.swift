@@ -18,7 +18,7 @@ extension Journeys {
                 #expect(account.terminalCounts == ["accepted": 180, "unregistered": 20])
                 #expect(try await gateway.feedback(.garden) == [])
                 for device in reinstalled { #expect(try await gateway.state(of: device, .garden) == "active") }
-                // The next message reaches for them again.
+                // The next message includes them again.
                 let again = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
                 #expect(again.audience == 200)
                 try await gateway.stopGently()
@@ -30,7 +30,7 @@ extension Journeys {
             let batch = [Device](.bad, 200)
             let good = [Device](.live, 200, family: 1)
             let bad = [Device](.bad, 8, family: 1)
-            // Longer than it takes to register again; looked at every fifteen seconds.
+            // Longer than a repeated registration takes. Suspicions are checked every fifteen seconds.
             try await World.within(settings: ["SUSPECT_WINDOW_SECONDS": "10"]) { world in
                 let gateway = try await world.gateway()
                 try await world.fill(.garden, batch, through: gateway)
@@ -54,7 +54,7 @@ extension Journeys {
                 #expect(retired.map(\.installation).sorted() == bad.dropFirst().map(\.installation).sorted())
                 #expect(retired.allSatisfy { $0.reason == "BadDeviceToken" })
                 #expect(try await gateway.state(of: bad[0], .forest) == "active")
-                // The same look at the doubts, which were older here, left these alone.
+                // The same check of suspicions, which are older here, left these tokens alone.
                 #expect(try await gateway.feedback(.garden).allSatisfy { $0.verdict != "retired" })
                 for device in [batch[0], batch[199]] {
                     #expect(try await gateway.state(of: device, .garden) == "suspected")

@@ -3,16 +3,16 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What goes on at the doors of several gateways all the time, each request at the next of them: registrations, with
-/// tokens that move and change, messages to one device each, and a reader of the feed. A gateway that is gone, or on its
-/// way, is no failure: the request is made again, at another.
+/// Continuous requests to several gateways, each to the next one: registrations with tokens that move and change,
+/// messages to single devices, and a reader of the feed. A gateway that is gone or starting is no failure: the request
+/// goes to another one.
 final class Traffic: Sendable {
-    /// The devices of `.forest` to which messages are written.
+    /// The devices of `.forest` that get messages.
     static let correspondents = [Device](.live, 4, family: 2)
     private static let registrantCount = 6
-    /// Between two requests of one client.
+    /// The pause between two requests of one client.
     private static let pause: Duration = .milliseconds(20)
-    /// Longer: each message is a parcel, and they shall not pile up.
+    /// Longer, because each message is a parcel, and parcels must not pile up.
     private static let pauseOfWriters: Duration = .milliseconds(100)
 
     private let state: Mutex<State>
@@ -21,9 +21,9 @@ final class Traffic: Sendable {
         var gateways: [Gateway]
         var isOver = false
         var steps = 0
-        /// By token: the installation that has it; nil: nobody.
+        /// The installation of each token; nil if none has it.
         var holders: [String: String?] = [:]
-        /// By correspondent.
+        /// The ids of the messages to each correspondent.
         var messages: [Int: [String]] = [:]
         var feed: [Gateway.Feedback] = []
         var cursor: String?
@@ -36,7 +36,7 @@ final class Traffic: Sendable {
         set { state.withLock { $0.gateways = newValue } }
     }
 
-    /// Keeps it up while the body lasts; where either fails, both end.
+    /// Runs the traffic while the body runs; if either fails, both end.
     func flows(until body: @escaping @Sendable (Traffic) async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.runClients() }
@@ -73,7 +73,7 @@ final class Traffic: Sendable {
         }
     }
 
-    /// - Parameter turn: which of the doors; the next ones, where that one doesn't take it.
+    /// - Parameter turn: the number of the gateway to try first; the next ones follow if it does not accept.
     private func call(
         _ number: Int, _ method: String, _ path: String, _ body: String? = nil, idempotencyKey: String? = nil
     ) async throws -> GatewayAPI.Reply {
@@ -92,7 +92,7 @@ final class Traffic: Sendable {
     }
 }
 
-// Registrations, and the sequential model of them: each client has tokens of its own.
+// Registrations, and their sequential model: each client has its own tokens.
 extension Traffic {
     private static func token(_ client: Int, _ number: Int) -> String {
         [Device](.live, 1, family: 10 + client)[0].token.dropLast(4) + String(format: "%04x", number + 1)
@@ -101,9 +101,9 @@ extension Traffic {
     private func register(_ client: Int) async throws {
         try await repeats { step in
             switch step % 3 {
-            // One token goes to and fro between two installations.
+            // One token moves to and fro between two installations.
             case 0: try await register(client + step, "mover-\(client)-\(step % 2)", Self.token(client, 0))
-            // One installation gets another token every time.
+            // One installation gets a new token every time.
             case 1:
                 let number = 1 + step / 3 * 2
                 try await register(client + step, "changer-\(client)", Self.token(client, number))
@@ -119,7 +119,7 @@ extension Traffic {
         state.withLock { $0.holders[token] = .some(installation) }
     }
 
-    /// Each token where the model has it.
+    /// Expects each token where the model has it.
     func expectRegistrations() async throws {
         struct Found: Decodable {
             struct Item: Decodable {
@@ -160,7 +160,7 @@ extension Traffic {
         }
     }
 
-    /// Each message once, whichever process accepted it and whichever sent it, and none twice for a repeated request.
+    /// Expects each message once, whichever process accepted or sent it, and none twice for a repeated request.
     func expectMessages(at standIn: StandIn) async throws {
         let gateway = try #require(gateways.first)
         for (client, messages) in state.withLock({ $0.messages }).sorted(by: { $0.key < $1.key }) {
@@ -179,7 +179,7 @@ extension Traffic {
     }
 }
 
-// The feed, read on and on, a page from one process and the next from another.
+// The feed, read continuously, one page from one process and the next from another.
 extension Traffic {
     private func readFeed() async throws { try await repeats { try await readPage($0) } }
 
@@ -194,7 +194,7 @@ extension Traffic {
         }
     }
 
-    /// Whoever followed it has all of it, in order.
+    /// Expects that a reader of the feed has all of it, in order.
     func expectFeed() async throws {
         let gateway = try #require(gateways.first)
         let whole = try await gateway.feedback(.garden)
@@ -205,14 +205,14 @@ extension Traffic {
         }
         let read = state.withLock { $0.feed }
         #expect(read.count == whole.count)
-        // Thousands of entries: the first that differs tells enough.
+        // There are thousands of entries: the first difference is enough.
         let differs = zip(read, whole).first { $0.asOlderOnesReport != $1.asOlderOnesReport }
         #expect(differs.map { "\($0), \($1)" } == nil)
     }
 }
 
 extension Gateway.Feedback {
-    /// Some pages were the previous release's, which tells a token that was found in the other environment as accepted.
+    /// Some pages come from the previous release, which reports a token found in the other environment as accepted.
     fileprivate var asOlderOnesReport: Gateway.Feedback {
         guard verdict == "environment_changed" else { return self }
         return Gateway.Feedback(

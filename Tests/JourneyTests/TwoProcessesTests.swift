@@ -34,7 +34,7 @@ extension Journeys {
 
         @Test("share an FCM project's quota and its ramp-up as if they were one gateway")
         func quota() async throws {
-            // A hundred a second, reached within a minute.
+            // A hundred per second, reached within a minute.
             let settings = ["FCM_MESSAGES_PER_MINUTE": "6000", "PARCEL_MEMBERS": "20"]
             let tokens = (0..<200).map { "live-\($0)-0000000000000000" }
             try await World.within(settings: settings) { world in
@@ -42,7 +42,7 @@ extension Journeys {
                 try await world.fill(.garden, [], through: gateways[0])
                 try await gateways[0].api.expect(201, "POST", "/v1/apps/garden/credentials", world.google.credential)
                 try await gateways[0].registerFCM(tokens)
-                // One takes all of a message this small before the other has looked: each is to have one.
+                // One gateway would take all of so small a message before the other looks; each must have one.
                 var messages: [String] = []
                 for (turn, gateway) in gateways.enumerated() {
                     let other = gateways[1 - turn]
@@ -74,7 +74,8 @@ extension Journeys {
                 for token in tokens { arrivals += await world.google.requests(to: token).map(\.arrivedAt) }
                 arrivals.sort()
                 try #require(arrivals.count == 2 * tokens.count)
-                // Ten at once, and 69 in five seconds; 158 and in 11 seconds all, if each had the whole.
+                // One quota allows ten at once and 69 in five seconds. Two would allow 158, and all of them in 11
+                // seconds.
                 let first = arrivals.count { $0 - arrivals[0] <= .seconds(5) }
                 #expect(first <= 120, "a tenth of a hundred a second, growing for a minute")
                 #expect(arrivals[arrivals.count - 1] - arrivals[0] >= .seconds(13), "17, as for one")

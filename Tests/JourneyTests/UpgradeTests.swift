@@ -10,16 +10,16 @@ extension Journeys {
         "A gateway of the previous release beside one of this release",
         .enabled(if: Program.previousExecutable != nil, Comment(rawValue: Program.whyNoPrevious)))
     struct UpgradeTests {
-        /// Of each provider.
+        /// The number of devices per provider.
         private static let liveCount = 20_000
         private static let deadCount = 400
         private static let misplacedCount = 200
 
         private static let apns = [Device](.live, liveCount)
         private static let dead = [Device](.gone, deadCount)
-        /// Registered in the wrong environment: this release finds them, the one before refuses them.
+        /// Registered in the wrong environment: this release finds them, and the previous one rejects them.
         private static let misplaced = [Device](.sandboxOnly, misplacedCount)
-        /// Scattered among the others: both processes meet some.
+        /// Scattered among the others, so that both processes meet some.
         private static let mixed = apns.enumerated().flatMap { place, device in
             let step = liveCount / misplacedCount
             return place % step == 0 ? [device, misplaced[place / step]] : [device]
@@ -33,7 +33,7 @@ extension Journeys {
             "LEASE_SECONDS": "10", "REQUEST_DEADLINE_SECONDS": "5", "PARCEL_MEMBERS": "500",
             "CONNECTIONS_PER_LANE": "\(connectionsMax)",
         ]
-        /// Of a process, at APNs and at FCM, whose stand-in takes 100 streams.
+        /// The most pushes in flight per process, at APNs and at FCM, whose stand-in allows 100 streams.
         private static let inFlightMax = connectionsMax * (streamLimit + 100)
 
         @Test("works through the migration under load, shares the work, and shuts down cleanly")
@@ -42,7 +42,7 @@ extension Journeys {
                 let old = try await world.gateway(.previous)
                 try await Self.fill(world, through: old)
                 let traffic = Traffic(at: [old])
-                // Of the older one's log, while the newer one migrates under its hands.
+                // The lines of the old gateway's log while the new one migrates.
                 let migration = Mutex(0..<0)
                 try await traffic.flows(until: { traffic in
                     try await traffic.hasFlown(steps: 20)
@@ -76,7 +76,7 @@ extension Journeys {
                     old.program.kill(SIGKILL)
                     traffic.gateways = [new]
                     #expect(try await old.program.end() == .killed(signal: SIGKILL))
-                    // What both had in hand then: some of it is the newer one's, which repeats nothing.
+                    // The pushes that both had in flight then; some belong to the new gateway, which repeats none.
                     let unsettled = await world.acceptedCount() - settled
                     try await Self.expectAll(messages, world, new, repeatsMax: unsettled + Self.inFlightMax)
                     try await Self.expectFound(by: new)
@@ -85,12 +85,12 @@ extension Journeys {
             }
         }
 
-        /// Calls may have a certificate of their own, of which the release before knows nothing (decision 0021).
+        /// Calls may have a certificate of their own, which the previous release does not know (decision 0021).
         @Test("leaves alone what only the new release may send with a separate certificate")
         func calls() async throws {
             try await Self.within { world in
                 try await world.migrate()
-                // Nothing can leave yet: what this release has planned waits.
+                // Nothing can leave yet: the call that this release has planned waits.
                 let planner = try await world.gateway()
                 try await planner.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
                 let phone = try await Phone(at: planner)
@@ -100,7 +100,7 @@ extension Journeys {
                 }
                 try await planner.stopGently()
 
-                // Due for longer on the same route, it would leave before the alert.
+                // The call is due earlier on the same route, so it would leave before the alert.
                 let old = try await world.gateway(.previous)
                 try await world.activateToken(for: .garden, through: old)
                 #expect(try await phone.get(.alert, through: old) == ["accepted": 1])
@@ -132,7 +132,7 @@ extension Journeys {
             try await world.fill(.forest, Traffic.correspondents, through: gateway)
         }
 
-        /// One from each, and time until both have parcels of them in their hands and much is still to do.
+        /// Sends one broadcast from each gateway, and waits until both have parcels and much is still to do.
         private static func broadcast(_ world: World, _ old: Gateway, _ new: Gateway) async throws -> [String] {
             await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
             await world.google.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
@@ -159,7 +159,7 @@ extension Journeys {
             }
         }
 
-        /// - Parameter repeatsMax: as many as may have been answered and not settled when a process died (P4).
+        /// - Parameter repeatsMax: the pushes that may have been answered and not settled when a process died (P4).
         private static func expectAll(
             _ messages: [String], _ world: World, _ gateway: Gateway, repeatsMax: Int
         ) async throws {
@@ -179,7 +179,7 @@ extension Journeys {
             for receipt in receipts { #expect(receipt.withoutRepeats == .onceEach(liveCount)) }
             #expect(receipts.reduce(0) { $0 + $1.repeats } <= repeatsMax)
             print("repeated \(receipts.map(\.repeats)) of APNs and FCM, \(repeatsMax) allowed")
-            // Once for each message, and not once more for an attempt (P3).
+            // Once per message, and not once more per attempt (P3).
             let wrong = try await world.database { pool in
                 try await pool.number(
                     """
@@ -194,7 +194,7 @@ extension Journeys {
             #expect(Set(retired.map(\.installation)).count == 2 * deadCount, "each once")
         }
 
-        /// What only this release understands, now that the other one is gone.
+        /// Checks a feature that only this release has, now that the other gateway is gone.
         private static func expectFound(by gateway: Gateway) async throws {
             let names = misplaced.map { #""\#($0.installation)""# }.joined(separator: ", ")
             let message = try await gateway.send(.garden, audience: #"{"installations": [\#(names)]}"#)
@@ -202,9 +202,9 @@ extension Journeys {
             #expect(account.addsUp && account.terminalCounts == ["accepted": misplacedCount], "\(account)")
         }
 
-        /// After all is over: what went on at the doors, and what the older one thought of it.
+        /// Checks the traffic and the old gateway's log after the end.
         ///
-        /// - Parameter migration: the lines of the older one's log from the newer one's start to its readiness.
+        /// - Parameter migration: the lines of the old gateway's log from the new one's start to its readiness.
         private static func expect(
             _ traffic: Traffic, _ old: Gateway, _ world: World, migration: Range<Int> = 0..<0
         ) async throws {
@@ -213,8 +213,8 @@ extension Journeys {
             try await traffic.expectMessages(at: world.sandbox)
             try await traffic.expectFeed()
             #expect(try await world.database { try await $0.number("SELECT count(*) FROM parcels") } == 0)
-            // A request that the migration keeps waiting too long is told to come again: that is no complaint, then. Nor is
-            // what it finds in the environment of a run of the tests.
+            // A request that the migration delays for too long gets "try again", which is no complaint during that
+            // time. Neither is a variable that a test run sets in the environment.
             let complaints = old.logLines.enumerated().filter { number, line in
                 [" error ", " critical ", " warning "].contains { line.contains($0) }
                     && !line.contains("name=CARILLON_RUN_FOLDER")
@@ -231,7 +231,7 @@ extension Gateway {
 }
 
 extension World {
-    /// Pushes that the stand-ins took.
+    /// The pushes that the stand-ins accepted.
     fileprivate func acceptedCount() async -> Int {
         let google = await google.simulator.summary().accepted
         return await google + production.simulator.summary().accepted + sandbox.simulator.summary().accepted
@@ -239,7 +239,7 @@ extension World {
 }
 
 extension StandIn {
-    /// Of several messages, each of which raised the badge.
+    /// The receipts of several messages, each of which raised the badge.
     fileprivate func receipts(of devices: [Device], messages: Int) async throws -> Receipts {
         var receipts = Receipts()
         for device in devices {
@@ -265,8 +265,8 @@ extension GoogleStandIn {
 }
 
 extension Receipts {
-    /// One device's. A push that is handed from one process to another reads its badge again, so that it may show the
-    /// number of a later message; never more, and never none.
+    /// Adds the receipts of one device. A push that moves from one process to another reads its badge again. It may
+    /// show the number of a later message, but never a higher number, and never none.
     fileprivate mutating func add(_ pushes: [(id: String, badge: Int?)], _ messages: Int) {
         let ids = Set(pushes.map(\.id))
         if ids.count == messages { reached += 1 } else { missing += 1 }

@@ -10,8 +10,8 @@ import TLS
 import TestSupport
 import Testing
 
-/// Everything around a gateway: a database, an APNs for production and one for the sandbox, and gateways that come and
-/// go. App "garden" is in production, "forest" in the sandbox, each with a credential of its own.
+/// Everything around a gateway: a database, an APNs for production and one for the sandbox, and gateways that start and
+/// stop. App "garden" is in production, "forest" in the sandbox, each with its own credential.
 final class World: Sendable {
     let production: StandIn
     let sandbox: StandIn
@@ -21,20 +21,20 @@ final class World: Sendable {
     private let database: Database
     private let signingKey: ES256Key
     private let adminKey = String(repeating: "admin-key-of-a-test-", count: 2)
-    /// What the body of a push says.
+    /// The text in the body of each push.
     static let text = "Twelve o'clock, and not for the log"
     private static let masterKey = (0..<32).map { UInt8($0) }
     let settings: [String: String]
 
     enum Database {
-        /// The private PostgreSQL of the gateway itself: the default of the product.
+        /// The gateway's own private PostgreSQL: the default of the product.
         case gatewaysOwn
-        /// A database on a server of the tests.
+        /// A database on the tests' server.
         case on(DatabaseServer, name: String)
     }
 
-    /// - Parameter settings: `CARILLON_...` without the prefix, over the world's own.
-    /// - Parameter server: nil leaves it to the gateway to keep one.
+    /// - Parameter settings: `CARILLON_...` names without the prefix; they override the world's own.
+    /// - Parameter server: nil lets the gateway run its own.
     /// - Parameter isEncrypted: whether gateways speak TLS, with a certificate of the world's authority (`ca.pem`).
     static func within(
         settings: [String: String] = [:], server: DatabaseServer? = DatabaseServer.shared,
@@ -100,12 +100,12 @@ final class World: Sendable {
         try Program(["serve"], of: release, settings: settings, logs: folder)
     }
 
-    /// Brings the database to the schema of this release, with nobody on it.
+    /// Migrates the database to the schema of this release, without a gateway.
     func migrate() async throws {
         #expect(try await Program(["migrate"], settings: settings, logs: folder).end() == .exited(0))
     }
 
-    /// Runs a command that asks the gateway, as a person does, to its end.
+    /// Runs a command against the gateway, as a person does, to its end.
     ///
     /// - Parameters:
     ///   - key: nil: the operator's.
@@ -123,7 +123,7 @@ final class World: Sendable {
         return (code, program.printed, program.logged)
     }
 
-    /// Runs the doctor with what the gateways are told, and with `settings` over it.
+    /// Runs the doctor with the gateways' settings, which `settings` override.
     func doctor(_ arguments: [String] = [], settings: [String: String] = [:]) async throws -> (
         code: Int32, printed: String
     ) {
@@ -135,18 +135,18 @@ final class World: Sendable {
         return (code, program.printed + program.logged)
     }
 
-    /// The signing key, as Apple hands it out.
+    /// The signing key, as Apple supplies it.
     func writeSigningKey(_ name: String) throws -> String {
         let file = folder.appending(path: name)
         try Data(try signingKey.privatePEM()).write(to: file)
         return file.path(percentEncoded: false)
     }
 
-    /// Starts a gateway, and waits until it says that it is ready.
+    /// Starts a gateway, and waits until it reports that it is ready.
     ///
-    /// - Parameter network: where it lives; nil: in this machine's own. From there it reaches the database over TCP, where
-    ///   the server listens, else over its socket, which no cable cuts.
-    /// - Parameter address: where that network reaches the provider; nil: where all do.
+    /// - Parameter network: the gateway's namespace; nil for this machine's network. From a namespace it reaches the
+    ///   database over TCP if the server listens there, else over its socket, which no cable cuts.
+    /// - Parameter address: the provider's address in that network; nil for the usual one.
     func gateway(
         _ release: Program.Release = .this, in network: NetworkNamespace? = nil, standInAt address: String? = nil
     ) async throws -> Gateway {
@@ -163,12 +163,12 @@ final class World: Sendable {
         return Gateway(program: program, api: GatewayAPI(base: address, key: adminKey))
     }
 
-    /// What the gateway's private server says of itself.
+    /// The file in which the gateway's private server describes itself.
     var postmasterFile: PostmasterFile? {
         PostmasterFile(in: folder.appending(path: "d").path(percentEncoded: false))
     }
 
-    /// Asks the rows.
+    /// Queries the database.
     func database<Answer>(_ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
         switch database {
         case .on(let server, let name): return try await server.within(name, body)
@@ -181,12 +181,12 @@ final class World: Sendable {
         }
     }
 
-    /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log. Empty.
+    /// P9: occurrences of tokens (which have long rows of zeros), payloads or keys in a log. It must be empty.
     private func leakedSecrets() throws -> [String] {
         let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
         return try files.flatMap { file in
-            // What a command prints of a message is what it was asked for.
+            // A command may print what it was asked for about a message.
             let reported = file.pathExtension == "out" ? secrets.filter { $0 != "Twelve o'clock" } : secrets
             guard ["log", "out"].contains(file.pathExtension) else { return [String]() }
             let text = try String(contentsOf: file, encoding: .utf8)
@@ -194,7 +194,7 @@ final class World: Sendable {
         }
     }
 
-    /// Nothing of them is said anywhere, not even by the tests themselves.
+    /// Values that may not appear anywhere, not even in the tests' own output.
     private var secrets: [String] {
         get throws {
             let key = String(decoding: try signingKey.privatePEM(), as: UTF8.self)
@@ -203,25 +203,26 @@ final class World: Sendable {
         }
     }
 
-    /// Of provider tokens (`{"alg":"ES256"`), of assertions (`{"alg":"RS256"`), and of the stand-in's access tokens.
+    /// The beginnings of provider tokens (`{"alg":"ES256"`), of assertions (`{"alg":"RS256"`), and of the stand-in's
+    /// access tokens.
     private static let beginningsOfTokens = ["eyJhbGciOiJFUzI1NiI", "eyJhbGciOiJSUzI1NiI", "ya29.c.stand-in-"]
 
-    /// A gateway that was killed leaves its server behind, for the next one to adopt.
+    /// A killed gateway leaves its server behind, for the next one to adopt.
     private func stopGatewaysServer() async {
         guard case .gatewaysOwn = database, let process = postmasterFile?.process else { return }
         _ = kill(process, SIGQUIT)
         try? await eventually("the private server's end") { kill(process, 0) != 0 }
     }
 
-    /// An app with a signing key and its devices.
+    /// Creates an app with a signing key and its devices.
     func fill(_ app: App, _ devices: [Device], through gateway: Gateway) async throws {
         try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "\#(app)", "name": "An app"}"#)
         try await activateToken(for: app, through: gateway)
         try await gateway.register(devices, of: app)
     }
 
-    /// - Parameter topics: nil: the app's one.
-    /// - Parameter keyID: nil: the app's one.
+    /// - Parameter topics: nil for the app's one topic.
+    /// - Parameter keyID: nil for the app's one key.
     func activateToken(
         for app: App, topics: [String]? = nil, keyID: String? = nil, through gateway: Gateway
     ) async throws {
@@ -238,8 +239,8 @@ final class World: Sendable {
 }
 
 extension World {
-    /// The provider token that all processes share for the app's key, as if one had signed it so long ago: it lies in the
-    /// database, sealed under the master key. For before any gateway has shown one.
+    /// Stores the provider token that all processes share for the app's key, as if it had been signed this long ago. It
+    /// is sealed under the master key. Call this before any gateway has used a token.
     func keepProviderToken(of app: App, age: Duration) async throws {
         let issuedAt = WallInstant(secondsSince1970: Clocks.wallNow().secondsSince1970 - age.components.seconds)
         let identity = try #require(APNsKeyIdentity(keyID: app.keyID, teamID: "TEAMID1234"))
@@ -293,7 +294,7 @@ struct Gateway: Sendable {
             "the import ended: \(last)")
     }
 
-    /// Accepts a message to everyone, which raises the badge; answers its id.
+    /// Sends a message to everyone with a badge increment; returns its id.
     func broadcast(_ app: App, ttlSeconds: Int = 86_400) async throws -> String {
         try await send(app, audience: #"{"all": true}"#, ttlSeconds: ttlSeconds)
     }
@@ -307,7 +308,7 @@ struct Gateway: Sendable {
             """)[0]
     }
 
-    /// The ids of the messages that a request becomes: of a list of records, one each.
+    /// The ids of the messages that a request creates: one for each record of a list.
     func send(_ app: App, _ request: String) async throws -> [String] {
         let accepted = try await api.expect(202, "POST", "/v1/apps/\(app)/messages", request).decoded(Accepted.self)
         return accepted.messages ?? [accepted.id]
@@ -321,7 +322,7 @@ struct Gateway: Sendable {
         var last: Account?
         do {
             return try await foundEventually("the message to finish", within: bound) {
-                // While the database is away, the API says so.
+                // While the database is away, the API reports it.
                 let reply = try await api.call("GET", "/v1/apps/\(app)/messages/\(message)")
                 guard reply.status == 200 else { return nil }
                 last = try reply.decoded(Account.self)
@@ -333,7 +334,7 @@ struct Gateway: Sendable {
         }
     }
 
-    /// All of it, page by page.
+    /// The whole feed, read page by page.
     func feedback(_ app: App) async throws -> [Feedback] {
         var all: [Feedback] = []
         var cursor: String?
@@ -345,7 +346,7 @@ struct Gateway: Sendable {
         }
     }
 
-    /// The page behind a cursor; nil: the first.
+    /// The page after a cursor; nil for the first.
     func feedback(_ app: App, after cursor: String?) async throws -> FeedbackPage {
         let after = cursor.map { "&after=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) }
         return try await api.expect(200, "GET", "/v1/apps/\(app)/feedback?limit=500\(after ?? "")")
@@ -362,7 +363,7 @@ struct Gateway: Sendable {
 
     func isReady() async throws -> Bool { try await api.call("GET", "/readyz").status == 200 }
 
-    /// Asks it to stop, as an operator does, and waits until it has.
+    /// Asks the gateway to stop, as an operator does, and waits until it has.
     func stopGently() async throws {
         program.kill(SIGTERM)
         #expect(try await program.end() == .exited(0), "a gateway that is asked to stop ends well")
@@ -373,7 +374,7 @@ struct Gateway: Sendable {
         let installation: String
         let verdict: String
         let reason: String
-        /// Environments, where it changed.
+        /// The environments, if the device changed its own.
         let from: String?
         let to: String?
     }

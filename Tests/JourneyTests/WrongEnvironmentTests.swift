@@ -30,7 +30,7 @@ extension Journeys {
                 let feed = try await gateway.feedback(.garden)
                 try Self.checkFeed(feed)
 
-                // They say what they said before, as at each of their starts.
+                // The devices register with the same values again, as at each start of the app.
                 for device in Self.inSandbox.prefix(3) + Self.nowhere.prefix(1) {
                     try await gateway.api.expect(
                         200, "PUT", "/v1/apps/garden/devices/\(device.installation)", device.registration(named: false))
@@ -42,7 +42,7 @@ extension Journeys {
                 #expect(await world.production.simulator.summary().refused("BadDeviceToken") == refused + 4)
                 #expect(await world.sandbox.simulator.summary().refused("BadDeviceToken") == 4)
                 #expect(await world.sandbox.simulator.received(Self.inSandbox[299].deviceToken).count == 2)
-                // Nothing new but that the doubted one, which was registered again, is doubted again.
+                // The only news is that the suspected token, which was registered again, is suspected again.
                 let later = try await gateway.feedback(.garden).dropFirst(feed.count)
                 #expect(later.map(\.verdict) == ["suspected"])
                 #expect(later.map(\.installation) == [Self.nowhere[0].installation])
@@ -50,7 +50,7 @@ extension Journeys {
             }
         }
 
-        /// Whoever keeps a copy learns where each was found, and who was doubted.
+        /// A consumer of the feed learns where each device was found, and which tokens are suspected.
         private static func checkFeed(_ feed: [Gateway.Feedback]) throws {
             let found = feed.filter { $0.verdict == "environment_changed" }
             #expect(found.allSatisfy { $0.from == "production" && $0.to == "sandbox" && $0.reason == "accepted" })

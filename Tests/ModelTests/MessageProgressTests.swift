@@ -47,7 +47,8 @@ struct MessageProgressTests {
 
     @Test("includes devices that planning has yet to find, in proportion to those found so far")
     func planning() {
-        // A tenth of the way: 3,000 of one provider and 1,000 of the other are found, 27,000 and 9,000 are to come.
+        // A tenth is scanned: 3,000 devices of one provider and 1,000 of the other are found; 27,000 and 9,000 are to
+        // come.
         let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
         let accounts = [found(ended: 500, pending: 2_500), found(.fcm, ended: 500, pending: 500)]
         let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, scanned: 0.1)

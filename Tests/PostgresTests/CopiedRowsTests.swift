@@ -1,7 +1,7 @@
 import Postgres
 import Testing
 
-/// SplitMix64: a seed that fails is a test that can be repeated.
+/// SplitMix64, so that a failing seed can be repeated.
 private struct Dice {
     var state: UInt64
     mutating func roll(_ sides: Int) -> Int {

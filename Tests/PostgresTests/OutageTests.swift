@@ -4,7 +4,7 @@ import Reactor
 import TestSupport
 import Testing
 
-/// A table without primary key, so that a row written twice shows.
+/// A table without a primary key, so that a row that is written twice shows.
 private func makeTable(_ pool: PostgresPool) async throws -> String {
     let name = uniqueName("journal")
     try await pool.script("CREATE TABLE \(name) (id int8)")
@@ -87,7 +87,7 @@ struct OutageTests {
         }
     }
 
-    /// Writes rising ids until cancelled, each once.
+    /// Writes rising ids, each once, until it is cancelled.
     private func write(_ pool: PostgresPool, _ journal: String, firstID: Int64) async -> WriteAnswers {
         var answers = WriteAnswers()
         let insert = Statement("insert_journal", "INSERT INTO \(journal) VALUES ($1)")
@@ -179,7 +179,7 @@ struct BrokenConnectionTests {
             try await withPool { other in
                 _ = try await other.run(query("SELECT pg_terminate_backend(\(victim), 10000)"))
             }
-            // It was idle: nothing is lost with it, and nobody notices.
+            // The connection was idle: nothing is lost, and no caller notices.
             let replaced = try await pool.run(query("SELECT pg_backend_pid()")).int32(0, 0)
             #expect(replaced != victim)
         }
@@ -262,7 +262,7 @@ struct StrangePeerTests {
     }
 }
 
-/// Listens, says its words to everyone (nil: nothing at all) and then neither speaks nor hangs up.
+/// Listens, sends its text to every client (nil: none), and then neither sends nor closes.
 private final class StrangePeer: Sendable {
     let port: UInt16
     private let listening: Int32
@@ -303,7 +303,7 @@ private final class StrangePeer: Sendable {
 }
 
 private enum Thread {
-    /// A thread of the system: the pool of Swift's tasks must not block.
+    /// A system thread, because Swift's task pool must not block.
     static func detach(_ work: @escaping @Sendable () -> Void) {
         final class Box {
             let work: @Sendable () -> Void; init(_ work: @escaping @Sendable () -> Void) { self.work = work }

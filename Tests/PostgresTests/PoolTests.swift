@@ -61,7 +61,7 @@ struct BusyPoolTests {
                 return try await group.reduce(0, +)
             }
             #expect(sum == 499_500)
-            // One may serve them all before the other is open.
+            // One connection may serve all callers before the other is open.
             try await eventually("both rest") {
                 let census = await pool.census()
                 return census.open <= 2 && census.busy == 0 && census.waiting == 0 && census.outage == nil

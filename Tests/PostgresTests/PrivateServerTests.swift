@@ -25,7 +25,7 @@ struct PrivateServerTests {
             #expect(try await answers(adopted))
             #expect(await successor.processID == first)
             await successor.stop()
-            // Another one never started anything, and stops nothing.
+            // An instance that started nothing stops nothing.
             await PrivateServer(dataFolder: folder).stop()
             #expect(PostmasterFile(in: folder)?.process != nil)
         }

@@ -21,7 +21,7 @@ private func freePort() throws -> UInt16 {
     return UInt16(bigEndian: address.sin_port)
 }
 
-/// The error of one query on a pool of its own; nil where it is answered.
+/// The error of one query on a pool of its own; nil if it succeeds.
 private func outcome(_ url: String) async throws -> PostgresError? {
     let settings = try PostgresSettings(parsing: url)
     var error: PostgresError?
@@ -31,7 +31,7 @@ private func outcome(_ url: String) async throws -> PostgresError? {
     return error
 }
 
-/// Both ends of a connection that a cable has cut find out by themselves, in seconds.
+/// Both ends of a connection notice within seconds that a cable was cut.
 private func expectVigilance(_ url: String) async throws {
     try await withPool(try PostgresSettings(parsing: url)) { pool in
         let reported = try await pool.run(

@@ -18,7 +18,7 @@ enum SharedServer {
 
     static func settings() async throws -> PostgresSettings { try await starting.value }
 
-    /// A server's folder that was made and stopped: copying it takes a twentieth of initdb's time.
+    /// The folder of a server that was created and stopped. Copying it takes a twentieth of initdb's time.
     private static let template = Task {
         let folder = try ServerFolder.make()
         ServerFolder.removeAtExit(folder)
@@ -37,7 +37,7 @@ enum SharedServer {
     }
 }
 
-/// For tests that are not about waiting: a busy machine is no failure.
+/// Settings for tests that are not about waiting: a busy machine is no failure.
 func patient(_ connectionsMax: Int = 8) -> PoolSettings {
     var settings = PoolSettings()
     settings.connectionsMax = connectionsMax
@@ -45,7 +45,7 @@ func patient(_ connectionsMax: Int = 8) -> PoolSettings {
     return settings
 }
 
-/// A loop and a pool of its own on it, closed and stopped at the end.
+/// Runs the body with a loop and a pool of its own, and closes both at the end.
 func withPool(
     _ settings: PostgresSettings? = nil, pool: PoolSettings = patient(),
     _ body: (PostgresPool) async throws -> Void
@@ -65,7 +65,7 @@ func withPool(
     loop.stop()
 }
 
-/// A server of the test's own, to be killed and started again.
+/// A server of the test's own, which the test may kill and restart.
 func withOwnServer(_ body: (PrivateServer, PostgresSettings, String) async throws -> Void) async throws {
     let folder = try ServerFolder.make()
     let server = PrivateServer(dataFolder: folder)
@@ -89,7 +89,7 @@ func query(_ sql: String, _ build: (inout Parameters) -> Void = { _ in }) -> Que
     Query(Statement(unprepared: sql), build)
 }
 
-/// The error that the work ends with.
+/// The error with which the work ends.
 func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> PostgresError? {
     do throws(PostgresError) {
         _ = try await work()
@@ -97,8 +97,8 @@ func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> 
     } catch { return error }
 }
 
-/// Kills the postmaster as the kernel's out-of-memory killer would; its backends follow by themselves. Until the kernel
-/// has done it, a start would find the server running, and adopt it.
+/// Kills the postmaster as the kernel's out-of-memory killer would; its backends exit by themselves. Returns once it is
+/// dead: an earlier start would find the server running and adopt it.
 func killPostmaster(_ server: PrivateServer) async throws {
     let process = try #require(await server.processID)
     kill(process, SIGKILL)

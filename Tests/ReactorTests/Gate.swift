@@ -18,7 +18,7 @@ final class BlockingPoolGate: Sendable {
     func fail() { failed.store(true, ordering: .releasing) }
 }
 
-/// Blocks a pool's threads until all that were told have come.
+/// Blocks a pool's threads until the expected number of them has arrived.
 final class BlockingPoolMeeting: Sendable {
     private let number: Int
     private let arrivals = Atomic(0)
@@ -27,7 +27,8 @@ final class BlockingPoolMeeting: Sendable {
 
     init(of number: Int) { self.number = number }
 
-    /// False where somebody has not come in ten seconds: whoever waits for a thread that waits here never comes.
+    /// Returns false if a thread has not arrived within ten seconds. Work that waits for a thread that is blocked here
+    /// never arrives.
     func waitForAll() -> Bool {
         arrivals.add(1, ordering: .acquiringAndReleasing)
         for _ in 0..<100_000 {
@@ -38,7 +39,7 @@ final class BlockingPoolMeeting: Sendable {
     }
 }
 
-/// Lets two tasks go on in the same moment where each has a thread, and does not hold up one that is alone.
+/// Lets two tasks continue at the same moment if each has a thread, and does not delay a single one.
 final class BlockingPoolStart: Sendable {
     private let arrivals = Atomic(0)
 

@@ -15,7 +15,7 @@ private actor Pinned: PinnedActor {
     }
 }
 
-/// Notes what a loop tells it. Lives on the loop.
+/// Records the calls of a loop. Lives on the loop.
 private final class EventRecorder: TimerHandler, TickHandler, ReadinessHandler {
     var tags: [UInt64] = []
     var ticks = 0

@@ -3,7 +3,7 @@ import Glibc
 import Reactor
 import Testing
 
-/// Reads to the end and answers with what it read.
+/// Reads to the end and returns the bytes.
 private final class Collector: ReadinessHandler {
     let loop: ReactorLoop
     let socket: StreamSocket
@@ -203,7 +203,7 @@ struct StaleReadinessTests {
 
 @Suite("A process that has run out of file descriptors", .timeLimit(.minutes(5)))
 struct ExhaustionTests {
-    /// In a process of its own: the limit would hit the tests beside it.
+    /// Runs in a process of its own: the limit would affect the tests beside it.
     @Test("waits without a busy loop, and accepts again when descriptors are free")
     func exhausted() async {
         await #expect(processExitsWith: .success) {
@@ -220,7 +220,7 @@ struct ExhaustionTests {
     }
 }
 
-/// Lets a client wait for 250 ms while no descriptor is free; tells how long the loop was busy meanwhile.
+/// Lets a client wait for 250 ms while no descriptor is free; returns how long the loop was busy meanwhile.
 final class ExhaustedListener: TimerHandler {
     private let loop: ReactorLoop
     private let finish: (Duration) -> Void
@@ -251,7 +251,7 @@ final class ExhaustedListener: TimerHandler {
     }
 }
 
-/// What this thread has had of the processor.
+/// The processor time that this thread has used.
 private func threadTime() -> Duration {
     var time = timespec()
     unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -320,7 +320,7 @@ struct BlockingPoolTests {
         let gate = BlockingPoolGate()
         async let first: Void = pool.run { gate.waitUntilOpen() }
         while !gate.isEntered { await Task.yield() }
-        // One of three finds room in the queue; the two others come back at once.
+        // One of three fits in the queue; the two others return at once.
         let refusals = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<3 {
                 group.addTask {

@@ -2,14 +2,14 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A program that a test started: its lines, its end, and its end by our hand. Never outlives its owner.
+/// A program that a test started: its output, its exit, and a way to kill it. It never outlives its owner.
 final class Child: Sendable {
     private let exitStatus = Mutex<ExitStatus?>(nil)
     private let process: Locked<Process>
     let name: String
-    /// Where its standard error goes, for whoever reads a failure.
+    /// The file of its standard error, for reading after a failure.
     let errorLog: URL
-    /// A file, since a pipe would be read by callbacks of Foundation's, which race with its closing.
+    /// A file, because a pipe would be read by Foundation's callbacks, which race with its closing.
     private let output: URL
 
     enum ExitStatus: Equatable {
@@ -32,7 +32,7 @@ final class Child: Sendable {
         process.environment = environment
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errorLog)
-        // Children that ask for it end when this pipe does: when the test dies, however it dies.
+        // Children that ask for it exit when this pipe closes: when the test dies for any reason.
         process.standardInput = Pipe()
         process.terminationHandler = { [weak self] process in
             let status = process.terminationStatus
@@ -48,13 +48,13 @@ final class Child: Sendable {
     var processID: Int32 { process.withLock { $0.processIdentifier } }
     var terminalStatus: ExitStatus? { exitStatus.withLock { $0 } }
     var isAlive: Bool { terminalStatus == nil }
-    /// Whole ones only.
+    /// Only complete lines.
     var lines: [String] {
         let text = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }
 
-    /// The signal goes to this one process, by its id.
+    /// Sends the signal to this one process, by its id.
     func kill(_ signal: Int32) {
         guard isAlive else { return }
         _ = Glibc.kill(processID, signal)
@@ -77,7 +77,7 @@ final class Child: Sendable {
         return terminalStatus ?? .exited(-1)
     }
 
-    /// Waits for the very state of a stopped process, as the kernel tells it.
+    /// Waits until the kernel reports the process as stopped.
     func frozen(within bound: Duration = .seconds(60)) async throws {
         try await eventually("\(name) to freeze", within: bound) {
             let stat = (try? String(contentsOfFile: "/proc/\(self.processID)/stat", encoding: .utf8)) ?? ""
@@ -91,7 +91,7 @@ final class Child: Sendable {
     private func ended(_ terminalStatus: ExitStatus) { exitStatus.withLock { $0 = terminalStatus } }
 }
 
-/// Foundation's Process is no Sendable; only one of its methods at a time is called here.
+/// Foundation's Process is not Sendable; only one of its methods is called at a time here.
 private final class Locked<Value>: @unchecked Sendable {
     private let value: Value
     private let lock = NSLock()

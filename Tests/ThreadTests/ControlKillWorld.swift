@@ -3,14 +3,14 @@ import Postgres
 import TestSupport
 import Testing
 
-/// A message of which something is said while most of it still waits, and gateways that die as they carry it out.
+/// A message that is controlled while most of it still waits, and gateways that die while they carry the control out.
 struct ControlKillWorld {
     let world: World
     private(set) var client: Client
 
-    /// So slow that most of the message is there when something is said of it.
+    /// A rate so low that most of the message still waits when the control arrives.
     private static let perSecond = 4
-    /// What may have no settled answer when a gateway dies: what leaves in the time of one lease (`World`).
+    /// The most pushes that may lack a settled answer when a gateway dies: those that leave within one lease (`World`).
     static let unsettledMax = 3 * perSecond
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
@@ -27,7 +27,7 @@ struct ControlKillWorld {
         client = Client(body: Self.body, key: "the-only-message-of-this-test")
     }
 
-    /// Sends it; returns once somebody has got it.
+    /// Sends the message; returns once a device has received it.
     mutating func begin(through gateway: Gateway) async throws {
         try await world.fill(through: gateway)
         try await client.sendUntilAnswered(through: gateway)
@@ -37,7 +37,8 @@ struct ControlKillWorld {
         }
     }
 
-    /// It is in the message's row before anything of it is carried out: also where the gateway did not live to answer.
+    /// The control is stored in the message's row before it is carried out, even if the gateway died before it
+    /// answered.
     func write(_ control: Control, to gateway: Gateway) async throws {
         let path = "/v1/apps/\(World.app)/messages/\(try message)"
         let reply: HTTPReply?
@@ -54,14 +55,14 @@ struct ControlKillWorld {
         #expect(try await gateway.child.end() == .killed(signal: SIGKILL), "the kill came to pass")
     }
 
-    /// Nothing of it can be leased, and nobody has any of it.
+    /// Waits until all parcels are on hold: none is leased or can be leased.
     func held() async throws {
         try await eventually("all of it to be held") {
             try await rows("SELECT count(*) FROM parcels WHERE state <> 3") == 0
         }
     }
 
-    /// To its end, all of it sent.
+    /// Waits until the message has ended and returns the evidence.
     func finished(through gateway: Gateway) async throws -> Evidence {
         let account = try await client.finished(through: gateway)
         try await forgotten()
@@ -71,7 +72,7 @@ struct ControlKillWorld {
         return evidence
     }
 
-    /// To its end, cancelled; who did not get it, and why, by installation.
+    /// Waits until the cancelled message has ended; returns the state of each push that failed, by installation.
     func cancelled(through gateway: Gateway) async throws -> (Evidence, failures: [String: String]) {
         let message = try message
         var last: Account?
@@ -90,7 +91,7 @@ struct ControlKillWorld {
 
     private var message: String { get throws { try #require(client.answered.last, "no 202 ever came") } }
 
-    /// Nothing is left that anybody would ever look at again.
+    /// Waits until the rows of the message's controls are gone.
     private func forgotten() async throws {
         try await eventually("what was said of it to be forgotten") {
             try await rows("SELECT (SELECT count(*) FROM stops) + (SELECT count(*) FROM message_rates)") == 0

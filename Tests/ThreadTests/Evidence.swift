@@ -2,7 +2,7 @@ import Encodings
 import Foundation
 import Postgres
 
-/// Everything that can be known once a message has ended: what the peer saw, what the rows say, what the client heard.
+/// All evidence after a message has ended: the requests at the peer, the rows, and the client's responses.
 struct Evidence {
     struct Registration: Equatable {
         let id: Int64
@@ -30,15 +30,15 @@ struct Evidence {
     var feedback: [Feedback]
     var messages: [Message]
     var parcelsLeft: Int
-    /// The ids in the `202`s that reached the client, repetitions included.
+    /// The ids in the `202` responses that reached the client, repeats included.
     var answered: [String]
-    /// What the API says at the end.
+    /// The message's account in the API at the end.
     var account: Account
-    /// How often a push may have been repeated: once for each death while its answer was not settled.
+    /// How often one push may be repeated: once per gateway death while its answer was not settled.
     var repeatsAllowed: Int
-    /// How many pushes may be repetitions, over all devices; nil: as many as `repeatsAllowed` lets through.
+    /// How many pushes may be repeats over all devices; nil: as many as `repeatsAllowed` permits.
     var repeatsAllowedInAll: Int?
-    /// How many messages were sent in all, each with a badge increment.
+    /// The number of messages that were sent, each with a badge increment.
     var messagesSent = 1
 }
 

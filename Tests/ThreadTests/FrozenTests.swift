@@ -15,7 +15,7 @@ struct FrozenTests {
         try await World.within(devices: Self.devices) { world in
             let sleeper = try await world.gateway(Fault(step: step, freezes: true))
             try await world.fill(through: sleeper)
-            // The sleeper may freeze before it answers: its client waits beside us.
+            // The gateway may freeze before it answers, so its client waits in parallel.
             async let firstTry = Self.send(Client(body: Self.body, key: "first"), through: sleeper)
             try await sleeper.child.frozen()
 
@@ -26,11 +26,11 @@ struct FrozenTests {
 
             sleeper.child.kill(SIGCONT)
             let answeredLate = try await firstTry
-            // The woken one is no cripple: it takes a message of its own to its end, or leaves it to the other.
+            // The resumed gateway still works: it finishes a message of its own, or leaves it to the other.
             var second = Client(body: Self.body, key: "second")
             try await second.sendUntilAnswered(through: sleeper)
             _ = try await second.finished(through: other)
-            // Asked to stop, it first brings everything to an end that it believes to hold.
+            // On a stop request, it first finishes everything that it believes to hold.
             try await sleeper.stopGently()
             try await other.stopGently()
 

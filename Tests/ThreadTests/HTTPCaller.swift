@@ -15,10 +15,10 @@ struct HTTPReply {
     var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// No answer came: the gateway died, or was not there.
+/// No answer came: the gateway died or did not run.
 struct NoAnswer: Error {}
 
-/// Calls one gateway. An answer is a value; whoever needs a certain status asks for it.
+/// Calls one gateway. Every answer is a value; a caller that needs a certain status checks it.
 struct HTTPCaller: Sendable {
     let base: URL
     let key: String

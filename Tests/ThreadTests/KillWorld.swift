@@ -4,14 +4,14 @@ import Model
 import TestSupport
 import Testing
 
-/// One message through a gateway that dies on the way, again and again, until one lives to the end.
+/// One message through gateways that die on the way, until one lives to the end.
 struct KillWorld {
     let world: World
     let kills: [Fault]
-    /// Asked for once, when the first gateway is ready for it.
+    /// Evaluated once, when the first gateway is ready for it.
     var body: @Sendable () -> String = { Self.atOnce }
 
-    /// Sent with every try, so that tries are one request.
+    /// The idempotency key of every attempt, so that all attempts are one request.
     private static let key = "the-only-message-of-this-test"
     private static let atOnce = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
@@ -20,7 +20,7 @@ struct KillWorld {
 
     struct Outcome {
         let evidence: Evidence
-        /// Which of the kills came to pass; the work may have been done before a later one's place.
+        /// The kills that took place. The work may have ended before the place of a later one.
         let fired: [Fault]
     }
 
@@ -49,9 +49,9 @@ struct KillWorld {
         return Outcome(evidence: evidence, fired: fired)
     }
 
-    /// Pushes may be repeated where their answers could have come, and were not settled. With one parcel, nothing is
-    /// out before it is submitted, nor after its settle. But a message that an earlier life committed is on its way
-    /// from the start of the next one, and the repeated request may meet its end at any moment of that.
+    /// Pushes may be repeated if their answers could have arrived but were not settled. With one parcel, no push is out
+    /// before the parcel is submitted, nor after it is settled. A message that an earlier gateway committed is in
+    /// flight from the next one's start, and the repeated request may arrive at any moment of that.
     private static func mayRepeat(after step: Step, _ earlier: ArraySlice<Fault>) -> Bool {
         if step.rawValue <= Step.messageAnswered.rawValue {
             return earlier.contains { $0.step.rawValue >= Step.messageCommitted.rawValue }
@@ -59,8 +59,8 @@ struct KillWorld {
         return step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
     }
 
-    /// Waits until the gateway has died by its own hand; false where the message came to its end before. The first one
-    /// is to die, though it be behind the commit that tells of that end.
+    /// Waits until the gateway has died at its fault; returns false if the message ended before. The first gateway must
+    /// die, even if its fault comes after the commit that reports that end.
     private func endsByItsFault(_ gateway: Gateway, _ client: Client, isFirst: Bool) async throws -> Bool {
         try await eventually("the fault, or the end of the message") {
             guard gateway.child.isAlive else { return true }
@@ -74,7 +74,7 @@ struct KillWorld {
     }
 }
 
-/// A mobile backend: repeats its request with the same key until it has an answer.
+/// A mobile backend: it repeats its request with the same key until it gets an answer.
 struct Client {
     let body: String
     let key: String
@@ -85,7 +85,8 @@ struct Client {
         self.key = key
     }
 
-    /// Once through this gateway. No answer is no error, since the gateway may die meanwhile; nor is "try again".
+    /// Sends once through this gateway. No answer is not an error, since the gateway may die meanwhile; nor is "try
+    /// again".
     mutating func send(through gateway: Gateway) async throws {
         let path = "/v1/apps/\(World.app)/messages"
         guard let reply = try? await gateway.caller.call("POST", path, body, idempotencyKey: key), reply.status < 500
@@ -96,7 +97,7 @@ struct Client {
         answered.append(try reply.decoded(Accepted.self).id)
     }
 
-    /// As often as it takes, as a backend does.
+    /// Repeats the request until it is answered, as a backend does.
     mutating func sendUntilAnswered(through gateway: Gateway) async throws {
         let before = answered.count
         let end = ContinuousClock.now + .seconds(120)

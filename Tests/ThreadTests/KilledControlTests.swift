@@ -8,7 +8,7 @@ import Testing
     .onDatabaseServer())
 struct KilledControlTests {
     private static let devices = Device.some(live: 36, dead: 3, bad: 1)
-    /// Of one push each: a cancel ends twenty parcels at a time, and has more than one slice of them left.
+    /// One push per parcel: a cancel ends twenty parcels at a time, so that more than one slice is left.
     private static let singly = ["PARCEL_MEMBERS": "1"]
     private static let atItsHour: [Step] = [.scheduleWritten, .scheduleCommitted]
     private static let whenRequested: [Step] = [.stopWritten, .stopCommitted]
@@ -27,7 +27,7 @@ struct KilledControlTests {
     func hour(steps: [Step]) async throws {
         try await World.within(devices: Self.devices) { world in
             let thread = KillWorld(world: world, kills: steps.map { Fault(step: $0) }) {
-                // Said in whole seconds: eight at least, in which the request is answered.
+                // Send times have whole seconds: this leaves at least eight, in which the request is answered.
                 let hour = ISO8601DateFormatter().string(from: Date(timeIntervalSinceNow: 9))
                 return """
                     {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"},
@@ -78,7 +78,7 @@ struct KilledControlTests {
         }
     }
 
-    // Killed as it holds, as it ends the first slice, and as it ends a later one.
+    // The kill comes at the hold, at the first slice, or at a later one.
     @Test(
         "cancels the message when it is killed at any slice; no cancelled push arrives",
         arguments: whenRequested, 1...3)
@@ -97,7 +97,7 @@ struct KilledControlTests {
         }
     }
 
-    /// P1 to P5 of a message that was cancelled on its way to the living. Each breach is a sentence.
+    /// P1 to P5 for a cancelled message to live devices. Each breach is a sentence.
     private static func breaches(ofCancelled evidence: Evidence, _ failures: [String: String]) -> [String] {
         var breaches: [String] = []
         let everybody = Set(evidence.devices.map(\.installation))
@@ -128,7 +128,7 @@ struct KilledControlTests {
             breaches.append("P2: \(unknown.count) answers are called lost")
         }
         for registration in evidence.registrations {
-            // Who was leased and not sent keeps the badge: it counts attempts.
+            // A push that was leased and not sent keeps the raised badge: badges count attempts.
             let least = arrived.contains(registration.installation) ? 1 : 0
             if !(least...1).contains(registration.badge) {
                 breaches.append("P3: \(registration.installation) has badge \(registration.badge)")

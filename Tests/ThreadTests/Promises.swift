@@ -2,7 +2,7 @@ import Basis
 import Encodings
 import Model
 
-/// The promises, read from the evidence. Each breach is a sentence.
+/// Checks the promises against the evidence. Each breach is a sentence.
 struct Promises {
     let evidence: Evidence
 
@@ -11,7 +11,7 @@ struct Promises {
         return promises.durable + promises.accounted + promises.badgeOnce + promises.sentOnce + promises.trueTokens
     }
 
-    /// P1: what was answered is there, once, and ended.
+    /// P1: each acknowledged message exists once and has ended.
     private var durable: [String] {
         var breaches: [String] = []
         if evidence.messages.count != evidence.messagesSent {
@@ -27,12 +27,12 @@ struct Promises {
         return breaches
     }
 
-    /// P2: everyone ended once, and the sums agree wherever they are told.
+    /// P2: each member ended once, and the sums agree wherever they are reported.
     private var accounted: [String] {
         var breaches: [String] = []
         func count(_ fate: Device.Fate) -> Int { evidence.devices.count { $0.fate == fate } }
         for message in evidence.messages {
-            // A later message no longer has the retired ones in its audience.
+            // A later message no longer has the retired devices in its audience.
             let isFirst = message.id == evidence.messages.first?.id
             let dead = isFirst ? count(.dead) : 0
             let expected = [count(.live), count(.bad), dead, 0, 0, 0, 0]
@@ -53,7 +53,7 @@ struct Promises {
         return breaches
     }
 
-    /// P3: one more for each message, in the registry and in what was sent.
+    /// P3: the badge rises by one per message, in the registry and in the pushes.
     private var badgeOnce: [String] {
         var breaches: [String] = []
         for registration in evidence.registrations {
@@ -73,7 +73,7 @@ struct Promises {
         return breaches
     }
 
-    /// P4: each token got every message, no oftener than deaths excuse, and under one name that never changes.
+    /// P4: each token got every message under one constant id, repeated no more often than deaths excuse.
     private var sentOnce: [String] {
         var breaches: [String] = []
         for device in evidence.devices {
@@ -115,7 +115,7 @@ struct Promises {
         return breaches
     }
 
-    /// P5: the dead are retired, once; the doubted are doubted; the living live.
+    /// P5: dead tokens are retired once, suspected tokens stay suspected, and live tokens stay active.
     private var trueTokens: [String] {
         var breaches: [String] = []
         let states: [Device.Fate: RegistrationState] = [.live: .active, .dead: .retired, .bad: .suspected]

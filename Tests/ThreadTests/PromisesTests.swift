@@ -14,7 +14,7 @@ struct PromisesTests {
             token: device.token, id: name, topic: "com.example.garden", collapseID: "m", badge: badge, status: 200)
     }
 
-    /// What a flawless run leaves behind.
+    /// The evidence of a flawless run.
     private static var flawless: Evidence {
         Evidence(
             devices: [device], pushes: [push()],

@@ -7,12 +7,12 @@ struct StrangerTests {
     private static let body = """
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
         """
-    /// Streams that the peer resets, drops, or answers with nonsense, one at a time.
+    /// The repeats for streams that the peer resets, drops, or answers with garbage, one at a time.
     private static let repeatsExcused = 6
-    /// A loaded machine's peer may be slow; a dropped request has to be given up all the same.
+    /// The peer may be slow on a loaded machine; a dropped request must be given up all the same.
     private static let timeout = ["LEASE_SECONDS": "15", "REQUEST_DEADLINE_SECONDS": "4"]
-    /// What a lane has in the air when a connection breaks: all of the first two, which may have been opened side by
-    /// side, then an eighth of what one lives for.
+    /// The pushes that a lane has in flight when connections break: all of the first two connections, which may open
+    /// together, then an eighth of a connection's lifetime.
     private static let repeatsExcusedOfCutters = 2 * 96 + 4 * 12
 
     @Test(

@@ -7,12 +7,12 @@ import TLS
 import TestSupport
 import Testing
 
-/// Everything around one message: a database, an APNs written by others, gateways that come and go, and a client.
+/// Everything around one message: a database, a third-party APNs server, gateways that start and stop, and a client.
 final class World: Sendable {
     static let app = "garden"
-    /// What the body of a push says.
+    /// The text in the body of each push.
     static let text = "Twelve o'clock, and not for the log"
-    /// Three at a time: each has a gateway and a Node of its own.
+    /// Three at a time: each has its own gateway and Node process.
     private static let turnstile = Turnstile(places: 3)
 
     let devices: [Device]
@@ -26,7 +26,7 @@ final class World: Sendable {
     private let signingKey: ES256Key
     let pool: PostgresPool
 
-    /// - Parameter settings: `CARILLON_...` without the prefix, over the world's own.
+    /// - Parameter settings: `CARILLON_...` names without the prefix; they override the world's own.
     static func within(
         devices: [Device], peer options: [String] = [], settings: [String: String] = [:],
         _ body: (World) async throws -> Void
@@ -89,17 +89,18 @@ final class World: Sendable {
         ]
         all.merge(settings) { _, new in new }
         self.settings = all
-        // Of tokens what many share.
+        // The part of the tokens that many share.
         RunEvidence.secrets(try secrets + [Self.text] + devices.map { String($0.token.prefix(24)) })
     }
 
-    /// Starts a gateway on this world's database, and waits until it says that it is ready.
+    /// Starts a gateway on this world's database, and waits until it reports that it is ready.
     func gateway(_ fault: Fault? = nil) async throws -> Gateway {
         let child = try start(fault)
         return try await ready(child)
     }
 
-    /// The same; nil where it has met its fault before it was ready, since it takes up old work at once.
+    /// Starts a gateway too, but returns nil if it meets its fault before it is ready, since it resumes old work at
+    /// once.
     func gatewayOrItsEnd(_ fault: Fault) async throws -> Gateway? {
         let child = try start(fault)
         do { return try await ready(child) } catch {
@@ -124,7 +125,7 @@ final class World: Sendable {
         return Gateway(child: child, caller: HTTPCaller(base: address, key: adminKey))
     }
 
-    /// The app, its credential and its devices, over HTTP.
+    /// Creates the app, its credential and its devices over HTTP.
     func fill(through gateway: Gateway) async throws {
         _ = try await gateway.caller.expect(201, "POST", "/v1/apps", #"{"slug": "\#(Self.app)", "name": "Garden"}"#)
         let p8 = String(decoding: try signingKey.privatePEM(), as: UTF8.self).replacing("\n", with: "\\n")
@@ -142,8 +143,8 @@ final class World: Sendable {
             contentType: "application/x-ndjson")
     }
 
-    /// P9: whatever of tokens (which have long rows of zeros), payloads and keys stands in a log, at the level `debug`.
-    /// Empty.
+    /// P9: occurrences of tokens (which have long rows of zeros), payloads or keys in a log at the level `debug`. It
+    /// must be empty.
     private func leakedSecrets() throws -> [String] {
         let secrets = try secrets + ["Twelve o'clock", "0000000000000000"]
         let logs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -168,7 +169,7 @@ final class World: Sendable {
     }
 }
 
-/// A place in the work, and what happens there.
+/// A step of the work, and the fault there.
 struct Fault: Sendable, CustomStringConvertible {
     let step: Step
     var time = 1
@@ -182,7 +183,7 @@ struct Gateway: Sendable {
     let child: Child
     let caller: HTTPCaller
 
-    /// A copy of the message's account; nil where the gateway is no more.
+    /// A copy of the message's account; nil if the gateway is gone.
     func account(_ id: String) async throws -> Account? {
         guard let reply = try? await caller.call("GET", "/v1/apps/\(World.app)/messages/\(id)") else { return nil }
         guard reply.status == 200 else {
@@ -191,14 +192,14 @@ struct Gateway: Sendable {
         return try reply.decoded(Account.self)
     }
 
-    /// Asks it to stop, as an operator does, and waits until it has.
+    /// Asks the gateway to stop, as an operator does, and waits until it has.
     func stopGently() async throws {
         child.kill(SIGTERM)
         #expect(try await child.end() == .exited(0), "a gateway that is asked to stop ends well")
     }
 }
 
-/// What the API tells of a message.
+/// A message's account in the API.
 struct Account: Decodable, Equatable {
     let id: String
     let state: String
@@ -207,7 +208,7 @@ struct Account: Decodable, Equatable {
     let pending: Int
 }
 
-/// A registration of the test, and what the peer will say of its token.
+/// A registration of the test, and the peer's answer for its token.
 struct Device: Sendable, Equatable {
     enum Fate: String, Sendable { case live, dead, bad }
 
@@ -244,7 +245,7 @@ enum Programs {
     private static let project = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Little is inherited: a variable of whoever runs the tests decides nothing.
+    /// The environment inherits little: no variable of the user who runs the tests has an effect.
     static let environment: [String: String] = ProcessInfo.processInfo.environment.filter { name, _ in
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CARILLON_RUN_FOLDER"].contains(name)
     }

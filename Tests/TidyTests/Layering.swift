@@ -1,9 +1,9 @@
-/// What the manifest and the imports have to keep to, together.
+/// The rules that the manifest and the imports follow together.
 struct Layering {
     let manifest: Manifest
     let files: [SourceFile]
 
-    /// Of the platform: they are declared nowhere.
+    /// Modules of the platform: no manifest declares them.
     static let platform: Set<String> = ["Foundation", "FoundationNetworking", "Glibc", "Synchronization", "Testing"]
 
     /// Targets that name no layer, and layers that the manifest doesn't list.

@@ -1,8 +1,8 @@
-/// What Package.swift says of the structure: its layers, and its targets with their dependencies.
+/// The structure that Package.swift declares: its layers, and its targets with their dependencies.
 struct Manifest {
     struct Target: Equatable {
         enum Kind: Equatable {
-            /// A C library, or C code of ours.
+            /// A C library, or our own C code.
             case c
             case swift
             case test
@@ -10,16 +10,16 @@ struct Manifest {
 
         let name: String
         let kind: Kind
-        /// nil: the target names none. Tests have none.
+        /// nil if the target names none. Test targets have none.
         let layer: Layer?
         /// Targets and products by name.
         var dependencies: [String] = []
-        /// Where its sources lie, from the project's root.
+        /// The folder of its sources, from the project's root.
         let folder: String
-        /// Whether it is pure beside the layers that are.
+        /// Whether it is pure although its layer is not.
         var isMarkedPure = false
 
-        /// As imports spell it.
+        /// The name that imports use.
         var module: String { String(name.map { $0 == "-" ? "_" : $0 }) }
     }
 

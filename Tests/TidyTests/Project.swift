@@ -23,7 +23,7 @@ enum Project {
         }
     }
 
-    /// The pages that people read, in the order of their paths.
+    /// The documentation pages, sorted by path.
     static func pages() throws -> [String] {
         (["README.md", "CHANGELOG.md"] + files(under: "docs", ["md", "yaml"])
             + files(under: "migrations", ["md", "sql"]))

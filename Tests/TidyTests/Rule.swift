@@ -2,7 +2,7 @@
 struct SourceFile {
     let source: SourceText
     let target: Manifest.Target?
-    /// Whether its target knows no clock, socket, Foundation or randomness.
+    /// Whether its target is pure: without clock, socket, Foundation or randomness.
     let isPure: Bool
     let tokens: [Token]
 
@@ -14,9 +14,9 @@ struct SourceFile {
     }
 
     var name: String { source.path.split(separator: "/").last.map(String.init) ?? source.path }
-    /// Whether it belongs to tests, or to what only they need.
+    /// Whether it belongs to tests or to their support.
     var isTest: Bool { source.path.hasPrefix("Tests/") }
-    /// The layer's name; nil: a test's.
+    /// The layer's name; nil for a test.
     var layer: String? { target?.layer?.name }
 }
 
@@ -30,7 +30,7 @@ struct Finding: Equatable, CustomStringConvertible {
     var description: String { "\(path):\(line): \(complaint)" }
 }
 
-/// Something that is asked of every file.
+/// A check that runs on every file.
 struct Rule: Sendable {
     let name: String
     let judge: @Sendable (SourceFile) -> [Finding]

@@ -1,6 +1,6 @@
 import Testing
 
-/// A file as if it lay in the target; what the rule says of it, without the path.
+/// Judges a text as a file of the target; returns the rule's findings without the path.
 private func verdicts(_ rule: Rule, _ text: String, in target: String, file: String = "Sample.swift") throws -> [String]
 {
     let manifest = try Project.manifest()

@@ -1,4 +1,4 @@
-/// How code may be written.
+/// The rules for code.
 extension Rule {
     static let noTraps = Rule("nothing a stranger can cause ends the program") { file in
         guard !file.isTest else { return [] }
@@ -6,13 +6,13 @@ extension Rule {
             if token.text == "fatalError" { return "fatalError" }
             guard token.text == "!", !token.isApart, let before = file.previous(place) else { return nil }
             if before.text == "try" || before.text == "as" { return "\(before.text)!" }
-            // `a != b` written tightly, and `!flag` behind an opening mark or an operator, are no unwraps.
+            // A tight `a != b`, and `!flag` after an opening mark or an operator, are not unwraps.
             guard file.next(place)?.text != "=" || file.next(place)?.isApart == true else { return nil }
             return before.isWord || [")", "]", "}", "\"", "?", "`"].contains(before.text) ? "force unwrap" : nil
         }
     }
 
-    /// Their time and chance are handed in, so that a seed replays.
+    /// Pure targets get time and randomness as parameters, so that a seed replays.
     static let pureTargetsAreDeterministic = Rule("pure targets know neither clock nor chance nor sockets") { file in
         guard file.isPure else { return [] }
         let forbidden: Set<String> = [
@@ -24,7 +24,7 @@ extension Rule {
         let functions: Set<String> = ["time", "random", "socket", "sleep", "shuffle"]
         return file.findings { token, place in
             guard forbidden.contains(token.text) else { return nil }
-            // Plain words such as `time` may name things of ours; called, they are the C library's.
+            // Plain words such as `time` may be names of our own; when called, they are the C library's.
             if functions.contains(token.text) {
                 let isCalled = file.next(place)?.text == "("
                 let isDeclared = file.previous(place)?.text == "func"
@@ -34,8 +34,8 @@ extension Rule {
         }
     }
 
-    /// Sets and dictionaries come out in another order in every process. Whether one is iterated can't be told
-    /// without its type; so they are not used at all, save where a line says that they are only looked up in.
+    /// Sets and dictionaries have another order in every process. Without types, the check cannot tell whether one is
+    /// iterated. Pure targets therefore use none, except on lines that are marked as lookup only.
     static let pureTargetsKeepOrder = Rule("pure targets use no Set and no Dictionary") { file in
         guard file.isPure else { return [] }
         return file.findings { token, place in
@@ -49,7 +49,7 @@ extension Rule {
     static let nothingIsUnfinished = Rule("nothing is marked as unfinished") { file in
         let marks = ["TODO", "FIXME", "XXX", "HACK"].map { $0 + ":" }
         return file.source.lines.indices.compactMap { line in
-            // Comments only: what is in the blanked code is a name, and in a literal it is a sample.
+            // Checks comments only: in the blanked code a mark is a name, and in a literal it is a sample.
             let text = file.source.lines[line]
             guard let comment = text.range(of: "//"),
                 let mark = marks.first(where: { text[comment.upperBound...].contains($0) })

@@ -1,4 +1,4 @@
-/// Which layer may use what of the platform.
+/// The rules for what each layer may use of the platform.
 extension Rule {
     /// The layers of whole programs.
     private static let programs: Set<String> = ["application", "executables", "tests"]
@@ -60,7 +60,7 @@ extension Rule {
 }
 
 extension SourceFile {
-    /// The comment that ends in the line above, or the one that begins in the line below, speaks of it.
+    /// The comment that ends on the line above, or the one that begins on the line below, is about it.
     fileprivate func provesUnchecked(at line: Int) -> Bool {
         var comments: [Substring] = []
         var above = line - 1

@@ -1,4 +1,4 @@
-/// How comments read.
+/// The rules for comments.
 extension Rule {
     static let sentenceWordsMax = 30
     /// A comment that opens with one of these is a clause without its subject.
@@ -29,14 +29,13 @@ extension Rule {
 
 /// One paragraph of a comment.
 struct CommentParagraph: Equatable {
-    /// Of its first word, counted from 1.
+    /// The line of its first word, counted from 1.
     let line: Int
     let words: [String]
 }
 
 extension SourceText {
-    /// Paragraphs of comments that stand on lines of their own. An item of a list is a paragraph; its parameter's name is
-    /// left out.
+    /// Paragraphs of comments on lines of their own. A list item is a paragraph; its parameter's name is left out.
     var commentParagraphs: [CommentParagraph] {
         var paragraphs: [CommentParagraph] = []
         var words: [String] = []
@@ -70,7 +69,7 @@ extension SourceText {
 }
 
 enum Prose {
-    /// Lower case; from retired-words.txt beside this file.
+    /// The retired words in lower case, from retired-words.txt beside this file.
     static let retiredWords: Set<String> = {
         let text = (try? Project.text("Tests/TidyTests/retired-words.txt")) ?? ""
         return Set(text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") })

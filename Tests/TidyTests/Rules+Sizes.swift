@@ -1,4 +1,4 @@
-/// How long things may be.
+/// The rules for sizes.
 extension Rule {
     static let fileLinesMax = 400
     static let functionLinesMax = 70
@@ -17,7 +17,7 @@ extension Rule {
 }
 
 extension SourceFile {
-    /// From the word that declares it to the closing brace, nested ones too. Requirements of protocols have no body.
+    /// Lines from the declaring word to the closing brace, nested ones included. Protocol requirements have no body.
     fileprivate var functionBodies: [(start: Int, end: Int)] {
         tokens.indices.compactMap { place in
             guard isFunctionDeclaration(at: place), let brace = bodyBrace(after: place) else { return nil }

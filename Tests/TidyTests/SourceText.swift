@@ -4,11 +4,11 @@
 /// code. Regular expression literals are not known here; the project has none.
 struct SourceText {
     let path: String
-    /// What is left when comments and literals are gone, line by line.
+    /// The code without comments and literals, line by line.
     let code: [[UInt8]]
     /// The text as it stands in the file, line by line.
     let lines: [Substring]
-    /// Which lines hold nothing but a comment.
+    /// Whether each line holds only a comment.
     let commentLines: [Bool]
 
     init(path: String, text: String) {
@@ -105,7 +105,7 @@ private struct Blanking {
         return byte(pounds) == UInt8(ascii: "\"") ? pounds : nil
     }
 
-    /// Keeps one quotation mark on either side, so that what stands after a literal can be judged.
+    /// 0 for `"`, 1 for `#"`, and so on; nil if no literal begins here.
     private mutating func literal(pounds: Int) {
         blank(pounds)
         let isMultiline = starts(with: "\"\"\"")

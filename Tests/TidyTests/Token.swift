@@ -1,9 +1,9 @@
-/// A word or a single punctuation mark of the blanked code.
+/// Keeps one quotation mark on either side, so that the code after a literal can be judged.
 struct Token: Equatable {
     let text: String
     /// Counted from 0.
     let line: Int
-    /// A space or a line end stands before it.
+    /// Whether a space or a line end stands before it.
     let isApart: Bool
 
     var isWord: Bool { text.utf8.first.map(Token.isWordByte) ?? false }
@@ -45,7 +45,7 @@ extension SourceText {
 }
 
 extension [Token] {
-    /// The place behind the partner of the opening mark at `opening`; the end where it has none.
+    /// The place after the partner of the opening mark at `opening`; the end if it has none.
     func end(ofGroupAt opening: Int) -> Int {
         var depth = 0
         for place in opening..<count {
