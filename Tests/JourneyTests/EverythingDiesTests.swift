@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Journeys {
-    @Suite("Three gateways during a broadcast in which everything dies once")
+    @Suite("Three gateways on one database during a broadcast in which everything dies")
     struct EverythingDiesTests {
         private static let live = [Device](.live, 58_800)
         private static let dead = [Device](.gone, 1_200)
