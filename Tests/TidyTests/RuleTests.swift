@@ -178,6 +178,19 @@ struct RuleTests {
         #expect(try verdictsInTests(.commentsReadPlainly, "// Of a test.\n").isEmpty)
     }
 
+    @Test("report a test's name that depends on its suite's, and a name that is too long")
+    func testNames() throws {
+        func complaints(_ text: String) throws -> [String] { try verdictsInTests(.testNamesStandAlone, text) }
+        #expect(try complaints("@Test(\"and keeps it\")\nfunc keeps() {}\n").count == 1)
+        #expect(try complaints("@Test(\n    \"keeps the whoever\", .tags(.slow))\nfunc keeps() {}\n").count == 1)
+        let long = String(repeating: "word ", count: 10)
+        #expect(try complaints("@Suite(\"A \(long)\"\n    + \"\(long)\")\nstruct Tests {}\n").count == 1)
+        #expect(
+            try complaints("@Suite(\"And so on\")\nstruct Tests {\n    @Test(\"keeps it\") func keeps() {}\n}\n")
+                .isEmpty)
+        #expect(try complaints("@Suite(.serialized) struct Tests {}\n").isEmpty)
+    }
+
     @Test("report retired words in comments, texts and documentation")
     func retiredWords() throws {
         #expect(try verdicts(.noRetiredWords, "// A twin.\nlet text = \"Whoever asks\"\n", in: "Store").count == 2)
