@@ -192,10 +192,10 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Sources/Bench"),
 
-        // What tests and their readers run. None of it is shipped.
+        // Programs that tests and their readers run. None of them is shipped.
         cTarget("CAllocationCounter", .tests, path: "Tests/AllocationCounter"),
         cTarget("CInstructionCounter", .tests, path: "Tests/InstructionCounter"),
-        // What several suites share. It is optimized: generators of random input run in tight loops.
+        // Code that several suites share. It is optimized: generators of random input run in tight loops.
         target(
             "TestSupport", .tests, ["Basis", "Reactor", "TLS", "Postgres", "PrivatePostgres", "Model", "Expressions"],
             path: "Tests/Support"),

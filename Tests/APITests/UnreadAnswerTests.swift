@@ -34,7 +34,7 @@ struct UnreadAnswerTests {
         try line.write(1_000)
         for _ in 1...100 {
             line.pass(.seconds(55))
-            // As many bytes wait as before, because the client took one.
+            // The same number of bytes waits as before, because the client took one.
             try line.write(1)
         }
         #expect(line.isOpen)

@@ -112,7 +112,7 @@ struct QuotaLedgerTests {
         var random = Draws(state: seed)
         var ledger = QuotaLedger()
         var time = Duration.zero
-        // What each process may use, and until when.
+        // The part that each process may use, and until when.
         var held = [(part: QuotaPart, until: Duration)](repeating: (.none, .zero), count: 4)
         for _ in 0..<2_000 {
             time += .milliseconds(Int64(random.next() % 400))

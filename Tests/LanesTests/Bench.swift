@@ -16,7 +16,7 @@ final class Sink: AnswerSink {
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
     private let state = Mutex(State())
-    /// What the owner of the batch does with an answer.
+    /// The action of the batch's owner on an answer.
     private let onAnswer: @Sendable (Answer) -> Void
 
     init(onAnswer: @escaping @Sendable (Answer) -> Void = { _ in }) { self.onAnswer = onAnswer }

@@ -4,7 +4,7 @@ import Reactor
 import Synchronization
 import TLS
 
-/// What a peer does after a request, or when a connection opens.
+/// An action of a peer after a request, or when a connection opens.
 enum PeerAct: Sendable {
     /// - Parameter id: the value of `apns-id`.
     case respond(status: Int, body: [UInt8] = [], retryAfter: String? = nil, id: String? = nil)

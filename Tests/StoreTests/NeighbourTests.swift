@@ -10,7 +10,7 @@ private let dawn = StoreWorld.dawn
 /// Counts the rows that a batch reads, as the server reports them, and no times.
 @Suite("A batch of devices in an app beside a large neighbour app")
 struct NeighbourTests {
-    /// What the query planner knows when no analysis came in time.
+    /// The statistics that the query planner has when no analysis came in time.
     enum Statistics: String, CaseIterable, CustomTestStringConvertible {
         case none
         case ofTheNeighbourAlone
@@ -58,7 +58,7 @@ struct NeighbourTests {
         try await world.pool.script(Self.load("clock-tower", Self.own))
     }
 
-    /// What is done with one batch of devices, in this order.
+    /// The operations on one batch of devices, in this order.
     enum Work: CaseIterable {
         case register, repeated, change, swap, planAll, planUsers, planTagged, planNamed, lease, suspicion, confirm
     }

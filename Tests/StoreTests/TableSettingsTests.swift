@@ -5,7 +5,7 @@ import Testing
 /// The migrations and docs/operations/database.md give the reasons. Each new table gets its line here.
 @Suite("The storage settings of each table")
 struct TableSettingsTests {
-    /// What a table is used for.
+    /// The use of a table.
     private enum Use {
         /// Its size is bounded by apps, credentials, keys or routes: the server's defaults are enough.
         case small
