@@ -156,13 +156,13 @@ struct GroupTests {
             let own = try await world.leaseGroup()
             let names = own.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
             let at = dawn + .seconds(40)
-            let byOther = await parcels.renewGroup(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
+            let byOther = await parcels.renew(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
             #expect(byOther == names.map { _ in .success(false) })
             #expect(try await parcels.settle(own[1].settlingAll(), now: dawn) == .settled)
             let locked = own[2].id.value
             let replies = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT FROM parcels WHERE id = \(locked) FOR UPDATE"))
-                return await parcels.renewGroup(
+                return await parcels.renew(
                     [names[3], LeaseName(parcel: own[0].id, epoch: 0), names[1], names[2], names[0]],
                     owner: StoreWorld.ann, for: .seconds(60), now: at)
             }
@@ -173,7 +173,7 @@ struct GroupTests {
             #expect(try await parcels.rescue(now: dawn + .seconds(62)) == 1)
             #expect(try await parcels.rescue(now: dawn + .seconds(100)) == 0)
             #expect(try await parcels.rescue(now: dawn + .seconds(101)) == 2)
-            let late = await parcels.renewGroup(names, owner: StoreWorld.ann, for: .seconds(60), now: at)
+            let late = await parcels.renew(names, owner: StoreWorld.ann, for: .seconds(60), now: at)
             #expect(late == names.map { _ in .success(false) })
         }
     }

@@ -166,28 +166,6 @@ struct LeaseTests {
         }
     }
 
-    @Test("stays with its owner as long as the owner renews it; no other process can renew it")
-    func renewed() async throws {
-        try await withStores { world in
-            try await world.register(1...1)
-            try await world.send(world.newMessage())
-            let parcels = world.stores.parcels
-            let parcel = try #require(try await world.lease())
-            let byOther = try await parcels.renew(
-                parcel.id, epoch: 1, owner: StoreWorld.bob, for: .seconds(60), now: dawn)
-            let ofOldEpoch = try await parcels.renew(
-                parcel.id, epoch: 0, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
-            #expect(!byOther && !ofOldEpoch)
-            let at = dawn + .seconds(40)
-            #expect(try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at))
-            #expect(try await parcels.rescue(now: dawn + .seconds(100)) == 0)
-            #expect(try await parcels.rescue(now: dawn + .seconds(101)) == 1)
-            #expect(
-                try await parcels.renew(parcel.id, epoch: 1, owner: StoreWorld.ann, for: .seconds(60), now: at) == false
-            )
-        }
-    }
-
     @Test("becomes ready after its lease lapses, and keeps what was settled before")
     func rescued() async throws {
         try await withStores { world in

@@ -201,8 +201,6 @@ struct QueryPlanTests {
         _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
         let parcel = try #require(try await world.lease())
         _ = try await world.lease(scope: .urgent)
-        _ = try await world.stores.parcels.renew(
-            parcel.id, epoch: parcel.epoch, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
         _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, TerminalStatus(.expired))]), now: dawn)
         _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
         while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
@@ -240,7 +238,7 @@ struct QueryPlanTests {
         _ = try await world.stores.parcels.leaseGroup(order(.urgent), now: dawn)
         _ = try await world.stores.messages.contents(parcels.map(\.message))
         let names = parcels.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
-        let renewed = await world.stores.parcels.renewGroup(
+        let renewed = await world.stores.parcels.renew(
             names, owner: StoreWorld.ann, for: .seconds(60), now: dawn)
         #expect(renewed == names.map { _ in .success(true) })
         try await withPool(world.settings) { pool in

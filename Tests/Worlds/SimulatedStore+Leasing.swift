@@ -175,14 +175,17 @@ extension SimulatedStore {
         return sender.blockedUntil.map { now < $0 } ?? false ? nil : sibling.id
     }
 
+    /// Renews leases; returns for each whether it still is the owner's.
     package mutating func renew(
-        _ parcel: ParcelID, epoch: Int32, owner: ProcessID, leaseFor: Duration, now: WallInstant
-    ) -> Bool {
-        guard let place = placeOfParcel(parcel), parcels[place].epoch == epoch, parcels[place].lease?.owner == owner
-        else { return false }
-        let until = parcels[place].lease?.until ?? now
-        parcels[place].lease?.until = max(until, now + leaseFor)
-        return true
+        _ leases: [LeaseName], owner: ProcessID, for length: Duration, now: WallInstant
+    ) -> [Bool] {
+        leases.map { name in
+            guard let place = placeOfParcel(name.parcel), parcels[place].epoch == name.epoch,
+                let lease = parcels[place].lease, lease.owner == owner
+            else { return false }
+            parcels[place].lease?.until = max(lease.until, now + length)
+            return true
+        }
     }
 }
 

@@ -95,7 +95,7 @@ extension SimulatedWorld {
                 ReadyRoute.merging(ready, rateLimited: rateLimited), store.stopped(among: running),
                 store.rates(among: running))
         case .lease(let request): return applyLease(request, call.owner)
-        case .renew(let names): return .renewed(names.map { applyRenewal($0, call.owner) })
+        case .renew(let names): return .renewed(applyRenewals(names, call.owner))
         case .verdicts(let entry):
             applyVerdicts(entry.pending)
             return .verdictsWritten
@@ -155,11 +155,13 @@ extension SimulatedWorld {
         return number
     }
 
-    private mutating func applyRenewal(_ name: LeaseName, _ owner: ProcessID) -> Bool {
-        let held = store.renew(
-            name.parcel, epoch: name.epoch, owner: owner, leaseFor: plan.settings.leaseLength, now: wall)
-        if held { ledger.promise(name, until: now + SimulatedTime(plan.settings.leaseLength)) }
-        return held
+    private mutating func applyRenewals(_ names: [LeaseName], _ owner: ProcessID) -> [Bool] {
+        let length = plan.settings.leaseLength
+        let replies = store.renew(names, owner: owner, for: length, now: wall)
+        for (name, isHeld) in zip(names, replies) where isHeld {
+            ledger.promise(name, until: now + SimulatedTime(length))
+        }
+        return replies
     }
 
     /// Settles each entry as if alone. nil: the database refused this entry, and not the others.

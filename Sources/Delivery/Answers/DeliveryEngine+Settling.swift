@@ -108,7 +108,7 @@ extension DeliveryEngine {
     }
 
     private func renewed(_ names: [LeaseName]) async -> DispatchEvent {
-        let replies = await stores.parcels.renewGroup(
+        let replies = await stores.parcels.renew(
             names, owner: process, for: settings.dispatcher.leaseLength)
         var renewed: [RenewedLease] = []
         var failed: [LeaseName] = []

@@ -7,12 +7,12 @@ extension ParcelStore {
     /// More would keep the last leases of the list waiting for the first ones.
     package static let renewedTogetherMax = 500
 
-    /// Renews several leases of one owner, each as `renew` would. A lease that others have locked at this moment is not
-    /// waited for: it alone fails with `.contended`, and may be asked for again.
+    /// Renews leases of one owner for that much longer, in one statement. A lease that others have locked at this moment
+    /// is not waited for: it alone fails with `.contended`, and may be asked for again.
     ///
     /// - Parameter leases: each parcel once, at most `renewedTogetherMax`.
     /// - Returns: for each lease in their order, whether it still is the owner's.
-    package func renewGroup(
+    package func renew(
         _ leases: [LeaseName], owner: ProcessID, for length: Duration, now: WallInstant? = nil
     ) async -> [Result<Bool, StoreFault>] {
         precondition(leases.count <= Self.renewedTogetherMax)
@@ -33,7 +33,7 @@ extension ParcelStore {
         renewing.int64(length.wholeMicroseconds)
         renewing.instant(now)
         let queries = [
-            Query(PlannerSQL.throughKeys), Query(ParcelSQL.renewGroup, renewing), Query(ParcelSQL.onHoldGroup, names),
+            Query(PlannerSQL.throughKeys), Query(ParcelSQL.renew, renewing), Query(ParcelSQL.held, names),
         ]
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.run(queries, transaction: TransactionOptions())
@@ -52,7 +52,7 @@ extension ParcelStore {
     private static func place(_ row: Int, in answer: ResultSet, of count: Int) throws(PostgresError) -> Int {
         let place = Int(try answer.int64(row, 0))
         guard (1...count).contains(place) else {
-            throw .unexpectedShape(statement: ParcelSQL.renewGroup.name, column: 0)
+            throw .unexpectedShape(statement: ParcelSQL.renew.name, column: 0)
         }
         return place - 1
     }

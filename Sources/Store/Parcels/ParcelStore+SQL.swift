@@ -205,26 +205,18 @@ enum ParcelSQL {
         UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state IN (1, 4)
         """)
 
-    /// Extends a lease, and never shortens it. Parameters: $1 parcel, $2 epoch, $3 owner, $4 microseconds, $5 now.
-    static let renew = Statement(
-        "parcel_renew",
-        """
-        UPDATE parcels SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
-        WHERE id = $1 AND epoch = $2 AND owner = $3 AND state = 2
-        """)
-
     // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all leased parcels.
-    private static let onHold = """
+    private static let isHeld = """
         SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
             JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
         """
 
-    /// Extends several leases, under `PlannerSQL.throughKeys`. It returns the places of those renewed, and skips those
-    /// that others have locked. Parameters: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now.
-    static let renewGroup = Statement(
-        "parcel_renew_group",
+    /// Extends leases and never shortens them, under `PlannerSQL.throughKeys`. It returns the places of those renewed,
+    /// and skips those that others have locked. Parameters: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now.
+    static let renew = Statement(
+        "parcel_renew",
         """
-        WITH held AS MATERIALIZED (\(onHold) FOR NO KEY UPDATE OF p SKIP LOCKED)
+        WITH held AS MATERIALIZED (\(isHeld) FOR NO KEY UPDATE OF p SKIP LOCKED)
         UPDATE parcels p
         SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
         FROM held WHERE p.id = held.id
@@ -233,5 +225,5 @@ enum ParcelSQL {
 
     /// The places of the leases that still are the owner's, renewed or not. Parameters: $1 parcels, $2 epochs,
     /// $3 owner.
-    static let onHoldGroup = Statement("parcel_held_group", onHold)
+    static let held = Statement("parcel_held", isHeld)
 }

@@ -106,18 +106,4 @@ package struct ParcelStore: Sendable {
         if count > 0 { notifier.notify(.parcels) }
         return count
     }
-
-    /// Renews a lease for that much longer; returns whether the parcel still is the owner's.
-    package func renew(
-        _ parcel: ParcelID, epoch: Int32, owner: ProcessID, for length: Duration, now: WallInstant? = nil
-    ) async throws(StoreFault) -> Bool {
-        let query = Query(ParcelSQL.renew) {
-            $0.int64(parcel.value)
-            $0.int32(epoch)
-            $0.uuid(owner.value)
-            $0.int64(length.wholeMicroseconds)
-            $0.instant(now)
-        }
-        return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
-    }
 }
