@@ -72,22 +72,6 @@ extension ConformanceRun {
         return differ("settles", real, replies.map { .success($0) })
     }
 
-    mutating func plan(together ids: Int, _ members: Int, _ formats: [Int16]) async throws -> String? {
-        let limit = random.pick([1, 2, 64])
-        pushHistory.append("  together, at most \(limit)")
-        let real = try await stores.messages.planGroup(
-            atMost: limit, idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
-        var planned: [PlannedSlice] = []
-        if case .planned(let slices) = real { planned = slices }
-        // One more slice: the simulated store must find nothing to plan either.
-        for place in 0..<max(1, planned.count) {
-            let slice = simulated.planSlice(idsMax: ids, parcelMembersMax: members, knownFormats: formats, now: now)
-            let same = place < planned.count ? SimulatedSlice(planned[place]) : nil
-            if let difference = differ("plan \(place) of \(real),", same, slice) { return difference }
-        }
-        return nil
-    }
-
     private mutating func drawTerminalStatus() -> Outcome {
         random.pick([
             .accepted, .accepted, .accepted, .withheld(reason: TerminalReason.dryRun),

@@ -46,7 +46,7 @@ struct SimulatedStoreTests {
             id: MessageID(UniversalID(high: 1, low: 1)), app: AppID(1), urgency: .bulk, badge: .increment,
             lifetime: .seconds(3_600), audience: .all)
         store.accept(message, now: Self.dawn)
-        _ = store.planSlice(idsMax: 10, parcelMembersMax: 10, knownFormats: [1], now: Self.dawn)
+        _ = store.plan(atMost: 1, idsMax: 10, parcelMembersMax: 10, knownFormats: [1], now: Self.dawn)
         let gone = GuardedVerdict(
             registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(1),
             verdict: .unregistered(since: nil, reason: "Unregistered"), asOf: Self.dawn)

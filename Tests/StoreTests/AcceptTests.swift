@@ -62,7 +62,7 @@ struct AcceptTests {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
             }
             // No device is registered: each message ends when it is planned.
-            for _ in 1...3 { _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) }
+            for _ in 1...3 { _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) }
             try await world.pool.script(
                 "UPDATE messages SET state = 7 WHERE id = '\(StoreWorld.message(5).value.text)'")
             func listed(_ state: MessageState, before: UInt64? = nil, limit: Int = 10) async throws -> [MessageID] {
@@ -103,7 +103,7 @@ struct AcceptTests {
             // No device is registered: each message ends when it is planned.
             for number in finished {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
-                _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+                _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn)
             }
             for number: UInt64 in [3, 4, 6, 7] {
                 _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
@@ -176,7 +176,7 @@ struct AcceptTests {
             #expect(try await open(.bulk) == 5)
             #expect(try await open(.bulk, countingTo: 3) == 3)
             #expect(try await open(.transactional) == 1)
-            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) != .nothing {}
             #expect(try await open(.bulk) == 0)
         }
     }

@@ -66,8 +66,8 @@ extension StoreWorld {
     }
 
     fileprivate func plan(at now: WallInstant) async throws {
-        while case .planned = try await stores.messages.planSlice(
-            parcelMembersMax: 5_000, knownFormats: [1], now: now)
+        while case .planned = try await stores.messages.plan(
+            atMost: 1, parcelMembersMax: 5_000, knownFormats: [1], now: now)
         {}
     }
 }

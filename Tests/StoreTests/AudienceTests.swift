@@ -43,8 +43,9 @@ private struct Crowd {
 
 extension StoreWorld {
     fileprivate func plan(idsMax: Int) async throws -> PlannedSlice? {
-        let reply = try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2, 3], now: StoreWorld.dawn)
-        guard case .planned(let slice) = reply else {
+        let reply = try await stores.messages.plan(
+            atMost: 1, idsMax: idsMax, knownFormats: [1, 2, 3], now: StoreWorld.dawn)
+        guard let slice = reply.slice else {
             #expect(reply == .nothing)
             return nil
         }

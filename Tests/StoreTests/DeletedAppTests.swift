@@ -79,8 +79,8 @@ struct DeletedAppTests {
             #expect(try await world.stores.messages.accept(made, now: dawn) == .accepted)
             // The planning of the second message has not ended.
             for _ in 0..<(number == message ? 8 : 2) {
-                _ = try await world.stores.messages.planSlice(
-                    idsMax: 10, parcelMembersMax: 5, knownFormats: [1], now: dawn)
+                _ = try await world.stores.messages.plan(
+                    atMost: 1, idsMax: 10, parcelMembersMax: 5, knownFormats: [1], now: dawn)
             }
         }
     }

@@ -221,12 +221,12 @@ struct EstimateTests {
             try await neighbour.register(51...90)
             #expect(try await world.stores.messages.accept(world.newMessage(), now: dawn) == .accepted)
             #expect(try await world.checkedProgress().scanned == 0)
-            _ = try await world.stores.messages.planSlice(idsMax: 3, knownFormats: [1], now: dawn)
+            _ = try await world.stores.messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: dawn)
             let progress = try await world.checkedProgress()
             let share = Double(ids[2] - ids[0] + 1) / Double(ids[8] - ids[0] + 1)
             #expect(progress.scanned == share && progress.account.audience == nil)
             #expect(progress.estimatedAudience == Int64((3 / share).rounded()))
-            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) != .nothing {}
             let planned = try await world.checkedProgress()
             #expect(planned.scanned == nil && planned.estimatedAudience == 9)
         }

@@ -101,8 +101,8 @@ private struct FilterFixture {
         let messages = world.stores.messages
         _ = try await messages.accept(world.newMessage(number, audience: audience), now: now)
         var later = now
-        while case .planned = try await messages.planSlice(
-            idsMax: idsMax, knownFormats: [1], now: later)
+        while case .planned = try await messages.plan(
+            atMost: 1, idsMax: idsMax, knownFormats: [1], now: later)
         { later = later + .seconds(86_400) }
         return try await world.members(of: StoreWorld.message(number)).map { RegistrationID($0) }
     }
@@ -243,10 +243,10 @@ struct FilterTests {
                 WHERE message_id = '\(StoreWorld.message(1).value.text)'
                 """)
             let messages = world.stores.messages
-            let first = try await messages.planSlice(knownFormats: [1], now: now)
+            let first = try await messages.plan(atMost: 1, knownFormats: [1], now: now)
             guard case .putAside = first else { return #expect(Bool(false), "\(first)") }
-            let second = try await messages.planSlice(knownFormats: [1], now: now)
-            guard case .planned(let slice) = second else { return #expect(Bool(false), "\(second)") }
+            let second = try await messages.plan(atMost: 1, knownFormats: [1], now: now)
+            guard let slice = second.slice else { return #expect(Bool(false), "\(second)") }
             #expect(slice.message == StoreWorld.message(2) && slice.members == 1)
         }
     }

@@ -9,7 +9,7 @@ private let dawn = StoreWorld.dawn
 @Suite("A follow-up message of a request")
 struct FollowUpMessageTests {
     private func plan(_ world: StoreWorld, now: WallInstant = dawn) async throws -> MessageID? {
-        guard case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
+        guard let slice = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: now).slice
         else {
             return nil
         }

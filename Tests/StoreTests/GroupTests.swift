@@ -187,7 +187,7 @@ struct GroupTests {
                     UInt64(number + 1), urgency: .transactional, audience: Audience(.installations([name])))
                 _ = try await world.stores.messages.accept(message, now: dawn)
             }
-            guard case .planned(let slices) = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+            guard case .planned(let slices) = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
             else { return #expect(Bool(false), "nothing was planned") }
             #expect(slices.map(\.message) == [1, 2, 3].map(StoreWorld.message))
             #expect(slices.map(\.isFinished) == [false, true, false])
@@ -214,7 +214,7 @@ struct GroupTests {
                 _ = try await world.stores.messages.accept(message, now: dawn)
             }
             let before = try await committed(world)
-            _ = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+            _ = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
             let parcels = try await world.leaseGroup()
             #expect(parcels.count == 50)
             let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)

@@ -17,7 +17,7 @@ extension StoreWorld {
     /// Accepts a message and plans it to its end.
     fileprivate func sendInline(_ message: NewMessage, idsMax: Int = 100, at now: WallInstant = dawn) async throws {
         #expect(try await stores.messages.accept(message, now: now) == .accepted)
-        while try await stores.messages.planSlice(idsMax: idsMax, knownFormats: [1, 2], now: now) != .nothing {}
+        while try await stores.messages.plan(atMost: 1, idsMax: idsMax, knownFormats: [1, 2], now: now) != .nothing {}
     }
 
     fileprivate func leaseInline(

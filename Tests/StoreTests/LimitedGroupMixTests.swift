@@ -143,7 +143,7 @@ struct LimitedGroupMixTests {
                 message.ignoredLimits = registration.ignored
                 let now = dawn + .microseconds(Int64(place))
                 #expect(try await world.stores.messages.accept(message, now: now) == .accepted)
-                while try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now) != .nothing {}
+                while try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: now) != .nothing {}
             }
             let parcels = try await world.leaseGroup()
             let asleep = MemberDeferral.quietHours(until: dawn + hour, isCounted: false)

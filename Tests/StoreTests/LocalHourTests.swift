@@ -41,9 +41,9 @@ struct LocalHourTests {
         _ world: StoreWorld, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000, at now: WallInstant
     ) async throws -> [PlannedSlice] {
         var slices: [PlannedSlice] = []
-        while case .planned(let slice) = try await world.stores.messages.planSlice(
-            idsMax: idsMax, parcelMembersMax: parcelMembersMax, knownFormats: Self.formats, now: now)
-        {
+        while let slice = try await world.stores.messages.plan(
+            atMost: 1, idsMax: idsMax, parcelMembersMax: parcelMembersMax, knownFormats: Self.formats, now: now
+        ).slice {
             slices.append(slice)
         }
         return slices

@@ -85,7 +85,7 @@ struct NeighbourTests {
         case .swap: try await register(batch(round, tokenShift: 1, locale: "fr_FR"), nil, world)
         case .planAll:
             #expect(try await world.stores.messages.accept(world.newMessage(number), now: dawn) == .accepted)
-            _ = try await world.stores.messages.planSlice(idsMax: Self.batch, knownFormats: [1], now: dawn)
+            _ = try await world.stores.messages.plan(atMost: 1, idsMax: Self.batch, knownFormats: [1], now: dawn)
             try await world.pool.script("DELETE FROM messages")
         case .planUsers:
             let users = (0...Self.batch / 3).map { "user-\(round)-\($0)" }
@@ -117,7 +117,7 @@ struct NeighbourTests {
     private func reach(_ audience: Audience, _ world: StoreWorld, _ number: UInt64) async throws {
         let message = world.newMessage(number, audience: audience)
         #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
-        while try await world.stores.messages.planSlice(idsMax: 2 * Self.batch, knownFormats: [1, 2], now: dawn)
+        while try await world.stores.messages.plan(atMost: 1, idsMax: 2 * Self.batch, knownFormats: [1, 2], now: dawn)
             != .nothing
         {}
         #expect(try await world.account(message.id).audience == Int64(Self.batch))

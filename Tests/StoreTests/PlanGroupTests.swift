@@ -10,12 +10,12 @@ private let dawn = StoreWorld.dawn
 struct PlanGroupTests {
     private func plan(
         _ world: StoreWorld, idsMax: Int = 20_000, at now: WallInstant = dawn
-    ) async throws -> PlanGroupReply {
-        try await world.stores.messages.planGroup(
+    ) async throws -> PlanReply {
+        try await world.stores.messages.plan(
             idsMax: idsMax, knownFormats: [1], now: now)
     }
 
-    private func planned(_ reply: PlanGroupReply) -> [MessageID] {
+    private func planned(_ reply: PlanReply) -> [MessageID] {
         if case .planned(let slices) = reply { slices.map(\.message) } else { [] }
     }
 
@@ -124,7 +124,7 @@ struct PlanGroupTests {
             func plan(alone: Bool) async throws -> [MessageID] {
                 let urgencies = PlannedUrgencies(transactionalAlone: alone) { received.withLock { $0 += 1 } }
                 return planned(
-                    try await world.stores.messages.planGroup(
+                    try await world.stores.messages.plan(
                         knownFormats: [1], urgencies, now: dawn))
             }
             #expect(try await plan(alone: true) == one(2...3))
@@ -146,8 +146,8 @@ struct PlanGroupTests {
             _ = await world.stores.registry.register(crowd, app: world.app, now: dawn)
             try await world.acceptEach([.users(["ann"])])
             let received = Mutex(0)
-            func plan() async throws -> PlanGroupReply {
-                try await world.stores.messages.planGroup(
+            func plan() async throws -> PlanReply {
+                try await world.stores.messages.plan(
                     knownFormats: [1], PlannedUrgencies { received.withLock { $0 += 1 } },
                     now: dawn)
             }
@@ -166,15 +166,15 @@ struct PlanGroupTests {
             try await world.acceptEach((1...20).map { _ in .installations(["i1"]) })
             _ = try await world.stores.messages.accept(
                 other.newMessage(99, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
-            var reply = try await world.stores.messages.planGroup(
+            var reply = try await world.stores.messages.plan(
                 atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == [1, 99, 2, 3, 4].map(StoreWorld.message))
             _ = try await world.stores.messages.accept(
                 other.newMessage(98, urgency: .transactional, audience: .installations(["i1"])), now: dawn)
-            reply = try await world.stores.messages.planGroup(
+            reply = try await world.stores.messages.plan(
                 atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == [98, 5, 6, 7, 8].map(StoreWorld.message))
-            reply = try await world.stores.messages.planGroup(
+            reply = try await world.stores.messages.plan(
                 atMost: 8, knownFormats: [1], now: dawn)
             #expect(planned(reply) == one(9...16))
         }
@@ -211,7 +211,7 @@ struct PlanGroupTests {
             }
             _ = try await world.stores.messages.accept(world.newMessage(50), now: dawn)
             try await world.holding("plans WHERE priority = 1 AND app_id = \(world.app.value)") { () async throws in
-                let reply = try await world.stores.messages.planGroup(
+                let reply = try await world.stores.messages.plan(
                     atMost: 1, knownFormats: [1], now: dawn)
                 #expect(planned(reply) == [98].map(StoreWorld.message))
             }

@@ -18,9 +18,9 @@ struct PlanTests {
             try await world.pool.script("UPDATE registrations SET state = 2 WHERE id = \(production[4].value)")
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             var slices: [PlannedSlice] = []
-            while case .planned(let slice) = try await world.stores.messages.planSlice(
-                idsMax: 12, parcelMembersMax: 5, knownFormats: [1], now: dawn)
-            {
+            while let slice = try await world.stores.messages.plan(
+                atMost: 1, idsMax: 12, parcelMembersMax: 5, knownFormats: [1], now: dawn
+            ).slice {
                 slices.append(slice)
             }
             #expect(slices.map(\.members) == [12, 12, 5])
@@ -49,7 +49,7 @@ struct PlanTests {
             try await world.register(1...2_101)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             var sizes: [Int] = []
-            while case .planned(let slice) = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) {
+            while let slice = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn).slice {
                 sizes.append(slice.members)
             }
             #expect(sizes == [2_000, 101])
@@ -74,14 +74,15 @@ struct PlanTests {
                     _ = try await world.stores.messages.control(.pause, app: world.app, id: message.id, now: dawn)
                 }
                 if isAlone,
-                    case .planned(let slice) = try await world.stores.messages.planSlice(
-                        knownFormats: [1], now: dawn)
+                    let slice = try await world.stores.messages.plan(
+                        atMost: 1, knownFormats: [1], now: dawn
+                    ).slice
                 {
                     slices.append(slice)
                 }
             }
             if !isAlone,
-                case .planned(let group) = try await world.stores.messages.planGroup(
+                case .planned(let group) = try await world.stores.messages.plan(
                     knownFormats: [1], now: dawn)
             {
                 slices = group
@@ -100,7 +101,7 @@ struct PlanTests {
             try await world.register(1...3)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             try await world.register(4...6)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn)
+            _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn)
             #expect(try await world.account().audience == 3)
         }
     }
@@ -111,8 +112,8 @@ struct PlanTests {
             for audience in [Audience.all, .installations([])] {
                 let id = audience == .all ? UInt64(1) : 2
                 _ = try await world.stores.messages.accept(world.newMessage(id, audience: audience), now: dawn)
-                let reply = try await world.stores.messages.planSlice(knownFormats: [1], now: dawn + .seconds(1))
-                guard case .planned(let slice) = reply else {
+                let reply = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn + .seconds(1))
+                guard let slice = reply.slice else {
                     Issue.record("nothing planned")
                     return
                 }
@@ -158,9 +159,9 @@ struct PlanTests {
                 world.newMessage(audience: .installations(names)), now: dawn)
             var members = 0
             var slices = 0
-            while case .planned(let slice) = try await world.stores.messages.planSlice(
-                idsMax: 4, knownFormats: [1], now: dawn)
-            {
+            while let slice = try await world.stores.messages.plan(
+                atMost: 1, idsMax: 4, knownFormats: [1], now: dawn
+            ).slice {
                 members += slice.members
                 slices += 1
             }
@@ -193,7 +194,7 @@ struct PlanTests {
             _ = try await messages.accept(world.newMessage(3, urgency: .transactional), now: dawn)
             var order: [MessageID] = []
             var now = dawn
-            while case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now) {
+            while let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice {
                 order.append(slice.message)
                 now = now + .seconds(1)
             }
@@ -213,7 +214,7 @@ struct PlanTests {
             _ = try await messages.accept(other.newMessage(9), now: dawn)
             var order: [MessageID] = []
             var now = dawn
-            while case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now) {
+            while let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice {
                 order.append(slice.message)
                 now = now + .seconds(1)
             }
@@ -237,7 +238,7 @@ struct PlanTests {
                 _ = try await messages.accept(urgent, now: now)
                 for _ in 1...2 {
                     guard
-                        case .planned(let slice) = try await messages.planSlice(idsMax: 3, knownFormats: [1], now: now)
+                        let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice
                     else { continue }
                     order.append(slice.message)
                 }
@@ -252,10 +253,10 @@ struct PlanTests {
                 try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(id)'")
             }
             var replies: [PlanReply] = []
-            while case let reply = try await messages.planSlice(knownFormats: [1], now: dawn), reply != .nothing {
+            while case let reply = try await messages.plan(atMost: 1, knownFormats: [1], now: dawn), reply != .nothing {
                 replies.append(reply)
             }
-            guard replies.count == 3, case .planned(let slice) = replies[1] else {
+            guard replies.count == 3, let slice = replies[1].slice else {
                 Issue.record("\(replies)")
                 return
             }
@@ -267,8 +268,8 @@ struct PlanTests {
     func format() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(format: 7), now: dawn)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2]) == .nothing)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [7]) != .nothing)
+            #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2]) == .nothing)
+            #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [7]) != .nothing)
         }
     }
 
@@ -284,18 +285,18 @@ struct PlanTests {
             _ = try await messages.accept(world.newMessage(2), now: dawn)
             let name = StoreWorld.message(1).value.text
             let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 8")
-            #expect(try await messages.planSlice(knownFormats: [1], now: dawn) == .putAside(fault))
-            guard case .planned(let slice) = try await messages.planSlice(knownFormats: [1], now: dawn) else {
+            #expect(try await messages.plan(atMost: 1, knownFormats: [1], now: dawn) == .putAside(fault))
+            guard let slice = try await messages.plan(atMost: 1, knownFormats: [1], now: dawn).slice else {
                 Issue.record("nothing planned")
                 return
             }
             #expect(slice.message == StoreWorld.message(2))
-            #expect(try await messages.planSlice(knownFormats: [1], now: dawn) == .nothing)
+            #expect(try await messages.plan(atMost: 1, knownFormats: [1], now: dawn) == .nothing)
             let later = dawn + .seconds(60)
-            #expect(try await messages.planSlice(knownFormats: [1], now: later) == .putAside(fault))
+            #expect(try await messages.plan(atMost: 1, knownFormats: [1], now: later) == .putAside(fault))
             try await world.pool.script(
                 "DELETE FROM message_contents; INSERT INTO message_contents SELECT * FROM kept")
-            _ = try await messages.planSlice(knownFormats: [1], now: later + .seconds(60))
+            _ = try await messages.plan(atMost: 1, knownFormats: [1], now: later + .seconds(60))
             #expect(try await world.account().audience == 2)
         }
     }
@@ -312,14 +313,14 @@ struct PlanTests {
                     group.addTask {
                         // An empty reply may mean that other planners are at work.
                         // This planner then leaves the other slices to them.
-                        while try await world.stores.messages.planSlice(
-                            idsMax: 7, parcelMembersMax: 3, knownFormats: [1]) != .nothing
+                        while try await world.stores.messages.plan(
+                            atMost: 1, idsMax: 7, parcelMembersMax: 3, knownFormats: [1]) != .nothing
                         {}
                     }
                 }
                 try await group.waitForAll()
             }
-            while try await world.stores.messages.planSlice(idsMax: 7, knownFormats: [1]) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, idsMax: 7, knownFormats: [1]) != .nothing {}
             for number in 1...3 as ClosedRange<UInt64> {
                 #expect(try await world.account(StoreWorld.message(number)).audience == 60)
             }
@@ -340,7 +341,7 @@ struct PlanTests {
         try await withStores { world in
             try await world.register(1...3)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
-            let planner = Task { try await world.stores.messages.planSlice(knownFormats: [1]) }
+            let planner = Task { try await world.stores.messages.plan(atMost: 1, knownFormats: [1]) }
             try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("UPDATE messages SET accepted_at = accepted_at"))
                 // The planner was faster, or it waits for this transaction. It never skips the message.

@@ -150,7 +150,7 @@ struct QueryPlanTests {
         var local = world.newMessage(30)
         local.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600)))
         #expect(try await world.stores.messages.accept(local, now: dawn) == .accepted)
-        while try await world.stores.messages.planSlice(knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
+        while try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
     }
 
     /// Delivers in the same way for an app with quiet hours and a daily cap.
@@ -227,7 +227,7 @@ struct QueryPlanTests {
                 number, urgency: .transactional, badge: .increment, audience: .installations(["i1"]))
             _ = try await world.stores.messages.accept(message, now: dawn)
         }
-        _ = try await world.stores.messages.planGroup(knownFormats: [1], now: dawn)
+        _ = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
         func order(_ scope: LeaseScope) async throws -> LeaseOrder {
             LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
@@ -261,7 +261,7 @@ struct QueryPlanTests {
             if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
             let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
             // Statements that run under the settings of batches, which already matter at this size.
-            let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end_group"].contains(name)
+            let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end"].contains(name)
             let seqscan = isOfBatches ? "off" : "on"
             let bitmapscan = name.hasPrefix("member_") ? "off" : "on"
             let lines = try await world.pool.run(

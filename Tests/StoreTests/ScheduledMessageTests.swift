@@ -20,8 +20,8 @@ struct ScheduledMessageTests {
     }
 
     private func plan(_ world: StoreWorld, at now: WallInstant) async throws -> MessageID? {
-        let reply = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: now)
-        guard case .planned(let slice) = reply else { return nil }
+        let reply = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: now)
+        guard let slice = reply.slice else { return nil }
         return slice.message
     }
 
@@ -61,7 +61,7 @@ struct ScheduledMessageTests {
             try await accept(world, asked)
             try await world.register(3...3, at: noon + .seconds(-60))
             #expect(try await messages.fallDue(now: noon) == 1)
-            let reply = try await messages.planSlice(knownFormats: [1], now: noon)
+            let reply = try await messages.plan(atMost: 1, knownFormats: [1], now: noon)
             guard case .planned = reply else { return #expect(Bool(false), "\(reply)") }
             #expect(try await world.account().audience == 1)
         }

@@ -229,13 +229,13 @@ struct LastSettleTests {
             for round in 1...20 as ClosedRange<UInt64> {
                 let messages = world.stores.messages
                 _ = try await messages.accept(world.newMessage(round))
-                _ = try await messages.planSlice(idsMax: 10, knownFormats: [1])
+                _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1])
                 let order = LeaseOrder(
                     route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
                 let parcel = try #require(try await world.stores.parcels.lease(order))
                 // The slice was full: only one more, empty slice shows the planner that the audience has ended.
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { _ = try await messages.planSlice(idsMax: 10, knownFormats: [1]) }
+                    group.addTask { _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1]) }
                     group.addTask { _ = try await world.stores.parcels.settle(parcel.settlingAll()) }
                     try await group.waitForAll()
                 }

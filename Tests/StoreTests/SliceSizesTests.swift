@@ -37,9 +37,9 @@ struct SliceSizesTests {
                 }
                 #expect(try await world.stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
                 var members: [Int] = []
-                while case .planned(let slice) = try await world.stores.messages.planSlice(
-                    knownFormats: [1], now: StoreWorld.dawn)
-                {
+                while let slice = try await world.stores.messages.plan(
+                    atMost: 1, knownFormats: [1], now: StoreWorld.dawn
+                ).slice {
                     members.append(slice.members)
                 }
                 // The sizes of the later slices depend on the speed of the machine.

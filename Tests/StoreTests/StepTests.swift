@@ -165,7 +165,7 @@ struct WorkNotifierTests {
                 try await world.register(1...1)
                 _ = try await world.stores.messages.accept(world.newMessage())
                 await received.waits(for: "carillon_work plan")
-                _ = try await world.stores.messages.planSlice(knownFormats: [1])
+                _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1])
                 await received.waits(for: "carillon_work parcels")
                 let credential = NewCredential(
                     id: try await world.stores.credentials.nextIDs(1)[0], app: world.app, provider: .apns,

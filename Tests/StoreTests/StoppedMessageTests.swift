@@ -116,11 +116,12 @@ struct CancelledMessageTests {
         try await withStores { world in
             try await world.register(1...6)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
-            _ = try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn)
+            _ = try await world.stores.messages.plan(atMost: 1, idsMax: 2, knownFormats: [1], now: dawn)
             _ = try await world.control(.cancel)
             try await world.carryOut()
             #expect(try await world.account().audience == nil)
-            while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, idsMax: 2, knownFormats: [1], now: dawn) != .nothing {
+            }
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 0)
             try await world.carryOut()
             let account = try await world.account()
@@ -153,12 +154,12 @@ struct CancelledMessageTests {
             try await world.register(1...2)
             let messages = [world.newMessage(1), world.newMessage(2)]
             _ = try await world.stores.messages.accept(messages, now: dawn)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn) == .nothing)
+            _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: dawn)
+            #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: dawn) == .nothing)
             _ = try await world.control(.cancel)
             try await world.carryOut()
-            let reply = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
-            guard case .planned(let slice) = reply else { throw TestFailure(reason: "nothing was planned") }
+            let reply = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: dawn)
+            guard let slice = reply.slice else { throw TestFailure(reason: "nothing was planned") }
             #expect(slice.message == messages[1].id)
         }
     }
@@ -242,7 +243,8 @@ struct PausedMessageTests {
             try await world.register(1...5)
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             _ = try await world.control(.pause)
-            while try await world.stores.messages.planSlice(idsMax: 2, knownFormats: [1], now: dawn) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, idsMax: 2, knownFormats: [1], now: dawn) != .nothing {
+            }
             let paused = try await world.account()
             #expect(paused.state == .paused && paused.audience == 5 && paused.pending == 5)
             #expect(try await world.lease() == nil)
@@ -258,7 +260,7 @@ struct PausedMessageTests {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             _ = try await world.control(.pause)
-            while try await world.stores.messages.planSlice(knownFormats: [1], now: dawn) != .nothing {}
+            while try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) != .nothing {}
             #expect(try await world.account().state == .finished)
             try await world.carryOut()
             #expect(try await world.number("SELECT count(*) FROM stops") == 0)
@@ -293,10 +295,10 @@ struct PausedMessageTests {
             let messages = [world.newMessage(1), world.newMessage(2)]
             _ = try await world.stores.messages.accept(messages, now: dawn)
             _ = try await world.control(.pause)
-            _ = try await world.stores.messages.planSlice(knownFormats: [1, 2], now: dawn)
+            _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: dawn)
             try await world.carryOut()
             let later = dawn + .seconds(60)
-            #expect(try await world.stores.messages.planSlice(knownFormats: [1, 2], now: later) == .nothing)
+            #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: later) == .nothing)
         }
     }
 }

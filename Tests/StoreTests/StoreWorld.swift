@@ -101,9 +101,9 @@ struct StoreWorld {
     ) async throws -> MessageID {
         #expect(try await stores.messages.accept(message, now: now) == .accepted)
         while true {
-            let reply = try await stores.messages.planSlice(
-                parcelMembersMax: parcelMembersMax, knownFormats: [1], now: now)
-            guard case .planned(let slice) = reply else { break }
+            let reply = try await stores.messages.plan(
+                atMost: 1, parcelMembersMax: parcelMembersMax, knownFormats: [1], now: now)
+            guard let slice = reply.slice else { break }
             if slice.isPlanned && slice.message == message.id { break }
         }
         return message.id
@@ -170,6 +170,13 @@ func withStores(
         let stores = Stores(pool: pool, steps: steps)
         let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
         try await body(StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings))
+    }
+}
+
+extension PlanReply {
+    /// The slice of a message that was planned alone.
+    var slice: PlannedSlice? {
+        if case .planned(let slices) = self, slices.count == 1 { slices[0] } else { nil }
     }
 }
 

@@ -91,10 +91,20 @@ extension SimulatedStore {
         if let rate = message.ratePerSecond { _ = control(.rate(rate), message.id, now: now) }
     }
 
-    /// Cuts the next slice of the message that is first in the planning order. The members of all routes are frozen
-    /// here at once (decision 0001).
-    package mutating func planSlice(
-        idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16], now: WallInstant
+    /// Cuts the next slice of one message after the other, in the planning order. The real store may take fewer at once.
+    package mutating func plan(
+        atMost limit: Int, idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16], now: WallInstant
+    ) -> [SimulatedSlice] {
+        var slices: [SimulatedSlice] = []
+        while slices.count < limit, let slice = planNext(idsMax, parcelMembersMax, knownFormats, now) {
+            slices.append(slice)
+        }
+        return slices
+    }
+
+    /// The members of all routes are frozen here at once (decision 0001).
+    private mutating func planNext(
+        _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ now: WallInstant
     ) -> SimulatedSlice? {
         guard let place = nextPlan(knownFormats), let messagePlace = placeOfMessage(plans[place].message) else {
             return nil

@@ -198,10 +198,11 @@ extension SimulatedWorld {
 
     private mutating func applyPlan() -> SimulatedSlice? {
         let lastParcel = store.lastParcel
-        let slice = store.planSlice(
-            idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats, now: wall)
+        let slices = store.plan(
+            atMost: 1, idsMax: plan.idsMax, parcelMembersMax: plan.parcelMembersMax, knownFormats: Self.formats,
+            now: wall)
         for parcel in store.parcels where parcel.id.value > lastParcel { recordNew(parcel) }
-        return slice
+        return slices.first
     }
 
     private mutating func applyVerdicts(_ pending: PendingSettle) {

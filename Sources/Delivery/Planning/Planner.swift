@@ -82,7 +82,7 @@ actor Planner {
         let call = ActiveBroadcasts.Call(of: broadcasts)
         defer { call.end() }
         do {
-            let reply = try await store.planGroup(
+            let reply = try await store.plan(
                 idsMax: settings.sliceIDsMax, parcelMembersMax: settings.parcelMembersMax,
                 knownFormats: StoredContent.knownFormats,
                 PlannedUrgencies(transactionalAlone: transactionalAlone) {

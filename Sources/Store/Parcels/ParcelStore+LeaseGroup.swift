@@ -19,18 +19,18 @@ extension ParcelStore {
     ) async throws(StoreFault) -> Lease {
         precondition(order.scope.mayBringSeveral, "only ordinary parcels are leased in groups")
         var size = size
-        var lockTimeout = ClaimedBatch.lockTimeout
+        var lockTimeout = LockTimeout.brief
         var lease = Lease()
         for _ in 1...Self.stoppedMax {
-            let atWork = ClaimedBatch()
+            let atWork = ClaimedRows<ParcelID>()
             let leased: LeasedGroup
             do throws(GroupFault) {
                 leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
             } catch {
                 guard error.isOverARow else { throw error.fault }
-                if error.fault == .contended { lockTimeout = ClaimedBatch.lockTimeoutThen }
+                if error.fault == .contended { lockTimeout = LockTimeout.afterBrief }
                 guard let fewer = atWork.fewer else {
-                    let lockTimeout = atWork.lockTimeout.map { min($0, lockTimeout) }
+                    let lockTimeout = atWork.isUrgent ? lockTimeout : nil
                     let single = try await self.lease(order, now: now, lockTimeout: lockTimeout)
                     lease.parcels = single.parcels
                     lease.again = single.again ?? lease.again
@@ -53,7 +53,7 @@ extension ParcelStore {
 
     private func leaseNextGroup(
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
-        noting atWork: ClaimedBatch
+        noting atWork: ClaimedRows<ParcelID>
     ) async throws(GroupFault) -> LeasedGroup {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
@@ -109,7 +109,7 @@ private struct ClaimedGroup: Sendable {
     private var raised: [Int64: Int32] = [:]  // lookup only
 
     init(
-        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedBatch
+        reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>
     ) throws(PostgresError) {
         var places: [(ordinal: Int64, row: Int)] = []
         var isUrgent = true
@@ -117,8 +117,8 @@ private struct ClaimedGroup: Sendable {
             places.append((try answer.int64(row, 31), row))
             if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
         }
-        atWork.note(answer.rowCount, isUrgent: isUrgent)
         places.sort { $0.ordinal < $1.ordinal }
+        atWork.note(ParcelID(try answer.int64(places[0].row, 0)), of: answer.rowCount, isUrgent: isUrgent)
         var kept: Set<UniversalID> = []
         for (place, (_, row)) in places.enumerated() {
             let message = try answer.uuid(row, 1)

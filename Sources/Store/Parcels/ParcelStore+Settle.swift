@@ -15,7 +15,9 @@ extension ParcelStore {
     package func settle(
         _ settlement: Settlement, waitsBriefly: Bool = false, now: WallInstant? = nil
     ) async throws(StoreFault) -> SettleReply {
-        try await settle(settlement, now: now, waitsBriefly ? ClaimedBatch.options : TransactionOptions())
+        try await settle(
+            settlement, now: now,
+            waitsBriefly ? TransactionOptions(lockTimeout: LockTimeout.brief) : TransactionOptions())
     }
 
     func settle(

@@ -45,7 +45,9 @@ extension ParcelStore {
         var replies: [Result<SettleReply, StoreFault>] = []
         for settlement in settlements {
             do throws(StoreFault) {
-                replies.append(.success(try await settle(settlement, now: now, ClaimedBatch.options)))
+                replies.append(
+                    .success(try await settle(settlement, now: now, TransactionOptions(lockTimeout: LockTimeout.brief)))
+                )
             } catch {
                 replies.append(.failure(error))
                 // If the database is unreachable, each of them would wait for it just as long.
@@ -68,7 +70,8 @@ extension ParcelStore {
         let (pool, steps) = (pool, steps)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(ClaimedBatch.options) { transaction throws(PostgresError) in
+                try await pool.transaction(TransactionOptions(lockTimeout: LockTimeout.brief)) {
+                    transaction throws(PostgresError) in
                     var free = order
                     if passingLocked {
                         free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }

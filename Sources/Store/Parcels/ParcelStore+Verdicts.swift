@@ -50,7 +50,7 @@ extension ParcelStore {
     ) async throws(StoreFault) -> VerdictReport {
         let verdicts = Self.eachOnce(verdicts)
         guard !verdicts.isEmpty else { return VerdictReport(retired: 0, suspected: 0, cleared: 0) }
-        let options = waitsBriefly ? ClaimedBatch.options : TransactionOptions()
+        let options = waitsBriefly ? TransactionOptions(lockTimeout: LockTimeout.brief) : TransactionOptions()
         if verdicts.contains(where: { $0.verdict.foundOn != nil }) {
             return try await applyFindings(verdicts, under: rule, options, now: now)
         }

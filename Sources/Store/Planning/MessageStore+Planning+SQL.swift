@@ -23,28 +23,9 @@ enum PlanSQL {
     private static let roundRobin = "ORDER BY priority, app_id, planned_at NULLS FIRST, message_id"
     private static let claimed = "message_id, planned_through, slices, planned_at"
 
-    /// Claims the next plan. Parameters: $1 known formats, $2 now. The apps that had a slot last: $3 for transactional
-    /// messages, $4 for others; $5 whether others are asked for at all.
-    ///
-    /// Transactional plans come first. Within an urgency the apps take turns, beginning after the last one; within an
-    /// app the plan comes first that waited longest. A plan that was put aside waits for its time. A follow-up message
-    /// waits until its predecessor's pushes have had their first attempt, as far as they can be sent (`isAwaited`).
-    ///
-    /// Every column that changes comes from the locked row itself. A read of plans by key beside it would see the
-    /// statement's snapshot, and plan a slice twice.
-    static let claim = Statement(
-        "plan_claim",
-        """
-        WITH \(oneByOne(unless: nil)), turn AS MATERIALIZED (
-            SELECT * FROM urgent UNION ALL SELECT * FROM urgent_again
-            UNION ALL SELECT * FROM bulk UNION ALL SELECT * FROM bulk_again
-        )
-        \(rotation)
-        """)
-
-    /// - Parameter of: the part of the statement that must have taken no plan.
-    private static func oneByOne(unless of: String?) -> String {
-        let before = of.map { "AND \(none($0)) " } ?? ""
+    // One plan of any urgency, if no small ones were taken.
+    private static var single: String {
+        let before = "AND \(none("taken")) "
         let (urgent, bulk) = (MessageUrgency.transactional, MessageUrgency.bulk)
         return """
             urgent AS MATERIALIZED (
@@ -68,11 +49,22 @@ enum PlanSQL {
         """
     }
 
-    /// Claims several transactional plans: $6 how many. It takes one of each app in turn, then a second one of each, as
-    /// if they were claimed one by one. The number per app is limited so that all apps have a part. An app without a
-    /// ready plan is skipped. If others are working on all plans that were found, one is claimed as above.
-    static let claimGroup = Statement(
-        "plan_claim_group",
+    /// Claims the next plans: several transactional ones, or one of any urgency. Parameters: $1 known formats, $2 now.
+    /// The apps that had a slot last: $3 for transactional messages, $4 for others; $5 whether others are asked for at
+    /// all; $6 how many.
+    ///
+    /// Transactional plans come first. Within an urgency the apps take turns, beginning after the last one; within an
+    /// app the plan comes first that waited longest. A plan that was put aside waits for its time. A follow-up message
+    /// waits until its predecessor's pushes have had their first attempt, as far as they can be sent (`isAwaited`).
+    ///
+    /// It takes one plan of each app in turn, then a second one of each, as if they were claimed one by one. The number
+    /// per app is limited so that all apps have a part. An app without a ready plan is skipped. If others are working on
+    /// all transactional plans that were found, one of another app or urgency is claimed.
+    ///
+    /// Every column that changes comes from the locked row itself. A read of plans by key beside it would see the
+    /// statement's snapshot, and plan a slice twice.
+    static let claim = Statement(
+        "plan_claim",
         """
         WITH RECURSIVE ahead AS (
             SELECT (\(nextApp("app_id > $3"))) AS app, 1 AS place
@@ -97,7 +89,7 @@ enum PlanSQL {
                 WHERE priority = \(MessageUrgency.transactional.rawValue) AND app_id = round.app AND \(isReady)
                 \(roundRobin) LIMIT greatest(1, $6 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
             ) AS mine
-        ), \(oneByOne(unless: "taken")), turn AS MATERIALIZED (
+        ), \(single), turn AS MATERIALIZED (
             SELECT \(claimed), lap, app_place FROM taken
             UNION ALL SELECT *, 1, 1 FROM urgent UNION ALL SELECT *, 1, 1 FROM urgent_again
             UNION ALL SELECT *, 1, 1 FROM bulk UNION ALL SELECT *, 1, 1 FROM bulk_again
@@ -136,13 +128,16 @@ enum PlanSQL {
     static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
 
     /// Locks the messages that no other transaction has locked, and returns them. Parameters: $1 messages.
-    static let lockGroup = Statement(
-        "plan_lock_group", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
+    static let lock = Statement(
+        "plan_lock", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
 
-    /// Counts the slices of several messages, as `count` does, and returns states with ids. Parameters: $1 messages,
-    /// $2 members cut, $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 whether planning has ended.
-    static let countGroup = Statement(
-        "plan_count_group",
+    /// Counts a slice of each message, and returns their states with their ids. Parameters: $1 messages, $2 members cut,
+    /// $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 whether planning has ended.
+    ///
+    /// The audience is known when planning ends. If every parcel is gone by then, because its settle added its counts
+    /// before, no settle will end the message.
+    static let count = Statement(
+        "plan_count",
         """
         UPDATE messages SET
             planned_members = planned_members + said.cut + said.early, members = members + said.early,
@@ -165,18 +160,21 @@ enum PlanSQL {
         RETURNING state, id
         """)
 
-    /// $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now, $7 routes, $8 members, $9 their
-    /// counts, $10 services. The arrays have one element for each parcel.
-    static let cutGroup = Statement(
-        "plan_cut_group",
+    /// Writes parcels. Parameters: $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now,
+    /// $7 routes, $8 members, $9 their counts, $10 services. The arrays have one element for each parcel. $11 is when
+    /// each is sent; null: at once. A parcel whose time is past is due now, so that it doesn't come before other parcels
+    /// that wait.
+    static let cut = Statement(
+        "plan_cut",
         announcing(
             """
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                 member_count, pending, state)
             SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.service, cut.priority,
-                coalesce($6, clock_timestamp()), cut.expires_at, cut.members, cut.count, cut.count, \(ControlSQL.initialState(of: "cut.message_id"))
-            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9, $10)
-                AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service)
+                greatest(cut.sent_at, coalesce($6, clock_timestamp())), cut.expires_at, cut.members, cut.count,
+                cut.count, \(ControlSQL.initialState(of: "cut.message_id"))
+            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9, $10, $11)
+                AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service, sent_at)
             """))
 
     /// Returns for each message and route of new parcels whether some are ready, and whether some are rate-limited.
@@ -196,7 +194,7 @@ enum PlanSQL {
     }
 
     /// $1 messages.
-    static let endGroup = Statement("plan_end_group", "DELETE FROM plans WHERE message_id = ANY ($1)")
+    static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = ANY ($1)")
 
     /// $1 message, $2 now, $3 microseconds.
     static let putAside = Statement(
@@ -206,66 +204,12 @@ enum PlanSQL {
         WHERE message_id = $1
         """)
 
-    // $1 message, $2 app, $3 format, $4 priority, $5 as `expires` reads it, $6 now, $7 routes, $8 members, $9 their
-    // counts, $10 service.
-    private static func cut(_ name: String, _ lists: String, due: String, expires: String) -> Statement {
-        Statement(
-            name,
-            announcing(
-                """
-                INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
-                    member_count, pending, state)
-                SELECT $1, $2, cut.route_id, $3, $10, $4, \(due), \(expires), cut.members, cut.count, cut.count,
-                    \(ControlSQL.initialState(of: "$1"))
-                FROM \(lists)
-                """))
-    }
-
-    /// $5 expires at.
-    static let cut = cut(
-        "plan_cut", "unnest($7, $8, $9) AS cut (route_id, members, count)", due: "coalesce($6, clock_timestamp())",
-        expires: "$5")
-
-    /// $5 lifetime in microseconds, $11 when each is sent. If that is past, the parcel is due now, so that it doesn't
-    /// come before other parcels that wait. It expires as if it had been due in time.
-    static let cutByInstants = cut(
-        "plan_cut_by_instants", "unnest($7, $8, $9, $11) AS cut (route_id, members, count, sent_at)",
-        due: "greatest(cut.sent_at, coalesce($6, clock_timestamp()))",
-        expires: "cut.sent_at + $5 * interval '1 microsecond'")
-
     /// $1 message, $2 planned through, $3 now.
     static let advance = Statement(
         "plan_advance",
         """
         UPDATE plans SET planned_through = $2, planned_at = coalesce($3, clock_timestamp()), slices = slices + 1
         WHERE message_id = $1
-        """)
-
-    static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = $1")
-
-    /// Counts a slice. Parameters: $1 message, $2 members cut, $3 rejected, $4 unregistered and $7 suppressed at once,
-    /// $5 whether planning has ended, $6 now.
-    ///
-    /// The audience is known when planning ends. If every parcel is gone by then, because its settle added its counts
-    /// before, no settle will end the message.
-    static let count = Statement(
-        "plan_count",
-        """
-        UPDATE messages SET
-            planned_members = planned_members + $2 + $3 + $4 + $7,
-            members = members + $3 + $4 + $7, rejected = rejected + $3, unregistered = unregistered + $4,
-            suppressed = suppressed + $7,
-            audience = CASE WHEN $5 THEN planned_members + $2 + $3 + $4 + $7 END,
-            state = CASE
-                WHEN state = 7 THEN 7
-                WHEN $5 AND planned_members + $2 = members THEN 6
-                WHEN state = 5 THEN 5
-                WHEN $5 THEN 4
-                ELSE 3 END,
-            finished_at = CASE
-                WHEN $5 AND state <> 7 AND planned_members + $2 = members THEN coalesce($6, clock_timestamp()) END
-        WHERE id = $1
-        RETURNING state
         """)
 
     /// Counts members that ended at once for their providers: a member that was registered once counts for its provider

@@ -58,6 +58,9 @@ struct SliceCut: Sendable {
 
     var members: Int { found.ids.count }
 
+    /// When each parcel is sent; nil: at once.
+    var dueAt: [WallInstant?] { sentAt.isEmpty ? routes.map { _ in nil } : sentAt }
+
     /// The slice ends neither pushes nor their message, so its commit need not wait for the disk.
     var isUnhurried: Bool { members > 0 && found.early.isEmpty }
 }
