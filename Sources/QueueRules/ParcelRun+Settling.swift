@@ -8,22 +8,11 @@ package struct PendingSettle: Equatable, Sendable {
     package let app: AppID
     /// The parcel is small: its settle goes through its app's `SettleQueue`.
     package let isSmall: Bool
-    /// The database refused the settle for its content. Repeated, it must not make a group fail.
+    /// The database refused the settle within a group. Repeated, it must not make another group fail.
     package internal(set) var wasRefused = false
 
-    /// Whether it may share a transaction.
-    package var isGroupable: Bool { isSmall && !wasRefused && verdicts.isEmpty && settlement.isGroupable }
-}
-
-extension Settlement {
-    /// True if the settle ends its parcel and leaves no members except those in quiet hours. Such settles may share a
-    /// transaction.
-    package var isGroupable: Bool { pendingAfter == 0 && remainders.allSatisfy(\.onlySleeps) }
-}
-
-extension Remainder {
-    /// True if nothing was tried and the new parcel needs nothing but its due time.
-    fileprivate var onlySleeps: Bool { members.isEmpty || cause == .quietHours && origin == nil }
+    /// Whether it shares a transaction with others.
+    package var isGroupable: Bool { isSmall && !wasRefused && verdicts.isEmpty }
 }
 
 /// The meaning of a settle's reply for the run.

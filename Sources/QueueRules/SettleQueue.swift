@@ -12,25 +12,11 @@ package struct SettleEntry: Equatable, Sendable {
     }
 }
 
-/// Settles that go to the database in one batch.
-package enum SettleBatch: Equatable, Sendable {
-    /// In one transaction: none has verdicts, and each ends its parcel.
-    case group([SettleEntry])
-    case single(SettleEntry)
-
-    package var entries: [SettleEntry] {
-        switch self {
-        case .group(let entries): entries
-        case .single(let entry): [entry]
-        }
-    }
-}
-
 /// Settles of one app's small parcels on their way to the database.
 ///
-/// Groupable settles share a transaction: one group at a time, with all that came since the last. The others go one by
-/// one, a few at a time, so that a lane that hands back many parcels can't take all database connections. Groups don't
-/// wait for single settles, nor one app for another. A value, for the shell and for simulation.
+/// Settles share a transaction: one group at a time, with all that came since the last. Those with verdicts and those
+/// that were refused within a group go alone, a few at a time, so that no row but their own delays or fails them.
+/// Groups don't wait for these, nor one app for another. A value, for the shell and for simulation.
 ///
 /// Bounded by the parcels in hand: each has one settle in flight.
 package struct SettleQueue: Sendable {
@@ -38,34 +24,28 @@ package struct SettleQueue: Sendable {
     package static let membersMax = 100
     /// More in one transaction would lock their messages' rows for longer than a neighbour should wait.
     package static let groupMax = 100
-    /// Single settles in flight at once. A fraction of the connections that one process has.
-    package static let singlesMax = 3
+    /// Settles that go alone in flight at once. A fraction of the connections that one process has.
+    package static let aloneMax = 3
 
-    private var group = BatchQueue<SettleEntry>(batchesMax: 1, entriesMax: groupMax)
-    private var single = BatchQueue<SettleEntry>(batchesMax: singlesMax, entriesMax: 1)
+    private var together = BatchQueue<SettleEntry>(batchesMax: 1, entriesMax: groupMax)
+    private var alone = BatchQueue<SettleEntry>(batchesMax: aloneMax, entriesMax: 1)
 
     package init() {}
 
     package mutating func add(_ entry: SettleEntry) {
-        if entry.pending.isGroupable { group.add(entry) } else { single.add(entry) }
+        if entry.pending.isGroupable { together.add(entry) } else { alone.add(entry) }
     }
 
-    /// The next batch that may leave; nil: no settle waits, or enough are in flight.
-    package mutating func take() -> SettleBatch? {
-        if let entries = group.take() { return .group(entries) }
-        return single.take().map { .single($0[0]) }
-    }
+    /// The next settles that may leave, as one call; nil: none waits, or enough are in flight.
+    package mutating func take() -> [SettleEntry]? { together.take() ?? alone.take() }
 
-    /// The batch came back, whether it succeeded or failed.
-    package mutating func end(_ batch: SettleBatch) {
-        switch batch {
-        case .group: group.end()
-        case .single: single.end()
-        }
+    /// The settles that left together came back, whether they succeeded or failed.
+    package mutating func end(_ entries: [SettleEntry]) {
+        if entries[0].pending.isGroupable { together.end() } else { alone.end() }
     }
 
     /// True while no settle waits and none is in flight.
-    package var isIdle: Bool { group.isIdle && single.isIdle }
+    package var isIdle: Bool { together.isIdle && alone.isIdle }
 }
 
 /// Renewals of leases go in lists across all apps: each changes one column of one row.

@@ -31,12 +31,12 @@ struct SettleQueueTests {
         var queue = SettleQueue()
         let entries = try (1...4).map { try Self.entry($0) }
         queue.add(entries[0])
-        #expect(queue.take() == .group([entries[0]]))
+        #expect(queue.take() == [entries[0]])
         for entry in entries[1...] { queue.add(entry) }
         #expect(queue.take() == nil && !queue.isIdle)
-        queue.end(.group([entries[0]]))
-        #expect(queue.take() == .group(Array(entries[1...])))
-        queue.end(.group(Array(entries[1...])))
+        queue.end([entries[0]])
+        #expect(queue.take() == Array(entries[1...]))
+        queue.end(Array(entries[1...]))
         #expect(queue.take() == nil && queue.isIdle)
     }
 
@@ -48,16 +48,15 @@ struct SettleQueueTests {
         var left: [LeaseName] = []
         var sizes: [Int] = []
         while let batch = queue.take() {
-            guard case .group(let group) = batch else { continue }
             #expect(queue.take() == nil, "one transaction at a time")
-            left += group.map(\.name)
-            sizes.append(group.count)
+            left += batch.map(\.name)
+            sizes.append(batch.count)
             queue.end(batch)
         }
         #expect(sizes == [100, 100, 50] && left == entries.map(\.name))
         // An empty queue starts again at once.
         queue.add(entries[7])
-        #expect(queue.take() == .group([entries[7]]))
+        #expect(queue.take() == [entries[7]])
     }
 
     @Test("return after a failure without blocking the settles behind them")
@@ -65,73 +64,40 @@ struct SettleQueueTests {
         var queue = SettleQueue()
         let entries = try (1...3).map { try Self.entry($0) }
         for entry in entries { queue.add(entry) }
-        #expect(queue.take() == .group(entries))
+        #expect(queue.take() == entries)
         let next = try Self.entry(4)
         queue.add(next)
-        queue.end(.group(entries))
-        #expect(queue.take() == .group([next]))
+        queue.end(entries)
+        #expect(queue.take() == [next])
         // The reply to a commit was lost: the same settle is added again while another group is in progress.
         queue.add(entries[1])
         #expect(queue.take() == nil)
-        queue.end(.group([next]))
-        #expect(queue.take() == .group([entries[1]]))
+        queue.end([next])
+        #expect(queue.take() == [entries[1]])
     }
 
-    @Test("leave alone, three at a time, if refused, or if they carry verdicts or remainders")
-    func single() throws {
+    @Test("leave alone, three at a time, if they were refused or carry verdicts")
+    func alone() throws {
         var queue = SettleQueue()
-        let single = [
+        let alone = [
             try Self.entry(1, refused: true), try Self.entry(2, Self.unregistered),
-            try Self.entry(3, .unsent(.withdrawn)), try Self.entry(4, .unsent(.withdrawn)),
+            try Self.entry(3, Self.unregistered),
+            try Self.entry(4, Self.unregistered),
         ]
-        #expect(single.map(\.withVerdicts) == [false, true, false, false])
-        let whole = try Self.entry(5)
-        for entry in single + [whole] { queue.add(entry) }
-        #expect(queue.take() == .group([whole]), "it waits for none of them")
-        for entry in single[..<3] { #expect(queue.take() == .single(entry)) }
+        #expect(alone.map(\.withVerdicts) == [false, true, true, true])
+        let others = [try Self.entry(5), try Self.entry(6, .unsent(.withdrawn))]
+        #expect(others[1].pending.settlement.remainders.count == 1)
+        for entry in alone + others { queue.add(entry) }
+        #expect(queue.take() == others, "they wait for none of the first")
+        for entry in alone[..<3] { #expect(queue.take() == [entry]) }
         #expect(queue.take() == nil)
-        queue.end(.single(single[1]))
-        #expect(queue.take() == .single(single[3]))
+        queue.end([alone[1]])
+        #expect(queue.take() == [alone[3]])
         #expect(queue.take() == nil)
-        for entry in [single[0], single[2], single[3]] { queue.end(.single(entry)) }
+        for entry in [alone[0], alone[2], alone[3]] { queue.end([entry]) }
         #expect(!queue.isIdle, "the transaction is on its way")
-        queue.end(.group([whole]))
+        queue.end(others)
         #expect(queue.isIdle)
-    }
-
-    /// Returns an entry with some members deferred by limits and the other members answered at once.
-    private static func asleep(
-        _ deferrals: [MemberDeferral], answer: Outcome = .accepted, origin: OriginRejection? = nil
-    ) throws -> SettleEntry {
-        var parcel = ParcelRunSamples.parcel(deferrals.map { _ in .present }, origin: origin)
-        parcel.deferrals = deferrals
-        var run = ParcelRunSamples.run(parcel)
-        for position in deferrals.indices where deferrals[position] == .none { run.record(answer, for: position) }
-        let pending = run.takeSettlement()
-        return SettleEntry(LeaseName(parcel: parcel.id, epoch: 1), try #require(pending), withVerdicts: true)
-    }
-
-    @Test("leave in a group if the only members left are in quiet hours")
-    func asleep() throws {
-        let hold = MemberDeferral.quietHours(until: ParcelRunSamples.leasedAt + .seconds(3_600), isCounted: false)
-        let whole = try Self.entry(5)
-        let origin = OriginRejection(
-            route: ParcelRunSamples.otherRoute, generation: TokenGeneration(3), reason: "BadDeviceToken",
-            asOf: ParcelRunSamples.leasedAt, until: ParcelRunSamples.leasedAt + .seconds(300))
-        let asleep = [
-            try Self.asleep([hold]), try Self.asleep([hold, .none, .dailyCap]), try Self.asleep([hold], origin: origin),
-        ]
-        var queue = SettleQueue()
-        for entry in asleep + [whole] { queue.add(entry) }
-        #expect(queue.take() == .group(asleep + [whole]))
-        #expect(queue.take() == nil)
-        // An entry with another remainder or with a verdict is settled alone.
-        for answer in [Outcome.unsent(.withdrawn), Self.unregistered] {
-            let entry = try Self.asleep([hold, .none], answer: answer)
-            queue.add(entry)
-            #expect(queue.take() == .single(entry))
-            queue.end(.single(entry))
-        }
     }
 
     @Test("count as small up to the member limit, and as large above it")

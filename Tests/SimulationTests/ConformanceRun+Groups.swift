@@ -44,22 +44,20 @@ extension ConformanceRun {
             // Two settlements of one parcel in one call: the store decides whether the fenced one sees the other, so
             // only one goes in.
             let isAnother = !settlements.contains { $0.parcel == pending.settlement.parcel }
-            if pending.settlement.isGroupable, isAnother {
+            if isAnother {
                 settlements.append(pending.settlement)
                 continue
             }
-            let real = try await stores.parcels.settle(pending.settlement, now: now)
-            let reply = simulated.settle(pending.settlement, now: now)
+            let real = await stores.parcels.settle([pending.settlement], now: now)
+            let reply = simulated.settle([pending.settlement], now: now)[0]
             _ = runs[place].run.concludeSettle(reply)
-            if let difference = differ("settle", real, reply) { return difference }
+            if let difference = differ("settle", real, [.success(reply)]) { return difference }
         }
-        let past = pastSettlements.filter { past in
-            past.isGroupable && !settlements.contains { $0.parcel == past.parcel }
-        }
+        let past = pastSettlements.filter { past in !settlements.contains { $0.parcel == past.parcel } }
         if !past.isEmpty, random.happens(perMille: 300) { settlements.append(random.pick(past)) }
         pushHistory.append("settle together \(settlements.map(\.parcel.value))")
-        let real = await stores.parcels.settleGroup(settlements, now: now)
-        let replies = settlements.map { simulated.settle($0, now: now) }
+        let real = await stores.parcels.settle(settlements, now: now)
+        let replies = simulated.settle(settlements, now: now)
         let leftSome = zip(settlements, replies).contains { settlement, reply in
             reply == .settled && settlement.remainders.contains { !$0.members.isEmpty }
         }

@@ -92,11 +92,11 @@ extension ConformanceRun {
         pushHistory.append("settle parcel \(pending.settlement.parcel.value), \(pending.settlement.pendingAfter) stay")
         let difference = try await applyVerdicts(pending.verdicts)
         if let difference { return difference }
-        let real = try await stores.parcels.settle(pending.settlement, now: now)
-        let reply = simulated.settle(pending.settlement, now: now)
+        let real = await stores.parcels.settle([pending.settlement], now: now)
+        let reply = simulated.settle([pending.settlement], now: now)[0]
         pastSettlements.append(pending.settlement)
         if runs[place].run.concludeSettle(reply) != .goesOn { runs.remove(at: place) }
-        return differ("settle", real, reply)
+        return differ("settle", real, [.success(reply)])
     }
 
     /// The runs whose parcel another owner has leased since. They are rare, and fencing exists for them.
@@ -126,8 +126,8 @@ extension ConformanceRun {
         guard !pastSettlements.isEmpty else { return nil }
         let settlement = random.pick(pastSettlements)
         pushHistory.append("settle again parcel \(settlement.parcel.value)")
-        let real = try await stores.parcels.settle(settlement, now: now)
-        return differ("settle again", real, simulated.settle(settlement, now: now))
+        let real = await stores.parcels.settle([settlement], now: now)
+        return differ("settle again", real, simulated.settle([settlement], now: now).map { .success($0) })
     }
 
     mutating func renew() async throws -> String? {

@@ -153,7 +153,7 @@ struct AudienceCheckTests {
             if hold == .retry {
                 let parcel = try #require(try await world.lease())
                 let settlement = parcel.settling([], remainders: [parcel.remainder(0..<2, after: hour)])
-                #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+                #expect(try await world.stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
             }
             try await chosen.change.happen(world)
             let later = dawn + hour + hour

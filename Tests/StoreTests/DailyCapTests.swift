@@ -54,7 +54,7 @@ struct DailyCapTests {
             try await world.send(world.newMessage(1, badge: .increment))
             let first = try #require(try await world.lease())
             let settlement = first.settling([], remainders: [first.remainder(0..<1, after: .seconds(5))])
-            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
             try await world.send(world.newMessage(2, badge: .increment))
             #expect(try await world.deliverAll() == [])
             #expect(try await world.deliverAll(at: dawn + .seconds(5)) == [1])

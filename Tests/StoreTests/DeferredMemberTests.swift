@@ -65,7 +65,7 @@ struct DeferredMemberTests {
             #expect(free.lapses == 1 && free.deferrals.isEmpty && free.neverSent == [true, false])
             // No byte was sent, and the remainder goes to the route where the registration is now.
             let settlement = free.settling([], remainders: [free.remainder(0..<2)])
-            #expect(try await world.stores.parcels.settle(settlement, now: dawn + hour) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: dawn + hour)[0].get() == .settled)
             let again = try #require(try await world.lease(at: dawn + hour))
             #expect(again.neverSent.isEmpty)
         }

@@ -85,7 +85,7 @@ struct EarlyTerminationTests {
                 retired.steps == [PushStep(at: dawn, parcel: nil, leg: leg, attempts: 0, event: .ended(Self.retired))])
             #expect(try await world.pushHistory("i3").status == .notInAudience, "everybody else is known")
             let parcel = try #require(try await world.lease())
-            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
             _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i1")
             #expect(try await world.pushHistory("i1").status == .notKept, "it was known, and is not now")
         }
@@ -170,7 +170,7 @@ struct InlineFailureTests {
             try await world.plan(.tokens(targets))
             let parcel = try #require(try await world.lease(formats: [1, 2]))
             let settled = parcel.settlingAll(as: TerminalStatus(.unregistered, "Unregistered"))
-            _ = try await world.stores.parcels.settle(settled, now: dawn)
+            _ = try await world.stores.parcels.settle([settled], now: dawn)[0].get()
             let items = try await world.failures().items
             #expect(items.map(\.installation) == ["i1", nil])
             #expect(items.map(\.token) == [nil, StoreWorld.token(9)])

@@ -68,7 +68,7 @@ struct EraseTests {
             let terminalCounts = [
                 (0..<1, TerminalStatus(.unregistered, "device_deleted")), (1..<2, TerminalStatus(.accepted)),
             ]
-            _ = try await world.stores.parcels.settle(parcel.settling(terminalCounts), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settling(terminalCounts)], now: dawn)[0].get()
             let account = try await world.account()
             #expect(account.audience == 2)
             #expect(account.count(.accepted) == 1 && account.count(.unregistered) == 1)

@@ -192,7 +192,7 @@ struct EstimateTests {
                 let now = dawn + .seconds(at)
                 var parcels: [LeasedParcel] = []
                 for _ in 0..<count { parcels.append(try #require(try await world.lease(at: now))) }
-                let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: now)
+                let replies = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: now)
                 #expect(replies.allSatisfy { $0 == .success(.settled) })
             }
             // All pushes of the first message but one are settled.

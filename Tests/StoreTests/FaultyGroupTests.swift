@@ -42,7 +42,7 @@ struct FaultyGroupTests {
             let parcels = try await world.leaseGroup { fault in reported.withLock { $0.append(fault) } }
             #expect(parcels.map(\.message) == [1, 3].map(StoreWorld.message))
             #expect(reported.withLock { $0 } == [.damaged("parcel \(bad): member_badges, column 0")])
-            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            let replies = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies == [.success(.settled), .success(.settled)])
             // The lease lapses. In a lease of its own, the damage is thrown as an error.
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(62)) == 1)
@@ -79,7 +79,7 @@ struct FaultyGroupTests {
                 """
                 UPDATE messages SET planned_members = 0, audience = 0 WHERE id = '\(StoreWorld.message(2).value.text)'
                 """)
-            let replies = await world.stores.parcels.settleGroup(settlements, now: dawn)
+            let replies = await world.stores.parcels.settle(settlements, now: dawn)
             #expect(
                 replies == [
                     .success(.settled), .failure(.invalid(constraint: "members_were_planned")), .success(.settled),
@@ -101,9 +101,9 @@ struct FaultyGroupTests {
                 ? "messages WHERE id = '\(StoreWorld.message(2).value.text)'"
                 : "parcels WHERE id = \(settlements[1].parcel.value)"
             let parcels = world.stores.parcels
-            let replies = try await world.holding(row) { await parcels.settleGroup(settlements, now: dawn) }
+            let replies = try await world.holding(row) { await parcels.settle(settlements, now: dawn) }
             #expect(replies == [.success(.settled), .failure(.contended), .success(.settled)])
-            let again = await parcels.settleGroup(settlements, now: dawn)
+            let again = await parcels.settle(settlements, now: dawn)
             #expect(
                 again == [.success(.fenced(status: nil)), .success(.settled), .success(.fenced(status: nil))])
         }
@@ -117,15 +117,13 @@ struct FaultyGroupTests {
             let settlement = try #require(try await world.leaseGroup().first).settlingAll()
             let parcels = world.stores.parcels
             let row = "messages WHERE id = '\(StoreWorld.message(1).value.text)'"
-            let fault = try await world.holding(row) { () async -> StoreFault? in
-                do throws(StoreFault) { _ = try await parcels.settle(settlement, waitsBriefly: true, now: dawn) } catch
-                {
-                    return error
+            for locked in [LockedRows.waitBriefly, .pass] {
+                let replies = try await world.holding(row) {
+                    await parcels.settle([settlement], locked: locked, now: dawn)
                 }
-                return nil
+                #expect(replies == [.failure(.contended)])
             }
-            #expect(fault == .contended)
-            #expect(try await parcels.settle(settlement, waitsBriefly: true, now: dawn) == .settled)
+            #expect(await parcels.settle([settlement], now: dawn) == [.success(.settled)])
         }
     }
 

@@ -36,7 +36,7 @@ struct FollowUpMessageTests {
                         route: first.route, dueAfter: .seconds(60), attempt: 1, lapses: 0, retrySpent: .seconds(60),
                         answerLost: false, cause: .providerBusy, members: [first.members[2].registration])
                 ], pendingAfter: 0)
-            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
             #expect(try await plan(world) == messages[1].id)
             #expect(try await plan(world) == nil)
         }
@@ -67,7 +67,7 @@ struct FollowUpMessageTests {
                         route: second.route, dueAfter: .seconds(1), attempt: 0, lapses: 0, retrySpent: .zero,
                         answerLost: false, cause: .unreachable, members: members)
                 ], pendingAfter: 0)
-            #expect(try await world.stores.parcels.settle(settlement, now: later) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: later)[0].get() == .settled)
             #expect(try await plan(world, now: later) == messages[2].id)
         }
     }

@@ -131,7 +131,7 @@ struct GroupTests {
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(2)) == 1)
             let theirs = try #require(try await world.leaseGroup(owner: StoreWorld.bob).first)
             let refused = TerminalStatus(.rejected, "PayloadTooLarge")
-            let replies = await world.stores.parcels.settleGroup(
+            let replies = await world.stores.parcels.settle(
                 [own[2].settlingAll(as: refused), own[1].settlingAll(), own[0].settlingAll()], now: dawn)
             let status = ParcelStatus(epoch: 2, settles: 0, isLeased: true)
             #expect(replies == [.success(.settled), .success(.fenced(status: status)), .success(.settled)])
@@ -140,7 +140,7 @@ struct GroupTests {
             let third = try await world.account(StoreWorld.message(3))
             #expect(third.state == .finished && third.reasons.map(\.terminalStatus) == [refused])
             // The settlement is repeated after a lost reply. It is fenced without a row.
-            let again = await world.stores.parcels.settleGroup(
+            let again = await world.stores.parcels.settle(
                 [own[0].settlingAll(), theirs.settlingAll()], now: dawn)
             #expect(again == [.success(.fenced(status: nil)), .success(.settled)])
             #expect(try await world.account(StoreWorld.message(2)).state == .finished)
@@ -158,7 +158,7 @@ struct GroupTests {
             let at = dawn + .seconds(40)
             let byOther = await parcels.renew(names, owner: StoreWorld.bob, for: .seconds(60), now: at)
             #expect(byOther == names.map { _ in .success(false) })
-            #expect(try await parcels.settle(own[1].settlingAll(), now: dawn) == .settled)
+            #expect(try await parcels.settle([own[1].settlingAll()], now: dawn)[0].get() == .settled)
             let locked = own[2].id.value
             let replies = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("SELECT FROM parcels WHERE id = \(locked) FOR UPDATE"))
@@ -217,7 +217,7 @@ struct GroupTests {
             _ = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
             let parcels = try await world.leaseGroup()
             #expect(parcels.count == 50)
-            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            let replies = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies.allSatisfy { $0 == .success(.settled) })
             #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 50)
             let transactions = try await committed(world) - before

@@ -33,7 +33,9 @@ struct FailureTests {
                 (0..<1, TerminalStatus(.accepted)), (1..<3, TerminalStatus(.rejected, "BadDeviceToken")),
                 (3..<5, TerminalStatus(.unregistered, "Unregistered")),
             ]
-            _ = try await world.stores.parcels.settle(parcel.settling(terminalCounts), now: dawn + .seconds(second))
+            _ = try await world.stores.parcels.settle([parcel.settling(terminalCounts)], now: dawn + .seconds(second))[
+                0
+            ].get()
         }
     }
 
@@ -157,10 +159,10 @@ struct FailureTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             let part = parcel.settling([(0..<2, TerminalStatus(.rejected, "BadTopic"))])
-            for _ in 1...2 { _ = try await world.stores.parcels.settle(part, now: dawn) }
+            for _ in 1...2 { _ = try await world.stores.parcels.settle([part], now: dawn)[0].get() }
             #expect(try await world.failures().items.count == 2)
             let stale = parcel.settling([(2..<4, TerminalStatus(.rejected, "BadTopic"))], settles: 7)
-            _ = try await world.stores.parcels.settle(stale, now: dawn)
+            _ = try await world.stores.parcels.settle([stale], now: dawn)[0].get()
             #expect(try await world.failures().items.count == 2)
         }
     }
@@ -188,7 +190,7 @@ struct PushHistoryPageTests {
             let busy = parcel.settling(
                 [(0..<1, TerminalStatus(.accepted)), (2..<4, TerminalStatus(.accepted))],
                 remainders: [parcel.remainder(1..<2, after: .seconds(9))])
-            _ = try await world.stores.parcels.settle(busy, now: dawn + .seconds(1))
+            _ = try await world.stores.parcels.settle([busy], now: dawn + .seconds(1))[0].get()
             let pushHistory = try await world.pushHistory("i2")
             let retry = PendingPush(
                 parcel: ParcelID(2), leg: production, attempts: 1, dueAt: dawn + .seconds(10), cause: "provider_busy")
@@ -199,7 +201,8 @@ struct PushHistoryPageTests {
             #expect(pushHistory.registration == parcel.members[1].registration && pushHistory.acceptedAt == dawn)
             let again = try #require(try await world.lease(at: dawn + .seconds(10)))
             _ = try await world.stores.parcels.settle(
-                again.settlingAll(as: TerminalStatus(.unregistered, "Unregistered")), now: dawn + .seconds(11))
+                [again.settlingAll(as: TerminalStatus(.unregistered, "Unregistered"))], now: dawn + .seconds(11))[0]
+                .get()
             let end = try await world.pushHistory("i2")
             #expect(end.status == .ended(TerminalStatus(.unregistered, "Unregistered")))
             #expect(
@@ -219,7 +222,8 @@ struct PushHistoryPageTests {
             try await world.register(1...300)
             try await world.send(world.newMessage(), parcelMembersMax: 3)
             let parcel = try #require(try await world.lease())
-            _ = try await world.stores.parcels.settle(parcel.settling([(1..<2, TerminalStatus(.accepted))]), now: dawn)
+            _ = try await world.stores.parcels.settle(
+                [parcel.settling([(1..<2, TerminalStatus(.accepted))])], now: dawn)[0].get()
             #expect(try await world.pushHistory("i2").status == .ended(TerminalStatus(.accepted)))
             guard case .sending(let push) = try await world.pushHistory("i3").status else {
                 Issue.record("it is being sent")
@@ -246,7 +250,7 @@ struct PushHistoryPageTests {
             #expect(try await world.pushHistory("nobody").status == .notInAudience)
             #expect(try await world.pushHistory("ghost").status == .ended(TerminalStatus(.rejected, "unknown_device")))
             let parcel = try #require(try await world.lease())
-            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
             #expect(try await world.pushHistory("i3").status == .notInAudience)
             try await world.pool.script("DELETE FROM push_history")
             #expect(try await world.pushHistory("i1").status == .notKept)

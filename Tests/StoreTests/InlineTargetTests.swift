@@ -108,7 +108,7 @@ struct InlineTargetTests {
             let report = try await world.stores.parcels.applyVerdicts(verdicts, now: dawn)
             #expect(report == VerdictReport(retired: 0, suspected: 0, cleared: 0))
             let settled = parcel.settlingAll(as: TerminalStatus(.unregistered, "Unregistered"))
-            #expect(try await world.stores.parcels.settle(settled, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([settled], now: dawn)[0].get() == .settled)
             #expect(try await world.account().state == .finished)
             #expect(try await world.feed().isEmpty)
             #expect(try await world.number("SELECT count(*) FROM suspicions") == 0)
@@ -122,7 +122,8 @@ struct InlineTargetTests {
             try await world.sendInline(world.newMessage(audience: .tokens([target(9)])))
             let parcel = try #require(try await world.leaseInline())
             let remainder = parcel.remainder(0..<1, route: try await world.route(.sandbox))
-            _ = try await world.stores.parcels.settle(parcel.settling([], remainders: [remainder]), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settling([], remainders: [remainder])], now: dawn)[0]
+                .get()
             let next = try #require(try await world.leaseInline(on: .sandbox))
             #expect(next.members.map(\.status) == [.present])
             #expect(next.members.map(\.registration) == parcel.members.map(\.registration))
@@ -171,7 +172,7 @@ struct ContentRetentionTests {
                     world.newMessage(number, audience: .tokens([target(Int(number) + 5), target(9)])))
             }
             let parcel = try #require(try await world.leaseInline())
-            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
             let kept = "SELECT count(*) FROM message_contents"
             let created = WallInstant(microseconds: Int64(StoreWorld.message(1).value.high >> 16) * 1_000)
             let week = created + .seconds(7 * 86_400)

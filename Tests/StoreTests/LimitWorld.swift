@@ -46,7 +46,7 @@ extension StoreWorld {
         let sent = run.takeMembersToSend().map { parcel.members[Int($0)].registration }
         for position in parcel.members.indices { run.record(.accepted, for: position, now: start) }
         if let pending = run.takeSettlement() {
-            #expect(try await stores.parcels.settle(pending.settlement, now: parcel.leasedAt) == .settled)
+            #expect(try await stores.parcels.settle([pending.settlement], now: parcel.leasedAt)[0].get() == .settled)
         }
         return sent
     }

@@ -154,9 +154,9 @@ struct LimitedGroupTests {
             let handedIn = [3, 4, 0, 1, 2].map { settlements[$0] }
             let late = dawn + .milliseconds(1_800_001)
             let parcels = world.stores.parcels
-            #expect(await parcels.settleGroup(handedIn, now: late) == handedIn.map { _ in .success(.settled) })
+            #expect(await parcels.settle(handedIn, now: late) == handedIn.map { _ in .success(.settled) })
             #expect(
-                await parcels.settleGroup(handedIn, now: late)
+                await parcels.settle(handedIn, now: late)
                     == handedIn.map { _ in .success(.fenced(status: nil)) })
             let end = dawn + hour
             #expect(try await world.number("SELECT count(*) FROM parcels") == 4)

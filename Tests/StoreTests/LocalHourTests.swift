@@ -318,7 +318,7 @@ struct LocalHourTests {
             try await control(.resume, at: paris)
             let leased = try #require(try await world.lease(at: paris))
             #expect(leased.members.count == 1)
-            #expect(try await world.stores.parcels.settle(leased.settlingAll(), now: paris) == .settled)
+            #expect(try await world.stores.parcels.settle([leased.settlingAll()], now: paris)[0].get() == .settled)
             #expect(try await world.lease(at: try time("2026-12-01T16:59:59")) == nil)
             #expect(try await world.account().state == .sending)
             try await control(.cancel, at: paris)

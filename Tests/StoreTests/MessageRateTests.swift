@@ -38,7 +38,7 @@ extension StoreWorld {
             let lease = try await leaseQuantum(owner: owner, at: now)
             if let parcel = lease.parcel {
                 shares.append((now, parcel.members.count))
-                #expect(try await stores.parcels.settle(parcel.settlingAll(), now: now) == .settled)
+                #expect(try await stores.parcels.settle([parcel.settlingAll()], now: now)[0].get() == .settled)
             }
             guard let again = lease.again else { break }
             now = now + max(again, .milliseconds(1))
@@ -131,7 +131,8 @@ struct MessageRateTests {
                 route: first.route, dueAfter: .zero, attempt: 0, lapses: 0, retrySpent: .zero, answerLost: false,
                 cause: .handedBack, members: first.members.map(\.registration))
             #expect(
-                try await world.stores.parcels.settle(first.settling([], remainders: [back]), now: dawn) == .settled)
+                try await world.stores.parcels.settle([first.settling([], remainders: [back])], now: dawn)[0].get()
+                    == .settled)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4") == 4)
             _ = try await world.drain(from: dawn + .seconds(1), for: .seconds(9))
             #expect(try await world.number("SELECT sum(badge) FROM registration_pulse") == 23)
@@ -195,7 +196,7 @@ struct MessageRateTests {
             let others = asleep.parcel?.members.map(\.registration.value)
             #expect(others == [4, 5, 6, 25, 26, 27] && asleep.again == .milliseconds(60))
             for parcel in [first.parcel, asleep.parcel].compactMap(\.self) {
-                #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn) == .settled)
+                #expect(try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get() == .settled)
             }
             let remaining = try await world.drain(from: dawn + .milliseconds(150), for: .seconds(1))
             #expect(remaining.reduce(0) { $0 + $1.pushes } == 40 - 15 - 2)

@@ -99,7 +99,7 @@ struct NeighbourTests {
         case .lease:
             let parcel = try #require(try await world.lease())
             #expect(parcel.members.count == Self.batch)
-            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
         case .suspicion:
             let verdicts = try await members(world, round: round).map {
                 GuardedVerdict(

@@ -36,7 +36,7 @@ extension StoreWorld {
         try await send(message ?? newMessage())
         let parcel = try #require(try await lease())
         let settlement = parcel.settling([], remainders: [try await crossEnvironment(parcel)])
-        #expect(try await stores.parcels.settle(settlement, now: Self.dawn) == .settled)
+        #expect(try await stores.parcels.settle([settlement], now: Self.dawn)[0].get() == .settled)
     }
 
     fileprivate func write(
@@ -97,7 +97,7 @@ struct OtherEnvironmentOfLeaseTests {
     private func offered(_ world: StoreWorld, at now: WallInstant = dawn) async throws -> RouteID? {
         let parcel = try #require(try await world.lease(at: now))
         _ = try await world.stores.parcels.settle(
-            parcel.settling([], remainders: [parcel.remainder(0..<parcel.members.count)]), now: now)
+            [parcel.settling([], remainders: [parcel.remainder(0..<parcel.members.count)])], now: now)[0].get()
         return parcel.otherEnvironment
     }
 
@@ -138,7 +138,8 @@ struct OtherEnvironmentOfLeaseTests {
                     let parcel = try #require(try await world.lease())
                     #expect(parcel.members.map(\.mayBeInSibling) == [false, true, true])
                     let again = parcel.settling([], remainders: [parcel.remainder(0..<3)])
-                    _ = try await world.stores.parcels.settle(lease == 1 ? again : parcel.settlingAll(), now: dawn)
+                    _ = try await world.stores.parcels.settle([lease == 1 ? again : parcel.settlingAll()], now: dawn)[0]
+                        .get()
                 }
             }
             // After another token was registered, or the same one returned, the sibling may be asked again.
@@ -168,7 +169,8 @@ struct CrossEnvironmentRunTests {
                 cause: .handedBack, origin: parcel.origin, members: [parcel.members[0].registration])
             let leaves = parcel.remainder(1..<2, route: try await world.route())
             _ = try await world.stores.parcels.settle(
-                parcel.settling([(2..<3, TerminalStatus(.accepted))], remainders: [waits, leaves]), now: dawn)
+                [parcel.settling([(2..<3, TerminalStatus(.accepted))], remainders: [waits, leaves])], now: dawn)[0]
+                .get()
             #expect(try await world.lease(on: .sandbox)?.origin == parcel.origin)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE origin_route_id IS NULL") == 1)
             let back = try #require(try await world.lease())
@@ -199,7 +201,8 @@ struct CrossEnvironmentRunTests {
             let parcel = try #require(try await world.lease(on: .sandbox))
             let suspicion = AnswerSample(answered: 4, suspected: 1)
             _ = try await world.stores.parcels.settle(
-                parcel.settling([(0..<4, TerminalStatus(.accepted))], sample: suspicion), now: dawn + .seconds(90))
+                [parcel.settling([(0..<4, TerminalStatus(.accepted))], sample: suspicion)], now: dawn + .seconds(90))[0]
+                .get()
             let origin = try await world.route().value
             #expect(
                 try await world.number(

@@ -58,7 +58,7 @@ struct PlanGroupTests {
             #expect(try await world.number("SELECT count(*) FROM plans") == 0)
             let parcels = try await world.leaseGroup()
             #expect(parcels.map(\.message) == [1, 2, 3, 5, 6].map(StoreWorld.message))
-            let replies = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+            let replies = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
             #expect(replies.allSatisfy { $0 == .success(.settled) })
             #expect(try await world.number("SELECT count(*) FROM messages WHERE state = 6") == 6)
         }

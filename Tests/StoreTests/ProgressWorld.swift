@@ -16,7 +16,7 @@ extension StoreWorld {
     }
 
     func settle(_ settlement: Settlement, at now: WallInstant = Self.dawn) async throws {
-        #expect(try await stores.parcels.settle(settlement, now: now) == .settled)
+        #expect(try await stores.parcels.settle([settlement], now: now)[0].get() == .settled)
     }
 
     /// Checks that the parts add up to the account, and returns the progress.

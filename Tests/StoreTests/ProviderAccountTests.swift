@@ -31,7 +31,8 @@ struct ProviderAccountTests {
             try await register(world)
             try await world.send(world.newMessage())
             let apple = try await lease(world, .apns)
-            _ = try await world.stores.parcels.settle(apple.settling([(0..<2, TerminalStatus(.accepted))]), now: dawn)
+            _ = try await world.stores.parcels.settle(
+                [apple.settling([(0..<2, TerminalStatus(.accepted))])], now: dawn)[0].get()
             #expect(
                 try await world.account().providers == [
                     ProviderAccount(provider: .apns, outcomes: [2, 0, 0, 0, 0, 0, 0], pending: 4),
@@ -39,13 +40,13 @@ struct ProviderAccountTests {
                 ])
             let google = try await lease(world, .fcm)
             let ends = [(0..<3, TerminalStatus(.accepted)), (3..<4, TerminalStatus(.unregistered, "UNREGISTERED"))]
-            _ = try await world.stores.parcels.settle(google.settling(ends), now: dawn)
+            _ = try await world.stores.parcels.settle([google.settling(ends)], now: dawn)[0].get()
             let remaining = Settlement(
                 parcel: apple.id, message: apple.message, epoch: 1, settles: 1,
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.rejected, "BadTopic"), count: 4)],
                 settledBits: [0b11_1111],
                 remainders: [], pendingAfter: 0)
-            for _ in 1...2 { _ = try await world.stores.parcels.settle(remaining, now: dawn) }
+            for _ in 1...2 { _ = try await world.stores.parcels.settle([remaining], now: dawn)[0].get() }
             let account = try await world.account()
             #expect(
                 account.providers == [
@@ -65,9 +66,9 @@ struct ProviderAccountTests {
             let google = try await lease(world, .fcm)
             let over = apple.settling(
                 [(0..<1, TerminalStatus(.accepted))], remainders: [apple.remainder(1..<2, route: google.route)])
-            _ = try await world.stores.parcels.settle(over, now: dawn)
+            _ = try await world.stores.parcels.settle([over], now: dawn)[0].get()
             for parcel in [google, try await lease(world, .fcm)] {
-                _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+                _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
             }
             let account = try await world.account()
             #expect(account.state == .finished && account.audience == 4)

@@ -162,7 +162,7 @@ struct QueryPlanTests {
             _ = try await world.stores.registry.changeApp(world.app, change)
             try await world.send(world.newMessage(number, badge: .increment))
             let parcel = try #require(try await world.lease())
-            _ = try await world.stores.parcels.settle(parcel.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
         }
         try await world.sendEach(["i1", "i1"], from: 905)
         let parcels = try await world.leaseGroup()
@@ -177,7 +177,7 @@ struct QueryPlanTests {
                         members: parcel.members.map(\.registration))
                 ])
         }
-        let replies = await world.stores.parcels.settleGroup(asleep, now: dawn)
+        let replies = await world.stores.parcels.settle(asleep, now: dawn)
         #expect(replies.allSatisfy { $0 == .success(.settled) })
         change.limits = AppLimitChange()
         (change.limits.quietHours, change.limits.dailyCap) = (.clear, .clear)
@@ -201,10 +201,11 @@ struct QueryPlanTests {
         _ = try await world.stores.parcels.readyRoutes(knownFormats: [1], now: dawn)
         let parcel = try #require(try await world.lease())
         _ = try await world.lease(scope: .urgent)
-        _ = try await world.stores.parcels.settle(parcel.settling([(0..<1, TerminalStatus(.expired))]), now: dawn)
+        _ = try await world.stores.parcels.settle([parcel.settling([(0..<1, TerminalStatus(.expired))])], now: dawn)[0]
+            .get()
         _ = try await world.stores.parcels.rescue(now: dawn + .seconds(61))
         while let next = try await world.lease(formats: [1, 2], at: dawn + .seconds(61)) {
-            _ = try await world.stores.parcels.settle(next.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([next.settlingAll()], now: dawn)[0].get()
         }
         try await deliverTogether(world)
         try await deliverSparing(world)
@@ -244,10 +245,10 @@ struct QueryPlanTests {
         try await withPool(world.settings) { pool in
             let other = StoreWorld(pool: pool, stores: world.stores, app: world.app, settings: world.settings)
             try await other.holding("messages WHERE id = '\(StoreWorld.message(901).value.text)'") { () async throws in
-                _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+                _ = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
             }
         }
-        _ = await world.stores.parcels.settleGroup(parcels.map { $0.settlingAll() }, now: dawn)
+        _ = await world.stores.parcels.settle(parcels.map { $0.settlingAll() }, now: dawn)
     }
 
     /// Returns each prepared statement of the pool's only connection, with its generic plan.

@@ -250,7 +250,7 @@ struct QuietHourTests {
             let parcel = try #require(try await world.lease())
             let settlement = try world.accepted(parcel)
             let late = dawn + .milliseconds(1_800_001)
-            #expect(try await world.stores.parcels.settle(settlement, now: late) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: late)[0].get() == .settled)
             #expect(try await world.deliverAll(at: dawn + hour + .microseconds(-1)) == [])
             #expect(try await world.deliverAll(at: dawn + hour) == [1])
         }

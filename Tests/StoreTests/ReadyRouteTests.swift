@@ -153,7 +153,7 @@ struct ReadyRouteTests {
             let parcel = try #require(try await world.lease())
             #expect(try await world.ready(at: dawn).isEmpty)
             let later = parcel.settling([], remainders: [parcel.remainder(0..<1, after: .seconds(10))])
-            _ = try await world.stores.parcels.settle(later, now: dawn)
+            _ = try await world.stores.parcels.settle([later], now: dawn)[0].get()
             #expect(try await world.ready(at: dawn + .seconds(9)).isEmpty)
             #expect(try await world.ready(at: dawn + .seconds(10)).count == 1)
         }

@@ -120,7 +120,7 @@ struct ScheduledMessageTests {
             var run = ParcelRun(
                 parcel: leased, leasedAt: MonotonicInstant(nanoseconds: 0), policy: RetryPolicy(), isRepeatable: true)
             let settlement = try #require(run.takeSettlement()?.settlement)
-            #expect(try await world.stores.parcels.settle(settlement, now: later) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: later)[0].get() == .settled)
             #expect(try await world.account().count(.expired) == 2)
         }
     }

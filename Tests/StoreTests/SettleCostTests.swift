@@ -41,7 +41,7 @@ struct SettleCostTests {
             parcel: whole.parcel, message: whole.message, epoch: whole.epoch, settles: whole.settles,
             terminalCounts: whole.terminalCounts, settledBits: whole.settledBits, remainders: [], pendingAfter: 0,
             sample: whole.sample, history: isReported ? whole.history : [])
-        #expect(try await world.stores.parcels.settle(settlement, now: StoreWorld.dawn) == .settled)
+        #expect(try await world.stores.parcels.settle([settlement], now: StoreWorld.dawn)[0].get() == .settled)
         return Clocks.monotonicNow() - start
     }
 

@@ -18,7 +18,7 @@ struct SettleTests {
                 (0..<4, TerminalStatus(.accepted)), (4..<6, TerminalStatus(.rejected, "BadTopic")),
                 (6..<7, TerminalStatus(.gaveUp, "poison")),
             ])
-            #expect(try await world.stores.parcels.settle(part, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([part], now: dawn)[0].get() == .settled)
             let account = try await world.account()
             #expect(account.state == .sending)
             #expect(account.outcomes == [4, 2, 0, 0, 0, 0, 1])
@@ -40,14 +40,14 @@ struct SettleTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             let first = parcel.settling([(0..<3, TerminalStatus(.unregistered, "Unregistered"))])
-            _ = try await world.stores.parcels.settle(first, now: dawn)
+            _ = try await world.stores.parcels.settle([first], now: dawn)[0].get()
             let remaining = Settlement(
                 parcel: parcel.id, message: parcel.message, epoch: 1, settles: 1,
                 terminalCounts: [
                     TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 6),
                     TerminalCount(terminalStatus: TerminalStatus(.unregistered, "Unregistered"), count: 1),
                 ], settledBits: [0xff, 0x03], remainders: [], pendingAfter: 0)
-            #expect(try await world.stores.parcels.settle(remaining, now: dawn + .seconds(2)) == .settled)
+            #expect(try await world.stores.parcels.settle([remaining], now: dawn + .seconds(2))[0].get() == .settled)
             let account = try await world.account()
             #expect(account.state == .finished)
             #expect(account.finishedAt == dawn + .seconds(2))
@@ -69,7 +69,7 @@ struct SettleTests {
             let parcel = try #require(try await world.lease())
             let first = parcel.settling(
                 [(0..<3, TerminalStatus(.accepted))], sample: AnswerSample(answered: 3, suspected: 1))
-            for _ in 1...2 { _ = try await world.stores.parcels.settle(first, now: dawn + .seconds(1)) }
+            for _ in 1...2 { _ = try await world.stores.parcels.settle([first], now: dawn + .seconds(1))[0].get() }
             #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 301)
             let other = Stores(pool: world.pool)
             let remaining = Settlement(
@@ -77,7 +77,7 @@ struct SettleTests {
                 terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 7)],
                 settledBits: [0xff, 0x03],
                 remainders: [], pendingAfter: 0, sample: AnswerSample(answered: 7, suspected: 2))
-            for _ in 1...2 { _ = try await other.parcels.settle(remaining, now: dawn + .seconds(2)) }
+            for _ in 1...2 { _ = try await other.parcels.settle([remaining], now: dawn + .seconds(2))[0].get() }
             #expect(try await world.number("SELECT answered * 100 + suspected FROM route_minutes") == 1_003)
         }
     }
@@ -96,7 +96,7 @@ struct SettleTests {
                     parcel.remainder(1..<3, after: .seconds(8), attempt: 3), parcel.remainder(3..<4, route: sandbox),
                 ])
             #expect(settlement.pendingAfter == 0)
-            #expect(try await world.stores.parcels.settle(settlement, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([settlement], now: dawn)[0].get() == .settled)
             #expect(try await world.account().pending == 4)
             #expect(try await world.lease(at: dawn + .seconds(7)) == nil)
             let retry = try #require(try await world.lease(at: dawn + .seconds(8)))
@@ -105,9 +105,9 @@ struct SettleTests {
             #expect(retry.expiresAt == parcel.expiresAt)
             #expect(retry.epoch == 1 && retry.settles == 0)
             #expect(retry.members.map(\.badge) == [1, 1])
-            _ = try await world.stores.parcels.settle(retry.settlingAll(), now: dawn)
+            _ = try await world.stores.parcels.settle([retry.settlingAll()], now: dawn)[0].get()
             while let other = try await world.lease(on: .sandbox) {
-                _ = try await world.stores.parcels.settle(other.settlingAll(), now: dawn)
+                _ = try await world.stores.parcels.settle([other.settlingAll()], now: dawn)[0].get()
             }
             let account = try await world.account()
             #expect(account.state == .finished)
@@ -122,7 +122,7 @@ struct SettleTests {
             try await world.send(world.newMessage())
             let parcel = try #require(try await world.lease())
             let halves = parcel.settling([], remainders: [parcel.remainder(0..<3), parcel.remainder(3..<6)])
-            #expect(try await world.stores.parcels.settle(halves, now: dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([halves], now: dawn)[0].get() == .settled)
             #expect(try await world.account().pending == 6)
             #expect(try await world.number("SELECT count(*) FROM parcels") == 2)
         }
@@ -136,19 +136,19 @@ struct SettleTests {
             let parcels = world.stores.parcels
             let own = try #require(try await world.lease())
             let part = own.settling([(0..<1, TerminalStatus(.accepted))])
-            _ = try await parcels.settle(part, now: dawn)
+            _ = try await parcels.settle([part], now: dawn)[0].get()
             // Repeats the settle, as after an ambiguous commit. A count that is one ahead shows that it was committed.
-            let again = try await parcels.settle(part, now: dawn)
+            let again = try await parcels.settle([part], now: dawn)[0].get()
             #expect(again == .fenced(status: ParcelStatus(epoch: 1, settles: 1, isLeased: true)))
             _ = try await parcels.rescue(now: dawn + .seconds(61))
             let lapsed = own.settling([(1..<4, TerminalStatus(.accepted))], settles: 1)
-            let afterRescue = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            let afterRescue = try await parcels.settle([lapsed], now: dawn + .seconds(61))[0].get()
             #expect(afterRescue == .fenced(status: ParcelStatus(epoch: 1, settles: 1, isLeased: false)))
             let theirs = try #require(try await world.lease(owner: StoreWorld.bob, at: dawn + .seconds(61)))
-            let afterLease = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            let afterLease = try await parcels.settle([lapsed], now: dawn + .seconds(61))[0].get()
             #expect(afterLease == .fenced(status: ParcelStatus(epoch: 2, settles: 1, isLeased: true)))
-            #expect(try await parcels.settle(theirs.settlingAll(), now: dawn + .seconds(61)) == .settled)
-            let afterEnd = try await parcels.settle(lapsed, now: dawn + .seconds(61))
+            #expect(try await parcels.settle([theirs.settlingAll()], now: dawn + .seconds(61))[0].get() == .settled)
+            let afterEnd = try await parcels.settle([lapsed], now: dawn + .seconds(61))[0].get()
             #expect(afterEnd == .fenced(status: nil))
             #expect(try await world.account().outcomes == [4, 0, 0, 0, 0, 0, 0])
         }
@@ -186,7 +186,9 @@ struct SettleTests {
 
 extension StoreWorld {
     fileprivate func settleFault(_ settlement: Settlement) async -> StoreFault? {
-        await fault { () async throws(StoreFault) in try await stores.parcels.settle(settlement, now: StoreWorld.dawn) }
+        await fault { () async throws(StoreFault) in
+            try await stores.parcels.settle([settlement], now: StoreWorld.dawn)[0].get()
+        }
     }
 }
 
@@ -207,7 +209,8 @@ struct LastSettleTests {
                             let terminalCounts = [
                                 (0..<4, TerminalStatus(.accepted)), (4..<5, TerminalStatus(.rejected, "BadTopic")),
                             ]
-                            let reply = try await world.stores.parcels.settle(parcel.settling(terminalCounts))
+                            let reply = try await world.stores.parcels.settle([parcel.settling(terminalCounts)])[0]
+                                .get()
                             #expect(reply == .settled)
                         }
                     }
@@ -236,7 +239,7 @@ struct LastSettleTests {
                 // The slice was full: only one more, empty slice shows the planner that the audience has ended.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1]) }
-                    group.addTask { _ = try await world.stores.parcels.settle(parcel.settlingAll()) }
+                    group.addTask { _ = try await world.stores.parcels.settle([parcel.settlingAll()])[0].get() }
                     try await group.waitForAll()
                 }
                 let account = try await world.account(StoreWorld.message(round))
@@ -254,13 +257,13 @@ struct LastSettleTests {
             let settling = Task {
                 while let parcel = try await world.lease() {
                     let part = parcel.settling([(0..<2, TerminalStatus(.accepted))])
-                    _ = try await world.stores.parcels.settle(part)
+                    _ = try await world.stores.parcels.settle([part])[0].get()
                     let remaining = Settlement(
                         parcel: parcel.id, message: parcel.message, epoch: parcel.epoch, settles: 1,
                         terminalCounts: [TerminalCount(terminalStatus: TerminalStatus(.accepted), count: 3)],
                         settledBits: [0b11111],
                         remainders: [], pendingAfter: 0)
-                    _ = try await world.stores.parcels.settle(remaining)
+                    _ = try await world.stores.parcels.settle([remaining])[0].get()
                 }
             }
             while true {

@@ -29,7 +29,7 @@ struct StepTests {
             try await world.register(1...3)
             try await world.send(world.newMessage(badge: .increment))
             let parcel = try #require(try await world.lease())
-            let reply = try await world.stores.parcels.settle(parcel.settlingAll(), now: StoreWorld.dawn)
+            let reply = try await world.stores.parcels.settle([parcel.settlingAll()], now: StoreWorld.dawn)[0].get()
             #expect(reply == .settled)
             #expect(notes.steps.withLock { $0 } == [.messageWritten, .sliceWritten, .leaseWritten, .settleWritten])
             #expect(try await world.account().state == .finished)
@@ -139,7 +139,7 @@ struct HalfStoppedMessageTests {
             try await write(.resume, world)
             try await halfCarriedOut(world, 3, 1)
             let parcel = try #require(try await world.lease())
-            #expect(try await world.stores.parcels.settle(parcel.settlingAll(), now: Self.dawn) == .settled)
+            #expect(try await world.stores.parcels.settle([parcel.settlingAll()], now: Self.dawn)[0].get() == .settled)
             try await stops.carryOut(now: Self.dawn)
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 1") == 6)
 

@@ -3,8 +3,13 @@ import Model
 import QueueRules
 
 extension SimulatedStore {
+    /// Settles one after the other: none affects another.
+    package mutating func settle(_ settlements: [Settlement], now: WallInstant) -> [SettleReply] {
+        settlements.map { settle($0, now) }
+    }
+
     /// Compares and sets (parcel, epoch, settles, leased), and writes everything or nothing.
-    package mutating func settle(_ settlement: Settlement, now: WallInstant) -> SettleReply {
+    private mutating func settle(_ settlement: Settlement, _ now: WallInstant) -> SettleReply {
         guard let place = placeOfParcel(settlement.parcel) else { return .fenced(status: nil) }
         let parcel = parcels[place]
         guard parcel.epoch == settlement.epoch, parcel.settles == settlement.settles, parcel.lease != nil else {

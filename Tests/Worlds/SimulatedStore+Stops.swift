@@ -159,7 +159,7 @@ extension SimulatedStore {
             parcels[place].lease = LeaseRow(owner: ProcessID(message.id.value), until: now)
             let before = parcels[place]
             let settlement = before.unsent.settlement(isCancelled: isCancelled)
-            _ = settle(settlement, now: now)
+            _ = settle([settlement], now: now)
             return (settlement, before)
         }
     }

@@ -11,7 +11,7 @@ extension SimulatedWorld {
             case .settle(let name, let pending, let withVerdicts):
                 let entry = SettleEntry(name, pending, withVerdicts: withVerdicts)
                 guard pending.isSmall else {
-                    send(.single(entry), index)
+                    send([entry], index)
                     continue
                 }
                 processes[index].settles[pending.app, default: SettleQueue()].add(entry)
@@ -25,35 +25,33 @@ extension SimulatedWorld {
     }
 
     private mutating func sendSettles(of app: AppID, _ index: Int) {
-        while let batch = processes[index].settles[app]?.take() { send(batch, index) }
+        while let entries = processes[index].settles[app]?.take() { send(entries, index) }
     }
 
-    private mutating func send(_ batch: SettleBatch, _ index: Int) {
-        switch batch {
-        case .group: call(.settle(batch), index)
-        case .single(let entry): call(entry.withVerdicts ? .verdicts(entry) : .settle(batch), index)
-        }
+    /// Sends settles with verdicts alone, after their verdicts.
+    private mutating func send(_ entries: [SettleEntry], _ index: Int) {
+        call(entries[0].withVerdicts ? .verdicts(entries[0]) : .settle(entries), index)
     }
 
     private mutating func sendRenewals(_ index: Int) {
         while let names = processes[index].renewals.take() { call(.renew(names), index) }
     }
 
-    /// Ends a batch of settles, and passes its result to the Dispatcher.
-    mutating func end(_ batch: SettleBatch, _ event: DispatchEvent, _ index: Int) {
+    /// Ends settles that left together, and passes their result to the Dispatcher.
+    mutating func end(_ entries: [SettleEntry], _ event: DispatchEvent, _ index: Int) {
         let incarnation = processes[index].incarnation
-        let pending = batch.entries[0].pending
-        if pending.isSmall { processes[index].settles[pending.app]?.end(batch) }
+        let pending = entries[0].pending
+        if pending.isSmall { processes[index].settles[pending.app]?.end(entries) }
         send(event, to: index)
         guard processes[index].isAlive, processes[index].incarnation == incarnation else { return }
         if pending.isSmall { sendSettles(of: pending.app, index) }
     }
 
-    mutating func receiveSettles(_ reply: StoreReply, _ batch: SettleBatch, _ index: Int) {
+    mutating func receiveSettles(_ reply: StoreReply, _ entries: [SettleEntry], _ index: Int) {
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
         if case .settled(let replies) = reply {
-            for (entry, reply) in zip(batch.entries, replies) {
+            for (entry, reply) in zip(entries, replies) {
                 if let reply {
                     settled.append(SettledLease(entry.name, reply))
                 } else {
@@ -62,9 +60,9 @@ extension SimulatedWorld {
             }
         } else {
             // Their verdicts were written before, each in a transaction of its own.
-            failed = batch.entries.map { UnsettledLease($0.name, verdictsDone: $0.withVerdicts) }
+            failed = entries.map { UnsettledLease($0.name, verdictsDone: $0.withVerdicts) }
         }
-        end(batch, .settled(settled, failed: failed), index)
+        end(entries, .settled(settled, failed: failed), index)
     }
 
     mutating func receiveRenewals(_ reply: StoreReply, _ names: [LeaseName], _ index: Int) {

@@ -139,10 +139,10 @@ extension SimulatedWorld {
             send(.pollFailed, to: index)
         case (.lease(let request), let reply): receiveLease(reply, request, index)
         case (.renew(let names), let reply): receiveRenewals(reply, names, index)
-        case (.verdicts(let entry), .verdictsWritten): self.call(.settle(.single(entry)), index)
+        case (.verdicts(let entry), .verdictsWritten): self.call(.settle([entry]), index)
         case (.verdicts(let entry), _):
-            end(.single(entry), .settled([], failed: [UnsettledLease(entry.name)]), index)
-        case (.settle(let turn), let reply): receiveSettles(reply, turn, index)
+            end([entry], .settled([], failed: [UnsettledLease(entry.name)]), index)
+        case (.settle(let entries), let reply): receiveSettles(reply, entries, index)
         case (.plan, .planned(let slice)):
             guard let slice else { return }
             self.call(.plan, index)

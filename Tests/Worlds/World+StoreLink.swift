@@ -99,7 +99,7 @@ extension SimulatedWorld {
         case .verdicts(let entry):
             applyVerdicts(entry.pending)
             return .verdictsWritten
-        case .settle(let turn): return .settled(applySettles(turn))
+        case .settle(let entries): return .settled(applySettles(entries))
         case .plan: return .planned(applyPlan())
         case .maintain(let round): return .maintained(apply(round, call.from))
         case .quota(let project, let ask): return applyQuota(ask, project, call.owner)
@@ -165,11 +165,10 @@ extension SimulatedWorld {
     }
 
     /// Settles each entry as if alone. nil: the database refused this entry, and not the others.
-    private mutating func applySettles(_ turn: SettleBatch) -> [SettleReply?] {
-        guard case .group(let entries) = turn else { return turn.entries.map { applySettle($0.pending) } }
+    private mutating func applySettles(_ entries: [SettleEntry]) -> [SettleReply?] {
         if entries.count > 1 { incidents.note(.settledTogether) }
         return entries.map { entry in
-            if isFaulty, random.happens(perMille: plan.storeCallLost) {
+            if isFaulty, entry.pending.isGroupable, random.happens(perMille: plan.storeCallLost) {
                 if entries.count > 1 { incidents.note(.settleRefused) }
                 return nil
             }
@@ -181,7 +180,7 @@ extension SimulatedWorld {
         let settlement = lie?.falsified(pending.settlement) ?? pending.settlement
         let before = store.parcel(settlement.parcel)
         let lastParcel = store.lastParcel
-        let reply = store.settle(settlement, now: wall)
+        let reply = store.settle([settlement], now: wall)[0]
         switch reply {
         case .settled:
             guard let before else { break }

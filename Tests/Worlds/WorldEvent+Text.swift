@@ -86,7 +86,7 @@ extension StoreCall {
         case .lease(let request): "\(from)'s lease on route \(request.serviceRoute.route.value)"
         case .renew(let leases): "\(from)'s renewal of \(leases.map(\.text).joined(separator: "; "))"
         case .verdicts(let entry): "\(from)'s \(entry.pending.verdicts.count) verdicts of \(entry.name.text)"
-        case .settle(let turn): "\(from)'s settle \(turn.entries.map(\.text).joined(separator: "; "))"
+        case .settle(let entries): "\(from)'s settle \(entries.map(\.text).joined(separator: "; "))"
         case .plan: "\(from)'s plan"
         case .maintain(let round): "\(from)'s \(round.step?.text ?? "nothing")"
         case .quota(let project, let ask):

@@ -85,8 +85,8 @@ enum StoreRequest: Sendable {
     case lease(LeaseRequest)
     case renew([LeaseName])
     case verdicts(SettleEntry)
-    /// Settles the batch in one transaction.
-    case settle(SettleBatch)
+    /// Settles the entries in one transaction.
+    case settle([SettleEntry])
     case plan
     /// The next step of the round.
     case maintain(UpkeepRound)

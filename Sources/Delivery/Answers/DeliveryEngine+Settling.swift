@@ -10,7 +10,7 @@ extension DeliveryEngine {
         var apps: [AppID] = []
         for entry in entries {
             guard entry.pending.isSmall else {
-                Task { take(await settled(entry)) }
+                Task { take(await settled([entry])) }
                 continue
             }
             let app = entry.pending.app
@@ -21,25 +21,26 @@ extension DeliveryEngine {
     }
 
     private func sendSettles(of app: AppID) {
-        while let batch = settles[app]?.take() {
-            Task { await carryOut(batch, of: app) }
+        while let entries = settles[app]?.take() {
+            Task {
+                let event = await settled(entries)
+                settles[app]?.end(entries)
+                take(event)
+                sendSettles(of: app)
+            }
         }
         if settles[app]?.isIdle == true { settles[app] = nil }
     }
 
-    private func carryOut(_ batch: SettleBatch, of app: AppID) async {
-        let event =
-            switch batch {
-            case .group(let entries): await settledTogether(entries)
-            case .single(let entry): await settled(entry)
-            }
-        settles[app]?.end(batch)
-        take(event)
-        sendSettles(of: app)
-    }
-
-    private func settledTogether(_ entries: [SettleEntry]) async -> DispatchEvent {
-        let replies = await stores.parcels.settleGroup(entries.map(\.pending.settlement))
+    /// Settles entries of one app in one transaction, and writes their verdicts before in another.
+    private func settled(_ entries: [SettleEntry]) async -> DispatchEvent {
+        do throws(StoreFault) { try await applyVerdicts(of: entries) } catch {
+            log.warning(
+                "Database failure: settling delayed", metadata: ["parcels": "\(entries.count)", "fault": "\(error)"])
+            return .settled([], failed: entries.map { UnsettledLease($0.name) })
+        }
+        let replies = await stores.parcels.settle(
+            entries.map(\.pending.settlement), locked: LockedRows(for: entries))
         var settled: [SettledLease] = []
         var failed: [UnsettledLease] = []
         var faults: [StoreFault] = []
@@ -51,48 +52,31 @@ extension DeliveryEngine {
                 faults.append(fault)
                 // If other entries of the group passed, the locked row is one of this entry's own.
                 let isRefused = fault.isLasting || fault == .contended && somePassed
-                failed.append(UnsettledLease(entry.name, isRefused: isRefused))
+                failed.append(UnsettledLease(entry.name, verdictsDone: true, isRefused: isRefused))
             }
         }
-        if !settled.isEmpty { steps?.reached(.settleCommitted) }
+        if somePassed { steps?.reached(.settleCommitted) }
         if let first = faults.first {
             log.warning(
                 "Database failure: settling delayed", metadata: ["parcels": "\(failed.count)", "fault": "\(first)"])
         }
+        // Remainders on other routes may be ready to lease.
+        let areDue = zip(entries, replies).contains { entry, reply in
+            reply == .success(.settled) && entry.pending.settlement.remainders.contains(where: \.isDue)
+        }
+        if areDue { take(.hint) }
         return .settled(settled, failed: failed)
     }
 
-    private func settled(_ entry: SettleEntry) async -> DispatchEvent {
-        var verdictsDone = !entry.withVerdicts
-        do throws(StoreFault) {
-            if entry.withVerdicts {
-                let report = try await stores.parcels.applyVerdicts(
-                    entry.pending.verdicts, under: settings.suspicion, waitsBriefly: entry.pending.isSmall)
-                if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
-                for suspectRoute in report.suspectRoutes { await note(suspectRoute, of: entry.pending.app) }
-                steps?.reached(.verdictsCommitted)
-            }
-            verdictsDone = true
-            let reply = try await reply(to: entry.pending)
-            steps?.reached(.settleCommitted)
-            // Remainders on other routes may be ready to lease.
-            if reply == .settled, entry.pending.settlement.remainders.contains(where: \.isDue) { take(.hint) }
-            return .settled([SettledLease(entry.name, reply)])
-        } catch {
-            log.warning("Database failure: settling delayed", metadata: ["fault": "\(error)"])
-            return .settled([], failed: [UnsettledLease(entry.name, verdictsDone: verdictsDone)])
-        }
-    }
-
-    /// Settles one entry. One that was refused within a group waits for no lock, because meanwhile it would keep its
-    /// own rows locked for others.
-    private func reply(to pending: PendingSettle) async throws(StoreFault) -> SettleReply {
-        let settlement = pending.settlement
-        guard pending.wasRefused, settlement.isGroupable else {
-            // Other small settles queue behind this one.
-            return try await stores.parcels.settle(settlement, waitsBriefly: pending.isSmall)
-        }
-        return try await stores.parcels.settleGroup([settlement], passingLocked: true)[0].get()
+    private func applyVerdicts(of entries: [SettleEntry]) async throws(StoreFault) {
+        let judging = entries.filter(\.withVerdicts)
+        guard let app = judging.first?.pending.app else { return }
+        let report = try await stores.parcels.applyVerdicts(
+            judging.flatMap(\.pending.verdicts), under: settings.suspicion,
+            waitsBriefly: judging.allSatisfy(\.pending.isSmall))
+        if report.retired > 0 { log.info("Tokens retired", metadata: ["count": "\(report.retired)"]) }
+        for suspectRoute in report.suspectRoutes { await note(suspectRoute, of: app) }
+        steps?.reached(.verdictsCommitted)
     }
 
     func renew(_ names: [LeaseName]) {
@@ -143,6 +127,18 @@ extension DeliveryEngine {
                 "remedy":
                     "if APNs has an outage, wait; else register the tokens correctly, or raise CARILLON_SUSPECT_SHARE",
             ])
+    }
+}
+
+extension LockedRows {
+    /// Other settles of the app queue behind a small one. One that was refused within a group waits for no lock, because
+    /// meanwhile it would keep its own rows locked for others.
+    fileprivate init(for entries: [SettleEntry]) {
+        if entries.contains(where: \.pending.wasRefused) {
+            self = .pass
+        } else {
+            self = entries.allSatisfy(\.pending.isSmall) ? .waitBriefly : .wait
+        }
     }
 }
 

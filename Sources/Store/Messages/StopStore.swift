@@ -157,17 +157,14 @@ package struct StopStore: Sendable {
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Int in
                     let rows = try await transaction.run(claim)
-                    var settles: [Query] = []
+                    var settlements: [Settlement] = []
                     for row in 0..<rows.rowCount {
-                        let settlement = try UnsentParcel(reading: rows, row)
-                            .settlement(isCancelled: try rows.bool(row, 10))
-                        settles.append(ParcelStore.query(for: settlement, now: now))
+                        settlements.append(
+                            try UnsentParcel(reading: rows, row).settlement(isCancelled: try rows.bool(row, 10)))
                     }
-                    guard !settles.isEmpty else { return 0 }
-                    let answers = try await transaction.conclude(settles, announcing: .stopWritten, to: steps)
-                    var count = 0
-                    for answer in answers { count += Int(try answer.int64(0, 0)) }
-                    return count
+                    guard !settlements.isEmpty else { return 0 }
+                    let settles = ParcelStore.queries(for: settlements, now: now)
+                    return try await transaction.conclude(settles, announcing: .stopWritten, to: steps)[1].rowCount
                 }
             }
         }

@@ -4,75 +4,139 @@ import Model
 import Postgres
 import QueueRules
 
+/// The way in which a settle treats rows that other transactions have locked.
+package enum LockedRows: Equatable, Sendable {
+    /// It waits for them as long as a statement may run. For a settle that no other work waits for.
+    case wait
+    /// It waits briefly. Then the settlements that need them fail with `.contended`.
+    case waitBriefly
+    /// The settlements that need them fail with `.contended` at once, so that no lock is held meanwhile.
+    case pass
+}
+
 extension ParcelStore {
-    /// Writes the terminal states and remainders of a parcel's members, all or nothing.
+    /// More would lock their messages' rows for longer than a neighbour should wait.
+    package static let settledTogetherMax = 100
+
+    /// Writes the terminal states and remainders of parcels' members in one transaction, for each parcel all or
+    /// nothing.
     ///
-    /// A compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped, and after `commitUnknown`
-    /// the same settlement may be handed in again.
+    /// Each settlement is a compare-and-set on (parcel, epoch, settles, leased): a loser's counts are dropped and the
+    /// others are not affected. After `commitUnknown` the same settlement may be handed in again. If the transaction
+    /// fails over some row, it is repeated in halves, so that only one settlement fails. If others have locked a row for
+    /// long, the settlements that need it fail with `.contended`, and the others are settled without them.
     ///
-    /// - Parameter waitsBriefly: throws `.contended` if others hold one of its rows for long. It is for a settle that
-    ///   other work waits for.
+    /// - Parameter settlements: each parcel once, at most `settledTogetherMax`.
+    /// - Returns: a result for each, in their order.
     package func settle(
-        _ settlement: Settlement, waitsBriefly: Bool = false, now: WallInstant? = nil
-    ) async throws(StoreFault) -> SettleReply {
-        try await settle(
-            settlement, now: now,
-            waitsBriefly ? TransactionOptions(lockTimeout: LockTimeout.brief) : TransactionOptions())
+        _ settlements: [Settlement], locked: LockedRows = .waitBriefly, now: WallInstant? = nil
+    ) async -> [Result<SettleReply, StoreFault>] {
+        precondition(settlements.count <= Self.settledTogetherMax)
+        guard !settlements.isEmpty else { return [] }
+        do throws(GroupFault) {
+            let replies = try await settleTogether(settlements, locked, now: now)
+            let areDue = zip(settlements, replies).contains { settlement, reply in
+                reply == .success(.settled) && settlement.remainders.contains(where: \.isDue)
+            }
+            if areDue { notifier.notify(.parcels) }
+            return replies
+        } catch {
+            // Otherwise it is unknown whether it was written, or what is locked: each may be handed in again.
+            guard error.isOverARow, settlements.count > 1, !error.isLocked || locked != .pass else {
+                return settlements.map { _ in .failure(error.fault) }
+            }
+            if error.isLocked { return await settle(settlements, locked: .pass, now: now) }
+            let half = settlements.count / 2
+            let first = await settle(Array(settlements[..<half]), locked: locked, now: now)
+            // If the database is unreachable, the other half would wait for it just as long.
+            for case .failure(let fault) in first where fault == .unavailable || fault == .cancelled {
+                return first + settlements[half...].map { _ in .failure(fault) }
+            }
+            return first + (await settle(Array(settlements[half...]), locked: locked, now: now))
+        }
     }
 
-    func settle(
-        _ settlement: Settlement, now: WallInstant?, _ options: TransactionOptions
-    ) async throws(StoreFault) -> SettleReply {
-        let query = Self.query(for: settlement, now: now)
-        let status = Query(SettleSQL.status) { $0.int64(settlement.parcel.value) }
+    private func settleTogether(
+        _ settlements: [Settlement], _ locked: LockedRows, now: WallInstant?
+    ) async throws(GroupFault) -> [Result<SettleReply, StoreFault>] {
+        // Message rows are locked in one order.
+        let order = settlements.indices.sorted {
+            let (left, right) = (settlements[$0], settlements[$1])
+            return (left.message, left.parcel, $0) < (right.message, right.parcel, $1)
+        }
+        let options = TransactionOptions(lockTimeout: locked == .wait ? nil : LockTimeout.brief)
         let (pool, steps) = (pool, steps)
-        let answers = try await translating { () throws(PostgresError) in
+        return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) in
-                    try await transaction.conclude([query, status], announcing: .settleWritten, to: steps)
+                    var free = order
+                    if locked == .pass {
+                        free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
+                    }
+                    let sorted = free.map { settlements[$0] }
+                    let status = Query(SettleSQL.status) { $0.int64Array(sorted.map(\.parcel.value)) }
+                    let queries = Self.queries(for: sorted, places: free, now: now) + [status]
+                    let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
+                    var replies = [Result<SettleReply, StoreFault>](
+                        repeating: .failure(.contended), count: settlements.count)
+                    for (place, reply) in try Self.replies(answers, to: free.count).enumerated() {
+                        replies[free[place]] = .success(reply)
+                    }
+                    return replies
                 }
             }
         }
-        let reply = try await translating { () throws(PostgresError) in try Self.reply(answers) }
-        if reply == .settled, settlement.remainders.contains(where: \.isDue) { notifier.notify(.parcels) }
-        return reply
     }
 
-    static func query(for settlement: Settlement, now: WallInstant?) -> Query {
-        precondition(settlement.pendingAfter >= 0)
-        let remainders = settlement.remainders.filter { !$0.members.isEmpty }
-        var parameters = Parameters()
-        parameters.int64(settlement.parcel.value)
-        parameters.int32(settlement.epoch)
-        parameters.int32(settlement.settles)
-        for state in TerminalState.allCases {
-            parameters.int32(
-                Int32(settlement.terminalCounts.reduce(0) { $0 + ($1.terminalStatus.state == state ? $1.count : 0) }))
+    /// Locks the rows of the settlements, and returns the places of those that no other transaction has locked.
+    private static func lock(
+        _ settlements: [Settlement], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [Int] {
+        let rows = try await transaction.run([
+            Query(PlannerSQL.throughKeys),
+            Query(SettleSQL.lock) {
+                $0.uuidArray(settlements.map(\.message.value))
+                $0.int64Array(settlements.map(\.parcel.value))
+            },
+        ])[1]
+        var places: [Int] = []
+        for row in 0..<rows.rowCount { places.append(try place(row, in: rows, of: settlements.count)) }
+        return places.sorted()
+    }
+
+    /// - Returns: one reply for each place.
+    private static func replies(_ answers: [ResultSet], to count: Int) throws(PostgresError) -> [SettleReply] {
+        var replies = [SettleReply](repeating: .fenced(status: nil), count: count)
+        for row in 0..<answers[2].rowCount {
+            let status = ParcelStatus(
+                epoch: try answers[2].int32(row, 1), settles: try answers[2].int32(row, 2),
+                isLeased: try answers[2].bool(row, 3))
+            replies[try place(row, in: answers[2], of: count)] = .fenced(status: status)
         }
-        parameters.int32(Int32(remainders.reduce(0) { $0 + $1.members.count }))
-        parameters.instant(now)
-        parameters.terminalCounts(TerminalCount.nonZero(settlement.terminalCounts))
-        parameters.remainders(remainders)
-        parameters.int64(Int64(settlement.sample.answered))
-        parameters.int64(Int64(settlement.sample.suspected))
-        parameters.textArray(remainders.map(\.cause.rawValue))
-        parameters.history(settlement.history.filter { !$0.members.isEmpty })
-        parameters.origins(remainders.map(\.origin))
-        parameters.boolArray(remainders.map(\.isCounted))
-        parameters.instantArray(remainders.map(\.dueAt))
-        guard settlement.pendingAfter > 0 else { return Query(SettleSQL.whole, parameters) }
-        parameters.bytes(settlement.settledBits)
-        parameters.int32(Int32(settlement.pendingAfter))
-        return Query(SettleSQL.part, parameters)
+        for row in 0..<answers[1].rowCount { replies[try place(row, in: answers[1], of: count)] = .settled }
+        return replies
     }
 
-    private static func reply(_ answers: [ResultSet]) throws(PostgresError) -> SettleReply {
-        if try answers[0].int64(0, 0) == 1 { return .settled }
-        guard answers[1].rowCount == 1 else { return .fenced(status: nil) }
-        return .fenced(
-            status: ParcelStatus(
-                epoch: try answers[1].int32(0, 0), settles: try answers[1].int32(0, 1),
-                isLeased: try answers[1].bool(0, 2)))
+    private static func place(_ row: Int, in answer: ResultSet, of count: Int) throws(PostgresError) -> Int {
+        let place = Int(try answer.int64(row, 0))
+        guard (1...count).contains(place) else {
+            throw .unexpectedShape(statement: SettleSQL.settle.name, column: 0)
+        }
+        return place - 1
+    }
+
+    /// Returns the queries that settle; the second one's answer has a row for each settlement that was written.
+    ///
+    /// - Parameter places: for each settlement, its place in the order in which they were handed in; nil: the same.
+    static func queries(for settlements: [Settlement], places: [Int]? = nil, now: WallInstant?) -> [Query] {
+        precondition(settlements.allSatisfy { $0.pendingAfter >= 0 }, "a settle leaves no negative number of members")
+        let settle = Query(SettleSQL.settle) {
+            $0.settlements(settlements, places: places ?? Array(settlements.indices), now: now)
+            $0.reasons(of: settlements)
+            $0.history(of: settlements)
+            $0.remainders(of: settlements)
+        }
+        return [Query(PlannerSQL.throughKeys), settle]
     }
 }
 
@@ -95,59 +159,5 @@ extension TerminalCount {
             }
         }
         return merged
-    }
-}
-
-extension HistoryEvent {
-    /// The value of the column `state`.
-    var state: Int16 {
-        switch self {
-        case .ended(let terminalStatus): terminalStatus.state.rawValue
-        case .goesOn: 0
-        }
-    }
-
-    var reason: String {
-        switch self {
-        case .ended(let terminalStatus): terminalStatus.reason
-        case .goesOn(let cause): cause.rawValue
-        }
-    }
-}
-
-extension Parameters {
-    fileprivate mutating func terminalCounts(_ terminalCounts: [TerminalCount]) {
-        int16Array(terminalCounts.map(\.terminalStatus.state.rawValue))
-        textArray(terminalCounts.map(\.terminalStatus.reason))
-        int64Array(terminalCounts.map { Int64($0.count) })
-    }
-
-    mutating func remainders(_ remainders: [Remainder]) {
-        int64Array(remainders.map(\.route.value))
-        int64Array(remainders.map(\.dueAfter.wholeMicroseconds))
-        int16Array(remainders.map(\.attempt))
-        int16Array(remainders.map(\.lapses))
-        int64Array(remainders.map(\.retrySpent.wholeMicroseconds))
-        boolArray(remainders.map(\.answerLost))
-        bytesArray(remainders.map { MemberList.encode($0.members.map(\.value)) })
-        int32Array(remainders.map { Int32($0.members.count) })
-    }
-
-    fileprivate mutating func origins(_ origins: [OriginRejection?]) {
-        int64Array(origins.map { $0?.route.value })
-        int32Array(origins.map { $0?.generation.value })
-        textArray(origins.map { $0?.reason })
-        instantArray(origins.map { $0?.until })
-        instantArray(origins.map { $0?.asOf })
-    }
-
-    mutating func history(_ entries: [HistoryEntry]) {
-        int16Array(entries.map(\.event.state))
-        textArray(entries.map(\.event.reason))
-        int16Array(entries.map(\.attempts))
-        int64Array(entries.map { $0.members.first?.value ?? 0 })
-        int64Array(entries.map { $0.members.last?.value ?? 0 })
-        bytesArray(entries.map { MemberList.encode($0.members.map(\.value)) })
-        int32Array(entries.map { Int32($0.members.count) })
     }
 }
