@@ -3,19 +3,16 @@ import QueueRules
 import Store
 import Worlds
 
-// Parcels leased or settled in one call, compared with one call each.
+// Parcels leased or settled in one call.
 extension ConformanceRun {
-    mutating func lease(together order: LeaseOrder) async throws -> String? {
-        let size = LeaseGroup(parcelsMax: random.pick([1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
-        pushHistory.append("  together, at most \(size.parcelsMax) with \(size.membersMax) members")
-        let real = try await stores.parcels.leaseGroup(order, size, now: now)
-        simulated.hasFoundRated = false
-        let parcels = simulated.leaseGroup(
-            route: order.route, service: order.service, owner: order.owner, leaseFor: Self.leaseFor,
-            knownFormats: order.knownFormats, scope: order.scope, size: size, now: now)
+    mutating func lease(_ order: LeaseOrder) async throws -> String? {
+        let size = LeaseGroup(parcelsMax: random.pick([1, 1, 2, 3, 64]), membersMax: random.pick([1, 4, 1_000]))
+        pushHistory.append("  at most \(size.parcelsMax) with \(size.membersMax) members")
+        let real = try await stores.parcels.lease(order, size, now: now)
+        let lease = simulated.lease(order, size, now: now)
+        let parcels = lease.parcels
         for parcel in parcels { take(parcel, order.owner) }
-        if let difference = differ("group", real.parcels, parcels) { return difference }
-        if let difference = differ("again", real.again, simulated.hasFoundRated ? .zero : nil) { return difference }
+        if let difference = differ("lease", real, lease) { return difference }
         guard parcels.count > 1, parcels.contains(where: { !$0.deferrals.isEmpty }) else { return nil }
         groupsDeferred += 1
         // Settles these parcels before any other operation touches them.

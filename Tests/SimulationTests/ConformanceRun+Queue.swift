@@ -35,13 +35,7 @@ extension ConformanceRun {
         pushHistory.append("lease route \(route.value) \(service), \(scope), formats \(formats)")
         let order = LeaseOrder(
             route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope)
-        if scope.mayBringSeveral, random.happens(perMille: 600) { return try await lease(together: order) }
-        let real = try await stores.parcels.lease(order, now: now)
-        let parcel = simulated.lease(
-            route: route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats, scope: scope,
-            now: now)
-        if let parcel { take(parcel, owner) }
-        return differ("lease", real, parcel)
+        return try await lease(order)
     }
 
     /// Whether a lease must apply limits to the parcel, and may take other parcels in the same group.
@@ -62,18 +56,10 @@ extension ConformanceRun {
         if random.happens(perMille: 50) { try await postpone(wanted.message) }
         pushHistory.append(
             "lease a share on route \(wanted.route.value) \(service), formats \(formats), without \(passing.count)")
-        let order = LeaseOrder(
-            route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
-            scope: .rateLimited)
-        let real = try await stores.parcels.leaseRateLimited(order, passing: passing, now: now)
-        let share = simulated.leaseRateLimited(
-            route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
-            passing: passing, now: now)
-        if let parcel = share.parcel {
-            let run = ParcelRun(parcel: parcel, leasedAt: mono, policy: RetryPolicy(), isRepeatable: true)
-            runs.append(HeldRun(run: run, owner: owner))
-        }
-        return differ("share", real.parcel, share.parcel) ?? differ("next share", real.again, share.again)
+        return try await lease(
+            LeaseOrder(
+                route: wanted.route, service: service, owner: owner, leaseFor: Self.leaseFor, knownFormats: formats,
+                scope: .rateLimited, passing: passing))
     }
 
     /// Records answers for some members, then settles everything new. An expired lease settles in vain.

@@ -1,5 +1,6 @@
 import Basis
 import Model
+import QueueRules
 import Store
 import Worlds
 
@@ -148,7 +149,7 @@ extension ConformanceRun {
         let order = LeaseOrder(
             route: random.pick(due).route, service: .app, owner: random.pick(Self.owners), leaseFor: Self.leaseFor,
             knownFormats: [1, 2], scope: random.pick([.ordinary, .urgent]))
-        return try await lease(together: order)
+        return try await lease(order)
     }
 
     private var newMessage: MessageID {

@@ -63,9 +63,10 @@ struct SimulatedStoreTests {
     private static let dawn = WallInstant(secondsSince1970: 1_800_000_000)
 
     private func lease(_ store: inout SimulatedStore, at now: WallInstant) -> LeasedParcel? {
-        store.lease(
+        let order = LeaseOrder(
             route: RouteID(1), owner: ProcessID(UniversalID(high: 1, low: 1)), leaseFor: .seconds(60),
-            knownFormats: [1], now: now)
+            knownFormats: [1])
+        return store.lease(order, now: now).parcels.first
     }
 
     private func suspicion(of row: RegistrationRow) -> GuardedVerdict {

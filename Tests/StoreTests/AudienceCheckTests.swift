@@ -2,6 +2,7 @@ import Basis
 import Content
 import Encodings
 import Model
+import QueueRules
 import Store
 import Testing
 
@@ -165,7 +166,7 @@ struct AudienceCheckTests {
                     scope: .rateLimited)
                 var sent: [Int64] = []
                 for second in 0..<4 {
-                    let lease = try await world.stores.parcels.leaseRateLimited(
+                    let lease = try await world.stores.parcels.lease(
                         order, now: later + .seconds(Int64(second)))
                     if let parcel = lease.parcel { sent += try await world.deliver(parcel).map(\.value) }
                 }
@@ -195,7 +196,7 @@ struct AudienceCheckTests {
             try await Change.anotherUser.happen(world)
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
-            let parcels = try await world.stores.parcels.leaseGroup(order, now: dawn).parcels
+            let parcels = try await world.stores.parcels.lease(order, now: dawn).parcels
             #expect(
                 parcels.map { $0.members.map(\.status) } == [
                     [.excluded(.user), .present], [.present], [.excluded(.condition), .present],

@@ -151,7 +151,7 @@ struct DailyCapTests {
                         let owner = ProcessID(UniversalID(high: 9, low: UInt64(number)))
                         let order = LeaseOrder(route: route, owner: owner, leaseFor: hour, knownFormats: [1])
                         var free = 0
-                        while let parcel = try await world.stores.parcels.lease(order, now: dawn) {
+                        while let parcel = try await world.stores.parcels.lease(order, now: dawn).parcel {
                             free +=
                                 parcel.deferrals.isEmpty ? parcel.members.count : parcel.deferrals.count { $0 == .none }
                         }

@@ -3,8 +3,7 @@ extension QueryPlanTests {
     static let expected = [
         ("parcel_claim", "Index Scan using parcels_claim on parcels"),
         ("parcel_claim_urgent", "Index Cond: ((route_id = $1) AND (service = $6) AND (priority = "),
-        ("parcel_claim_urgent_group", "Index Scan using parcels_claim on parcels"),
-        ("parcel_claim_group", "Index Scan using parcels_claim on parcels"),
+        ("parcel_claim_urgent", "Index Scan using parcels_claim on parcels"),
         ("parcel_settle", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using parcels_pkey on parcels"),
         ("parcel_settle_lock", "Index Scan using messages_pkey on messages"),

@@ -112,7 +112,7 @@ struct GroupTests {
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
             let now = dawn + .seconds(1)
             let found = await fault { () async throws(StoreFault) in
-                try await world.stores.parcels.leaseGroup(order, now: now)
+                try await world.stores.parcels.lease(order, now: now)
             }
             #expect(found == .damaged("parcel \(bad): parcel_claim, column 12"))
             #expect(try await world.leaseGroup().map(\.message) == [StoreWorld.message(3)])

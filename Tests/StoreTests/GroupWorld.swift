@@ -35,7 +35,7 @@ extension StoreWorld {
     ) async throws -> [LeasedParcel] {
         let order = LeaseOrder(
             route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1, 2], scope: scope)
-        return try await stores.parcels.leaseGroup(order, size, now: now, unreadable: unreadable).parcels
+        return try await stores.parcels.lease(order, size, now: now, unreadable: unreadable).parcels
     }
 
     /// Returns the id of a parcel by its place in the order of planning.

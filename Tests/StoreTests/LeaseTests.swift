@@ -89,7 +89,7 @@ struct LeaseTests {
                             route: route, owner: ProcessID(UniversalID(high: 9, low: number)), leaseFor: .seconds(60),
                             knownFormats: [1])
                         var own: [ParcelID] = []
-                        while let parcel = try await world.stores.parcels.lease(order, now: dawn) {
+                        while let parcel = try await world.stores.parcels.lease(order, now: dawn).parcel {
                             own.append(parcel.id)
                         }
                         return own
@@ -208,7 +208,7 @@ struct LeaseTests {
     private func lease(_ world: StoreWorld, at now: WallInstant) async throws(StoreFault) -> LeasedParcel? {
         let order = LeaseOrder(
             route: RouteID(1), owner: StoreWorld.ann, leaseFor: .seconds(600), knownFormats: [1])
-        return try await world.stores.parcels.lease(order, now: now)
+        return try await world.stores.parcels.lease(order, now: now).parcel
     }
 }
 
@@ -304,7 +304,7 @@ struct LeaseBadgeTests {
                     group.addTask {
                         let order = LeaseOrder(
                             route: route, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
-                        while try await world.stores.parcels.lease(order, now: dawn) != nil {}
+                        while try await !world.stores.parcels.lease(order, now: dawn).parcels.isEmpty {}
                     }
                 }
                 for _ in 0..<4 {

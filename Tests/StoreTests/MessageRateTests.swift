@@ -18,8 +18,9 @@ extension StoreWorld {
         owner: ProcessID = ann, passing: [MessageID] = [], at now: WallInstant = dawn
     ) async throws -> Lease {
         let order = LeaseOrder(
-            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .rateLimited)
-        return try await stores.parcels.leaseRateLimited(order, passing: passing, now: now)
+            route: try await route(), owner: owner, leaseFor: .seconds(60), knownFormats: [1], scope: .rateLimited,
+            passing: passing)
+        return try await stores.parcels.lease(order, now: now)
     }
 
     fileprivate func rate(_ perSecond: Int32?, at now: WallInstant = dawn) async throws -> ControlReply {
@@ -298,9 +299,9 @@ struct RateChangeTests {
             #expect(try await world.rate(50) == .done)
             let order = LeaseOrder(
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
-            #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(again: .zero))
+            #expect(try await world.stores.parcels.lease(order, now: dawn) == Lease(again: .zero))
             #expect(try await world.number("SELECT count(*) FROM parcels WHERE state = 4 AND epoch = 0") == 3)
-            #expect(try await world.stores.parcels.leaseGroup(order, now: dawn) == Lease(), "it is known by now")
+            #expect(try await world.stores.parcels.lease(order, now: dawn) == Lease(), "it is known by now")
             #expect(try await world.leaseQuantum().parcel?.members.count == 5)
         }
     }

@@ -244,7 +244,7 @@ struct OutageTests {
                 scope: .rateLimited)
             let now = dawn + .seconds(70)
             let share = try #require(
-                try await world.stores.parcels.leaseRateLimited(order, passing: [], now: now).parcel)
+                try await world.stores.parcels.lease(order, now: now).parcel)
             let sample = AnswerSample(answered: share.members.count)
             try await world.settle(
                 share.settling([(0..<share.members.count, TerminalStatus(.accepted))], sample: sample), at: now)

@@ -22,7 +22,7 @@ struct ProviderAccountTests {
             "SELECT id FROM routes WHERE provider = \(provider.rawValue) AND environment = 1")
         let order = LeaseOrder(
             route: RouteID(Int64(route)), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
-        return try #require(try await world.stores.parcels.lease(order, now: dawn))
+        return try #require(try await world.stores.parcels.lease(order, now: dawn).parcel)
     }
 
     @Test("adds up after each settle, open parcels included")

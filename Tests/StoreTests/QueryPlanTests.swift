@@ -234,9 +234,9 @@ struct QueryPlanTests {
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
                 scope: scope)
         }
-        let parcels = try await world.stores.parcels.leaseGroup(order(.ordinary), now: dawn).parcels
+        let parcels = try await world.stores.parcels.lease(order(.ordinary), now: dawn).parcels
         #expect(parcels.count > 1)
-        _ = try await world.stores.parcels.leaseGroup(order(.urgent), now: dawn)
+        _ = try await world.stores.parcels.lease(order(.urgent), now: dawn)
         _ = try await world.stores.messages.contents(parcels.map(\.message))
         let names = parcels.map { LeaseName(parcel: $0.id, epoch: $0.epoch) }
         let renewed = await world.stores.parcels.renew(

@@ -1,6 +1,7 @@
 import Basis
 import Model
 import Postgres
+import QueueRules
 import Store
 import Testing
 
@@ -82,13 +83,13 @@ struct QuietHourTests {
                 route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1],
                 scope: .rateLimited)
             for sent in [[], [RegistrationID(3), RegistrationID(4)]] {
-                let share = try #require(try await world.stores.parcels.leaseRateLimited(order, now: dawn).parcel)
+                let share = try #require(try await world.stores.parcels.lease(order, now: dawn).parcel)
                 #expect(share.members.count == 2 && share.deferredCount == 2 - sent.count)
                 #expect(try await world.deliver(share) == sent)
             }
-            #expect(try await world.stores.parcels.leaseRateLimited(order, now: dawn).parcel == nil)
+            #expect(try await world.stores.parcels.lease(order, now: dawn).parcel == nil)
             let soon = dawn + .milliseconds(100)
-            #expect(try await world.stores.parcels.leaseRateLimited(order, now: soon).parcel?.members.count == 2)
+            #expect(try await world.stores.parcels.lease(order, now: soon).parcel?.members.count == 2)
         }
     }
 

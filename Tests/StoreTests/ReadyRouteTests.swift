@@ -64,8 +64,8 @@ struct ReadyRouteTests {
             #expect(ready.map(\.serviceRoute) == [.app, .voip, .complication].map { ServiceRoute(route, $0) })
             let order = LeaseOrder(
                 route: route, service: .voip, owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1, 2])
-            #expect(try await parcels.lease(order, now: dawn)?.message == StoreWorld.message(2))
-            #expect(try await parcels.lease(order, now: dawn) == nil)
+            #expect(try await parcels.lease(order, now: dawn).parcel?.message == StoreWorld.message(2))
+            #expect(try await parcels.lease(order, now: dawn) == Lease())
             try await world.pool.script(
                 """
                 UPDATE parcels SET lapses = 2, origin_route_id = route_id, origin_generation = 1,

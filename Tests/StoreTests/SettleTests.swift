@@ -235,7 +235,7 @@ struct LastSettleTests {
                 _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1])
                 let order = LeaseOrder(
                     route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])
-                let parcel = try #require(try await world.stores.parcels.lease(order))
+                let parcel = try #require(try await world.stores.parcels.lease(order).parcel)
                 // The slice was full: only one more, empty slice shows the planner that the audience has ended.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1]) }

@@ -125,7 +125,7 @@ struct StoreWorld {
         let order = LeaseOrder(
             route: try await route(environment), owner: owner, leaseFor: .seconds(60), knownFormats: formats,
             scope: scope)
-        return try await stores.parcels.lease(order, now: now)
+        return try await stores.parcels.lease(order, LeaseGroup(parcelsMax: 1, membersMax: 1), now: now).parcel
     }
 
     /// All members in the parcels of a message, in rising order.
@@ -171,6 +171,11 @@ func withStores(
         let app = try await stores.registry.createApp(slug: "clock-tower", name: "Clock tower")
         try await body(StoreWorld(pool: pool, stores: stores, app: app.id, settings: settings))
     }
+}
+
+extension Lease {
+    /// The first parcel, where one is expected at most.
+    var parcel: LeasedParcel? { parcels.first }
 }
 
 extension PlanReply {

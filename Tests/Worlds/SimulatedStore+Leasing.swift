@@ -32,57 +32,76 @@ extension SimulatedStore {
         return first.count
     }
 
-    /// Leases the next due parcel of the route and service. The first lease raises the badges and sets the badge mark
-    /// (P3).
-    package mutating func lease(
-        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
-        scope: LeaseScope = .ordinary, now: WallInstant
-    ) -> LeasedParcel? {
-        let mayWait = scope == .ordinary || scope == .urgent
-        var next = nextDue(route, service, knownFormats, scope, now)
-        while let place = next, isStopped(parcels[place].message) || mayWait && waitsForRate(place, now) {
-            if isStopped(parcels[place].message) {
-                _ = putOnHold(parcels[place].message)
-            } else {
-                pace(parcels[place].message, now)
+    /// Leases the next due parcels, in their order. It takes several only where all are small, transactional and not
+    /// cross-environment. The first lease raises the badges and sets the badge mark (P3).
+    package mutating func lease(_ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant) -> Lease {
+        guard order.scope != .rateLimited else { return leaseQuantum(order, now) }
+        var size = size
+        if !order.scope.mayBringSeveral { size.parcelsMax = 1 }
+        var lease = Lease()
+        while true {
+            let claimed = group(inOrder(order, now), size)
+            // Evaluated before any parcel changes. A stopped or rate-limited parcel does not affect those of other
+            // messages.
+            let kept = claimed.filter { place in
+                isStopped(parcels[place].message) || order.scope.mayBringSeveral && waitsForRate(place, now)
             }
-            next = nextDue(route, service, knownFormats, scope, now)
+            let free = claimed.filter { !kept.contains($0) }
+            for place in kept {
+                if isStopped(parcels[place].message) {
+                    _ = putOnHold(parcels[place].message)
+                } else {
+                    pace(parcels[place].message, now)
+                    lease.again = .zero
+                }
+            }
+            guard free.isEmpty, !claimed.isEmpty else {
+                for place in free {
+                    let leased = self.lease(place, order, now)
+                    if order.scope != .expired { charge(leased, now) }
+                    lease.parcels.append(leased)
+                }
+                return lease
+            }
         }
-        guard let next else { return nil }
-        let leased = lease(next, service, owner, leaseFor, now)
-        if scope != .expired { charge(leased, now) }
-        return leased
+    }
+
+    /// - Parameter due: in the order of leases.
+    private func group(_ due: [Int], _ size: LeaseGroup) -> [Int] {
+        guard let first = due.first else { return [] }
+        var taken = [first]
+        guard parcels[first].urgency == .transactional, parcels[first].origin == nil else { return taken }
+        var members = parcels[first].members.count
+        for place in due.dropFirst() {
+            members += parcels[place].members.count
+            guard taken.count < size.parcelsMax, members <= size.membersMax,
+                parcels[place].urgency == .transactional, parcels[place].origin == nil
+            else { break }
+            taken.append(place)
+        }
+        return taken
     }
 
     /// Leases this parcel, which may have been split from another just now.
-    mutating func lease(
-        _ place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
-    ) -> LeasedParcel {
+    mutating func lease(_ place: Int, _ order: LeaseOrder, _ now: WallInstant) -> LeasedParcel {
         let neverSent = parcels[place].neverSent
         let deferrals = judge(place, now)
         if deferrals == nil, !parcels[place].isBadgeMarked, now < parcels[place].expiresAt { raiseBadges(place) }
         parcels[place].epoch += 1
-        parcels[place].lease = LeaseRow(owner: owner, until: now + leaseFor)
-        var parcel = handOut(parcels[place], service, now)
+        parcels[place].lease = LeaseRow(owner: order.owner, until: now + order.leaseFor)
+        var parcel = handOut(parcels[place], order.service, now)
         if let deferrals, deferrals.contains(where: { $0 != .none }) { parcel.deferrals = deferrals }
         parcel.neverSent = neverSent
         return parcel
     }
 
-    private func nextDue(
-        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
-    ) -> Int? {
-        inOrder(route, service, formats, scope, now).first
-    }
-
     /// The due parcels in the order of leases.
-    func inOrder(
-        _ route: RouteID, _ service: TopicService, _ formats: [Int16], _ scope: LeaseScope, _ now: WallInstant
-    ) -> [Int] {
+    private func inOrder(_ order: LeaseOrder, _ now: WallInstant) -> [Int] {
         let due = parcels.indices.filter {
             let parcel = parcels[$0]
-            return parcel.route == route && parcel.service == service && parcel.isReady && parcel.dueAt <= now
-                && formats.contains(parcel.format) && parcel.isWanted(scope, now)
+            return parcel.route == order.route && parcel.service == order.service && parcel.isReady
+                && parcel.dueAt <= now && order.knownFormats.contains(parcel.format)
+                && parcel.isWanted(order.scope, now)
         }
         return due.sorted { left, right in
             let (one, other) = (parcels[left], parcels[right])

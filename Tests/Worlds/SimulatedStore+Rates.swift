@@ -34,7 +34,6 @@ extension SimulatedStore {
     }
 
     mutating func pace(_ id: MessageID, _ now: WallInstant) {
-        hasFoundRated = true
         for place in parcels.indices where parcels[place].message == id && parcels[place].isReady {
             if waitsForRate(place, now) { parcels[place].isRateLimited = true }
         }
@@ -70,23 +69,21 @@ extension SimulatedStore {
         rates[place].nextAt = MessagePace.next(after: pushes, from: rates[place].nextAt, perSecond: rate, now: now)
     }
 
-    /// Leases a quantum of the next parcel of the route and service whose message's rate allows one now.
-    package mutating func leaseRateLimited(
-        route: RouteID, service: TopicService = .app, owner: ProcessID, leaseFor: Duration, knownFormats: [Int16],
-        passing: [MessageID] = [], now: WallInstant
-    ) -> (parcel: LeasedParcel?, again: Duration?) {
-        let inOrder = waiting(route, service, knownFormats, passing, now).filter { place in
+    /// Leases a quantum of the next parcel whose message's rate allows one now.
+    mutating func leaseQuantum(_ order: LeaseOrder, _ now: WallInstant) -> Lease {
+        let inOrder = waiting(order.route, order.service, order.knownFormats, order.passing, now).filter { place in
             rates.contains { $0.message == parcels[place].message && $0.instant(now) <= now }
         }
         var leased: LeasedParcel?
         if let place = inOrder.min(by: { isBefore(parcels[$0], parcels[$1]) }) {
-            leased = leaseQuantum(of: place, service, owner, leaseFor, now)
+            leased = leaseQuantum(of: place, order, now)
         }
-        let left = waiting(route, service, knownFormats, passing, now).map { parcels[$0].message }
+        let left = waiting(order.route, order.service, order.knownFormats, order.passing, now)
+            .map { parcels[$0].message }
         let next = rates.filter { left.contains($0.message) }.map { $0.instant(now) }.min()
         // The deferred members become known only after the wait was computed.
         if let leased { take(-leased.deferredCount, leased.message, now) }
-        return (leased, next.map { max(.zero, $0 - now) })
+        return Lease(leased.map { [$0] } ?? [], again: next.map { max(.zero, $0 - now) })
     }
 
     private func waiting(
@@ -105,7 +102,7 @@ extension SimulatedStore {
     }
 
     private mutating func leaseQuantum(
-        of place: Int, _ service: TopicService, _ owner: ProcessID, _ leaseFor: Duration, _ now: WallInstant
+        of place: Int, _ order: LeaseOrder, _ now: WallInstant
     ) -> LeasedParcel {
         let parcel = parcels[place]
         let rate = message(parcel.message)?.ratePerSecond ?? 1
@@ -114,9 +111,9 @@ extension SimulatedStore {
         if isSent { take(quantum, parcel.message, now) }
         guard quantum < parcel.pending else {
             parcels[place].isRateLimited = false
-            return lease(isSent ? gather(into: place, rate, now) : place, service, owner, leaseFor, now)
+            return lease(isSent ? gather(into: place, rate, now) : place, order, now)
         }
-        return lease(split(quantum, from: place), service, owner, leaseFor, now)
+        return lease(split(quantum, from: place), order, now)
     }
 
     /// Merges later parcels that differ only in their members into this one, whole parcels as long as there is room.

@@ -29,8 +29,6 @@ package struct SimulatedStore: Equatable, Sendable {
     package var feedback: [FeedbackRow] = []
     package var inlineTargets: [InlineRow] = []
     package var senders: [SenderRow] = []
-    /// Whether a lease found rate-limited parcels among the ready ones. The caller resets it.
-    package var hasFoundRated = false
     /// The apps that set any limits.
     package var limits: [LimitRow] = []
     package var userDays: [UserDayRow] = []

@@ -108,30 +108,14 @@ extension SimulatedWorld {
 
     private mutating func applyLease(_ request: LeaseRequest, _ owner: ProcessID) -> StoreReply {
         store.senders = senders
-        store.hasFoundRated = false
-        var parcels: [LeasedParcel]
-        var again: Duration?
-        if request.scope.mayBringSeveral {
-            var size = plan.settings.leaseGroup
-            size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
-            parcels = store.leaseGroup(
-                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
-                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
-                size: size, now: wall)
-        } else if request.scope == .rateLimited {
-            let share: LeasedParcel?
-            (share, again) = store.leaseRateLimited(
-                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
-                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, passing: request.passing, now: wall)
-            parcels = share.map { [$0] } ?? []
-        } else {
-            let parcel = store.lease(
-                route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
-                leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope, now: wall)
-            parcels = parcel.map { [$0] } ?? []
-        }
-        if store.hasFoundRated { again = .zero }
-        return .leased(parcels, number: take(parcels, request.scope), again: again)
+        let order = LeaseOrder(
+            route: request.serviceRoute.route, service: request.serviceRoute.service, owner: owner,
+            leaseFor: plan.settings.leaseLength, knownFormats: Self.formats, scope: request.scope,
+            passing: request.passing)
+        var size = plan.settings.leaseGroup
+        size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
+        let lease = store.lease(order, size, now: wall)
+        return .leased(lease.parcels, number: take(lease.parcels, request.scope), again: lease.again)
     }
 
     /// - Returns: the number of the first lease.

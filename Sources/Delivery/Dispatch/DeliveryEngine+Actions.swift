@@ -100,21 +100,14 @@ extension DeliveryEngine {
     private func lease(_ request: LeaseRequest) async {
         let order = LeaseOrder(
             route: request.serviceRoute.route, service: request.serviceRoute.service, owner: process,
-            leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope)
+            leaseFor: settings.dispatcher.leaseLength, knownFormats: StoredContent.knownFormats, scope: request.scope,
+            passing: request.passing)
+        let log = log
+        var size = settings.dispatcher.leaseGroup
+        size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
         do {
-            let leased: Lease
-            if request.scope.mayBringSeveral {
-                let log = log
-                var size = settings.dispatcher.leaseGroup
-                size.parcelsMax = min(size.parcelsMax, request.parcelsMax)
-                leased = try await stores.parcels.leaseGroup(order, size) {
-                    log.error(
-                        "Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\($0)"])
-                }
-            } else if request.scope == .rateLimited {
-                leased = try await stores.parcels.leaseRateLimited(order, passing: request.passing)
-            } else {
-                leased = Lease(try await stores.parcels.lease(order))
+            let leased = try await stores.parcels.lease(order, size) {
+                log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\($0)"])
             }
             await begin(leased, request)
         } catch .damaged(let place) {

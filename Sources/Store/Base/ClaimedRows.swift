@@ -67,3 +67,23 @@ func translatingGroup<Answer>(
 ) async throws(GroupFault) -> Answer {
     do { return try await body() } catch { throw GroupFault(error) }
 }
+
+extension StoreFault {
+    var isAboutTheRow: Bool {
+        switch self {
+        case .conflict, .invalid, .damaged: true
+        case .unavailable, .contended, .commitUnknown, .unknownApp, .cancelled: false
+        }
+    }
+
+    /// The same fault with the row's name in it, for the operator.
+    func about(_ row: String) -> StoreFault {
+        switch self {
+        case .damaged(let place): .damaged("\(row): \(place)")
+        case .invalid(let constraint), .conflict(.other(let constraint)): .damaged("\(row): constraint \(constraint)")
+        case .conflict(.slugTaken), .conflict(.keyNameTaken), .unavailable, .contended, .commitUnknown, .unknownApp,
+            .cancelled:
+            self
+        }
+    }
+}

@@ -31,7 +31,7 @@ extension ClaimedParcel {
     /// - Returns: the time until the next quantum, as `RateSQL.next` answers; nil: no parcel was found, and nothing has
     ///   changed.
     mutating func gather(
-        for order: LeaseOrder, next: Query, now: WallInstant?, noting atWork: ClaimedRow<ParcelID>,
+        for order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ResultSet? {
         let room = try room
@@ -50,14 +50,14 @@ extension ClaimedParcel {
         guard found.rowCount > 0 else { return nil }
         for place in 0..<found.rowCount {
             // If this parcel can't be read, the fault is about it.
-            atWork.note(ParcelID(try found.int64(place, 0)))
+            atWork.note(ParcelID(try found.int64(place, 0)), isUrgent: false)
             let count = Int(try found.int32(place, 2))
             guard let members = try? MemberList.decode(found.bytes(place, 1)), members.count == count else {
                 throw Self.damaged
             }
             ids += members
         }
-        atWork.note(own)
+        atWork.note(own, isUrgent: false)
         ids.sort()
         guard zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) else { throw Self.damaged }
         let gathered = ids.count - memberCount
@@ -74,7 +74,7 @@ extension ClaimedParcel {
                 $0.int64(Int64(gathered))
                 $0.instant(now)
             },
-            next,
+            order.next(now: now),
         ])
         return answers[2]
     }

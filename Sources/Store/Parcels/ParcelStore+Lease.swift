@@ -4,117 +4,116 @@ import Postgres
 import QueueRules
 
 extension ParcelStore {
-    /// Leases the route's next parcel; returns nil if none is due, or if others are leasing all of them at this moment.
+    /// Leases the route's next parcels, in their order.
     ///
-    /// One transaction claims the parcel, increments the badges of its first lease under the badge mark (P3), and reads
-    /// the members' rows. A parcel that can't be leased as it is stored is put aside, so that the others go on; the
-    /// fault names it.
-    package func lease(_ order: LeaseOrder, now: WallInstant? = nil) async throws(StoreFault) -> LeasedParcel? {
-        precondition(order.scope != .rateLimited, "rate-limited parcels are leased with the messages to skip")
-        return try await lease(order, passing: [], now: now).parcel
-    }
-
-    /// Leases a quantum of the route's rate-limited parcels, as `lease` leases a parcel: as much as the rate allows
-    /// over all processes by now.
+    /// One transaction claims them, increments the badges of their first leases under the badge mark (P3), and reads
+    /// the members' rows. Each parcel has the epoch, members and badges that a lease of its own would give it. Of
+    /// rate-limited parcels it leases a quantum: as much as the rate allows over all processes by now.
     ///
-    /// - Parameter passing: messages to skip.
-    package func leaseRateLimited(
-        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant? = nil
+    /// Several are leased only if the scope may bring several, and if they are small and of transactional messages
+    /// (`LeaseGroup`), else one at most. The result is empty if none is due, or if others are leasing all of them.
+    ///
+    /// If a parcel can't be leased as it is stored, or others have locked its rows, fewer are leased at once, until it
+    /// fails alone. It is then put aside, so that the others go on, and the fault that is thrown names it.
+    ///
+    /// - Parameter unreadable: called for each of several parcels whose members turn out to be unreadable after the
+    ///   lease. Such a parcel is not handed out, and its lease expires. If none is left to hand out, a fault is thrown.
+    package func lease(
+        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
+        unreadable: @Sendable (StoreFault) -> Void = { _ in }
     ) async throws(StoreFault) -> Lease {
-        precondition(order.scope == .rateLimited)
-        return try await lease(order, passing: passing, now: now)
-    }
-
-    /// - Parameter lockTimeout: the longest wait for a row that others have locked. Then the parcel is put aside for a
-    ///   moment. nil: the limit of any statement.
-    func lease(
-        _ order: LeaseOrder, passing: [MessageID] = [], now: WallInstant?, lockTimeout: Duration? = nil
-    ) async throws(StoreFault) -> Lease {
-        let atWork = ClaimedRow<ParcelID>()
-        var found: Duration?
-        do throws(StoreFault) {
-            for _ in 1...Self.stoppedMax {
-                let (claim, again) = try await leaseNext(
-                    order, passing, now: now, noting: atWork, TransactionOptions(lockTimeout: lockTimeout))
-                switch claim {
-                case .nothing: return Lease(again: again ?? found)
-                case .leased(let parcel): return Lease(parcel, again: again ?? found)
-                case .kept(let isForRate): if isForRate { found = .zero }
+        var size = size
+        if !order.scope.mayBringSeveral { size.parcelsMax = 1 }
+        var lockTimeout: Duration? = order.scope.mayBringSeveral ? LockTimeout.brief : nil
+        var lease = Lease()
+        for _ in 1...Self.stoppedMax {
+            let atWork = ClaimedRows<ParcelID>()
+            let leased: LeasedGroup
+            do throws(GroupFault) {
+                leased = try await leaseNext(order, size, lockTimeout, now: now, noting: atWork)
+            } catch {
+                guard error.isOverARow, let first = atWork.first else { throw error.fault }
+                if let fewer = atWork.fewer {
+                    size.parcelsMax = fewer
+                    if error.isLocked { lockTimeout = LockTimeout.afterBrief }
+                } else if error.isLocked, !atWork.isUrgent {
+                    (size.parcelsMax, lockTimeout) = (1, nil)
+                } else {
+                    try await putAside(first, for: error.putAsideFor, now: now)
+                    throw error.fault.about("parcel \(first.value)")
                 }
+                continue
             }
-            return Lease(again: found)
-        } catch {
-            let isLocked = error == .contended && lockTimeout != nil
-            guard let parcel = isLocked ? atWork.row : atWork.blamed(for: error) else { throw error }
-            let query = Query(ParcelSQL.putAside) {
-                $0.int64(parcel.value)
-                $0.instant(now)
-                $0.int64((isLocked ? lockedPutAsideFor : putAsideFor).wholeMicroseconds)
-            }
-            _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
-            throw error.about("parcel \(parcel.value)")
+            if leased.isForRate { lease.again = .zero }
+            if leased.isKept { continue }
+            lease.parcels = leased.parcels
+            lease.again = leased.wait ?? lease.again
+            guard let fault = leased.unreadable.first else { return lease }
+            for other in leased.unreadable.dropFirst() { unreadable(other) }
+            guard !leased.parcels.isEmpty else { throw fault }
+            unreadable(fault)
+            return lease
         }
+        return lease
     }
 
-    /// The most stopped messages that one lease moves out of its way; the next lease goes on with more.
+    /// The most tries of one lease, after stopped messages that it moved out of its way and after faulty parcels; the
+    /// next lease goes on with more.
     static let stoppedMax = 16
 
     /// Values of the column `state` of `parcels`.
     static let onHoldState: Int16 = 3
     static let rateLimitedState: Int16 = 4
 
-    private enum Claim: Sendable {
-        case nothing
-        case leased(LeasedParcel)
-        /// Its message is stopped or has a rate: the message's parcels are put on hold, or become rate-limited.
-        case kept(isForRate: Bool)
-    }
-
     private func leaseNext(
-        _ order: LeaseOrder, _ passing: [MessageID], now: WallInstant?, noting atWork: ClaimedRow<ParcelID>,
-        _ options: TransactionOptions
-    ) async throws(StoreFault) -> (Claim, again: Duration?) {
+        _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration?, now: WallInstant?,
+        noting atWork: ClaimedRows<ParcelID>
+    ) async throws(GroupFault) -> LeasedGroup {
         let (pool, steps) = (pool, steps)
-        return try await translating { () throws(PostgresError) in
+        return try await translatingGroup { () throws(PostgresError) in
             // 40P01: another lease or a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(options) { transaction throws(PostgresError) -> (Claim, again: Duration?) in
-                    let answers = try await transaction.run(order.queries(passing, now: now))
-                    let answer = answers[1]
+                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
+                    transaction throws(PostgresError) -> LeasedGroup in
+                    let answers = try await transaction.run(order.claim(size, now: now))
                     var wait = answers.count > 2 ? try answers[2].wait : nil
-                    atWork.note(answer.rowCount == 1 ? ParcelID(try answer.int64(0, 0)) : nil)
-                    guard answer.rowCount == 1 else { return (.nothing, wait) }
-                    let state = try answer.int16(0, 25)
-                    if let keeping = order.keeping(try answer.uuid(0, 1), state, now: now) {
-                        _ = try await transaction.runAndCommit([keeping])
-                        return (.kept(isForRate: order.isForRate(state)), wait)
+                    guard answers[1].rowCount > 0 else { return LeasedGroup(wait: wait) }
+                    var group = try ClaimedGroup(reading: answers[1], order, now: now, noting: atWork)
+                    guard !group.parcels.isEmpty else {
+                        _ = try await transaction.runAndCommit(group.keepings)
+                        return LeasedGroup(isForRate: group.isForRate, isKept: true)
                     }
-                    var claimed = try ClaimedParcel(reading: answer, order)
-                    if state == Self.rateLimitedState {
-                        let share = try claimed.split(Int(answer.int32(0, 31)), for: order, now: now)
-                        claimed.id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
-                    } else if order.scope == .rateLimited,
-                        let next = try await claimed.gather(
-                            for: order, next: order.next(passing, now: now), now: now, noting: atWork, in: transaction)
+                    if order.scope == .rateLimited,
+                        let next = try await group.fillQuantum(
+                            of: answers[1], order, now: now, noting: atWork, in: transaction)
                     {
                         wait = try next.wait
                     }
-                    claimed.excluded = try await AudienceCheck.excluded(from: [claimed], in: transaction)[0]
-                    var writes: [Query] = []
-                    if let limited = try claimed.limited {
-                        let judged = try await LimitedParcel.judge([limited], in: transaction)
-                        claimed.judged = judged[0]
-                        writes = LimitedParcel.writes([limited], judged, raising: try claimed.badge)
-                    }
-                    let readings = try claimed.readings
+                    try await group.check(in: transaction)
+                    try await group.judge(in: transaction)
+                    try await group.readPlans(in: transaction)
+                    let (writes, readings) = (group.writes, try group.readings)
+                    let others = try group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
-                        writes + readings + claimed.charges(order.scope, now: now), announcing: .leaseWritten,
-                        to: steps)
-                    let read = Array(rows[writes.count...].prefix(readings.count))
-                    return (.leased(try claimed.leased(with: read)), wait)
+                        writes + readings + others, announcing: .leaseWritten, to: steps)
+                    var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
+                    leased.wait = wait
+                    return leased
                 }
             }
         }
+    }
+
+    private func putAside(
+        _ parcel: ParcelID, for length: Duration, now: WallInstant?
+    ) async throws(StoreFault) {
+        let query = Query(ParcelSQL.putAside) {
+            $0.int64(parcel.value)
+            $0.instant(now)
+            $0.int64(length.wholeMicroseconds)
+        }
+        let pool = pool
+        _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }
 }
 

@@ -83,35 +83,6 @@ enum ParcelSQL {
         """
     }
 
-    /// $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service.
-    ///
-    /// Transactional parcels come first, then the one that has been due longest. A parcel that has expired already is
-    /// leased without its badges, because nothing will be sent. A ready parcel of a stopped message is put on hold
-    /// instead of leased. One that must wait for its message's rate becomes rate-limited.
-    private static func claim(
-        _ name: String, where which: String, of urgencies: [MessageUrgency] = all,
-        unless isRateLimited: String = "false"
-    ) -> Statement {
-        let urgencyRows = urgencies.map { "(\($0.rawValue)::smallint)" }.joined(separator: ", ")
-        return Statement(
-            name,
-            """
-            WITH next AS MATERIALIZED (
-                SELECT due.id, due.badge_marked
-                FROM (VALUES \(urgencyRows)) AS urgency (priority)
-                CROSS JOIN LATERAL (
-                    SELECT p.id, p.badge_marked FROM parcels p
-                    WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = urgency.priority
-                        AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
-                    ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
-                ) AS due
-                LIMIT 1
-            )
-            \(taking(unless: isRateLimited))
-            RETURNING \(columns(route: "p.route_id"))
-            """)
-    }
-
     // Leases the parcels of `next`, puts them on hold, or makes them rate-limited.
     private static func taking(unless isRateLimited: String) -> String {
         let isKept = "(\(isStopped) OR \(isRateLimited))"
@@ -127,39 +98,36 @@ enum ParcelSQL {
     }
 
     // The columns that `ClaimedParcel` reads.
-    private static func columns(route: String) -> String {
-        """
+    private static let columns = """
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
             p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
             m.badge_value, NOT next.badge_marked,
-            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN (\(otherEnvironment(of: route))) END,
+            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN (\(otherEnvironment(of: "$1"))) END,
             p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
             \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
             \(AudienceCheckSQL.hasConditions("m"))
         """
-    }
 
     private static let isStopped = "(\(ControlSQL.isStopped("m")))"
     private static let isRateLimited =
         "(\(RateSQL.isRateLimited("m", lapses: "p.lapses", origin: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
 
-    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isRateLimited)
-    static let claimUrgent = claim(
-        "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
-    static let claimRateLimited = RateSQL.claim(returning: columns(route: "p.route_id"))
-    /// Claims several parcels. It takes the parameters of `claimOrdinary`, $7 parcels at most, $8 members at most. Its
-    /// answer has one more column: the place among those that one claim after the other would bring, of which these are
-    /// the first. Rows come in no order.
+    /// Claims parcels. Parameters: $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service,
+    /// $7 parcels at most, $8 members at most. The last column is the place in the order of leases; rows come in no
+    /// order.
     ///
-    /// Several are claimed only if all of them are transactional and small together. A cross-environment parcel is
-    /// claimed by itself.
-    static let claimGroup = claimGroup("parcel_claim_group", of: all)
-    static let claimUrgentGroup = claimGroup("parcel_claim_urgent_group", of: [.transactional])
-
-    private static func claimGroup(_ name: String, of urgencies: [MessageUrgency]) -> Statement {
+    /// Transactional parcels come first, then the ones that have been due longest. Several are claimed only if all of
+    /// them are transactional and small together. A cross-environment parcel is claimed by itself.
+    ///
+    /// A parcel that has expired already is leased without its badges, because nothing will be sent. A ready parcel of a
+    /// stopped message is put on hold instead of leased. One that must wait for its message's rate becomes rate-limited.
+    private static func claim(
+        _ name: String, where which: String, of urgencies: [MessageUrgency] = all,
+        unless isRateLimited: String = "false"
+    ) -> Statement {
         let bulk = """
             , bulk AS MATERIALIZED (
-                SELECT p.id, p.badge_marked \(ready(.bulk)) AND NOT EXISTS (SELECT FROM urgent)
+                SELECT p.id, p.badge_marked \(ready(.bulk, which)) AND NOT EXISTS (SELECT FROM urgent)
                 ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
             )
             """
@@ -170,7 +138,7 @@ enum ParcelSQL {
             WITH urgent AS MATERIALIZED (
                 SELECT p.id, p.badge_marked, p.member_count, p.due_at,
                     p.origin_route_id IS NOT NULL AS is_apart
-                \(ready(.transactional))
+                \(ready(.transactional, which))
                 ORDER BY p.due_at, p.id LIMIT $7 FOR UPDATE SKIP LOCKED
             )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
                 SELECT id, badge_marked, place FROM (
@@ -181,22 +149,26 @@ enum ParcelSQL {
                 \(takesBulk ? "UNION ALL SELECT id, badge_marked, 1 FROM bulk" : "")
             )
             \(taking(unless: isRateLimited))
-            RETURNING \(columns(route: "$1")), next.place
+            RETURNING \(columns), next.place
             """)
     }
 
-    private static func ready(_ urgency: MessageUrgency) -> String {
+    private static func ready(_ urgency: MessageUrgency, _ which: String) -> String {
         """
         FROM parcels p
             WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = \(urgency.rawValue)
-                AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(isOrdinary)
+                AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
         """
     }
 
+    static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isRateLimited)
+    static let claimUrgent = claim(
+        "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
     static let claimExpired = claim(
         "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= coalesce($5, now())")
+    static let claimRateLimited = RateSQL.claim(returning: columns)
 
     /// $1 parcel, $2 now, $3 microseconds.
     static let putAside = Statement(

@@ -95,7 +95,7 @@ enum SettleSQL {
         )
         """
 
-    // The rows of messages that are written at all are locked before: the groups and their order need all of them.
+    // The join makes the totals wait for the messages' rows, which every settle locks first. A part changes no message.
     private static let ended = """
         unnest($18, $19, $20, $21) AS ended (place, state, reason, count) JOIN mine USING (place)
             LEFT JOIN folded USING (message_id)

@@ -3,99 +3,20 @@ import Model
 import Postgres
 import QueueRules
 
-extension ParcelStore {
-    /// Leases the route's next parcels, in their order: those that one `lease` after the other would bring at this
-    /// moment. Each has the epoch, members and badges that its own `lease` would give it.
-    ///
-    /// Several are leased only if they are small and of transactional messages (`LeaseGroup`), else one at most. The
-    /// result is empty if none is due, or if others are leasing all of them. If one can't be leased as it is stored, or
-    /// others have locked its rows, fewer are leased at once, until it alone is put aside.
-    ///
-    /// - Parameter unreadable: called for each of several parcels whose members turn out to be unreadable after the
-    ///   lease. Such a parcel is not handed out, and its lease expires. If none is left to hand out, a fault is thrown.
-    package func leaseGroup(
-        _ order: LeaseOrder, _ size: LeaseGroup = .standard, now: WallInstant? = nil,
-        unreadable: @Sendable (StoreFault) -> Void = { _ in }
-    ) async throws(StoreFault) -> Lease {
-        precondition(order.scope.mayBringSeveral, "only ordinary parcels are leased in groups")
-        var size = size
-        var lockTimeout = LockTimeout.brief
-        var lease = Lease()
-        for _ in 1...Self.stoppedMax {
-            let atWork = ClaimedRows<ParcelID>()
-            let leased: LeasedGroup
-            do throws(GroupFault) {
-                leased = try await leaseNextGroup(order, size, lockTimeout, now: now, noting: atWork)
-            } catch {
-                guard error.isOverARow else { throw error.fault }
-                if error.fault == .contended { lockTimeout = LockTimeout.afterBrief }
-                guard let fewer = atWork.fewer else {
-                    let lockTimeout = atWork.isUrgent ? lockTimeout : nil
-                    let single = try await self.lease(order, now: now, lockTimeout: lockTimeout)
-                    lease.parcels = single.parcels
-                    lease.again = single.again ?? lease.again
-                    return lease
-                }
-                size.parcelsMax = fewer
-                continue
-            }
-            if leased.isForRate { lease.again = .zero }
-            if leased.isKept { continue }
-            lease.parcels = leased.parcels
-            guard let fault = leased.unreadable.first else { return lease }
-            for other in leased.unreadable.dropFirst() { unreadable(other) }
-            guard !leased.parcels.isEmpty else { throw fault }
-            unreadable(fault)
-            return lease
-        }
-        return lease
-    }
-
-    private func leaseNextGroup(
-        _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration, now: WallInstant?,
-        noting atWork: ClaimedRows<ParcelID>
-    ) async throws(GroupFault) -> LeasedGroup {
-        let (pool, steps) = (pool, steps)
-        return try await translatingGroup { () throws(PostgresError) in
-            // 40P01: a registration locked the same badges in another order after all.
-            try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
-                    transaction throws(PostgresError) -> LeasedGroup in
-                    let answer = try await transaction.run([
-                        Query(PlannerSQL.inKeyOrder), order.claim(size, now: now),
-                    ])[1]
-                    guard answer.rowCount > 0 else { return LeasedGroup() }
-                    var group = try ClaimedGroup(reading: answer, order, now: now, noting: atWork)
-                    guard !group.parcels.isEmpty else {
-                        _ = try await transaction.runAndCommit(group.keepings)
-                        return LeasedGroup(isForRate: group.isForRate, isKept: true)
-                    }
-                    try await group.check(in: transaction)
-                    try await group.judge(in: transaction)
-                    try await group.readPlans(in: transaction)
-                    let (writes, readings) = (group.writes, try group.readings)
-                    let others = try group.charges(order.scope, now: now) + group.keepings
-                    let rows = try await transaction.conclude(
-                        writes + readings + others, announcing: .leaseWritten, to: steps)
-                    return try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
-                }
-            }
-        }
-    }
-}
-
 /// The parcels of one claim, and the faults of those that could not be read.
-private struct LeasedGroup: Sendable {
+struct LeasedGroup: Sendable {
     var parcels: [LeasedParcel] = []
     var unreadable: [StoreFault] = []
     /// Some of the parcels found are rate-limited from now on.
     var isForRate = false
     /// All parcels found were put on hold or became rate-limited, because their messages are stopped or have a rate.
     var isKept = false
+    /// The time until the next quantum, if one was asked for.
+    var wait: Duration?
 }
 
-/// The parcels that one claim took, in the order of single claims.
-private struct ClaimedGroup: Sendable {
+/// The parcels that one claim took, in the order of their leases.
+struct ClaimedGroup: Sendable {
     private(set) var parcels: [ClaimedParcel] = []
     /// Queries that move the parcels of stopped or rate-limited messages out of the way of leases.
     private(set) var keepings: [Query] = []
@@ -111,16 +32,12 @@ private struct ClaimedGroup: Sendable {
     init(
         reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>
     ) throws(PostgresError) {
-        var places: [(ordinal: Int64, row: Int)] = []
+        let places = try Self.inOrder(answer)
         var isUrgent = true
-        for row in 0..<answer.rowCount {
-            places.append((try answer.int64(row, 31), row))
-            if try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
-        }
-        places.sort { $0.ordinal < $1.ordinal }
-        atWork.note(ParcelID(try answer.int64(places[0].row, 0)), of: answer.rowCount, isUrgent: isUrgent)
+        for row in places where try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
+        atWork.note(ParcelID(try answer.int64(places[0], 0)), of: places.count, isUrgent: isUrgent)
         var kept: Set<UniversalID> = []
-        for (place, (_, row)) in places.enumerated() {
+        for (place, row) in places.enumerated() {
             let message = try answer.uuid(row, 1)
             let state = try answer.int16(row, 25)
             if let keeping = order.keeping(message, state, now: now) {
@@ -137,7 +54,31 @@ private struct ClaimedGroup: Sendable {
         }
     }
 
+    /// Rows of several parcels come in no order, with their place in the last column.
+    private static func inOrder(_ answer: ResultSet) throws(PostgresError) -> [Int] {
+        guard answer.rowCount > 1 else { return [0] }
+        var places: [(ordinal: Int64, row: Int)] = []
+        for row in 0..<answer.rowCount { places.append((try answer.int64(row, 31), row)) }
+        return places.sorted { $0.ordinal < $1.ordinal }.map(\.row)
+    }
+
     private var isSingle: Bool { parcels.count == 1 }
+
+    /// Makes the claimed rate-limited parcel a quantum: splits members off a larger one, or adds those of the next ones.
+    ///
+    /// - Parameter answer: the claim's, whose last column is the number of members to lease.
+    /// - Returns: the time until the next quantum, as `RateSQL.next` answers; nil: it has not changed.
+    mutating func fillQuantum(
+        of answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>,
+        in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> ResultSet? {
+        guard try answer.int16(0, 25) == ParcelStore.rateLimitedState else {
+            return try await parcels[0].gather(for: order, now: now, noting: atWork, in: transaction)
+        }
+        let share = try parcels[0].split(Int(answer.int32(0, 31)), for: order, now: now)
+        parcels[0].id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
+        return nil
+    }
 
     /// Finds the members that the messages' audiences no longer include.
     mutating func check(in transaction: PostgresTransaction) async throws(PostgresError) {
