@@ -18,7 +18,7 @@ extension QueryPlanTests {
         ("plan_count", "messages_pkey"),
         ("plan_cut", "messages_pkey"),
         ("plan_end", "plans_pkey"),
-        ("plan_named_group", "using registrations_app_id_installation_kind_key on registrations"),
+        ("plan_named", "using registrations_app_id_installation_kind_key on registrations"),
         ("parcel_ready_routes", "Index Only Scan using parcels_ready on parcels"),
         (
             "parcel_ready_routes",

@@ -68,32 +68,15 @@ enum AudienceSQL {
                 """)
     }
 
-    /// The registrations of named installations. Parameters: $1 app, $2 kind, $3 horizon, $4 installations, each once,
-    /// $5 providers. There is one row for each, with its place among them, and nulls if it is unknown. The last column
-    /// says whether it has a registration of another kind.
+    /// The registrations of named installations, of several messages at once. Parameters: $1 apps, $2 kinds,
+    /// $3 horizons, $4 installations, $5 their places in their message, each once. There is one row for each in this
+    /// order, with nulls if it is unknown. The last column says whether it has a registration of another kind.
     ///
     /// LIMIT keeps the planner from reading the whole app, or its ids up to the horizon, for all installations at once.
     static let named = Statement(
         "plan_named",
         """
-        SELECT named.place, r.id, r.route_id, r.state, \(isWanted("r", in: "$5")),
-            CASE WHEN r.id IS NULL THEN (
-                SELECT true FROM registrations other
-                WHERE app_id = $1 AND other.installation = named.installation AND other.id <= $3
-                ORDER BY app_id, other.installation, other.kind LIMIT 1) END
-        FROM unnest($4) WITH ORDINALITY AS named (installation, place)
-        LEFT JOIN LATERAL (
-            SELECT id, route_id, state, provider FROM registrations
-            WHERE app_id = $1 AND kind = $2 AND installation = named.installation LIMIT 1
-        ) AS r ON r.id <= $3
-        """)
-
-    /// The same for several messages that name no providers. Parameters: $1 apps, $2 kinds, $3 horizons,
-    /// $4 installations, $5 their places in their message, each once. Rows come in this order.
-    static let namedGroup = Statement(
-        "plan_named_group",
-        """
-        SELECT named.place, r.id, r.route_id, r.state, true,
+        SELECT named.place, r.id, r.route_id, r.state, r.provider,
             CASE WHEN r.id IS NULL THEN (
                 SELECT true FROM registrations other
                 WHERE app_id = named.app_id AND other.installation = named.installation AND other.id <= named.horizon
@@ -101,7 +84,7 @@ enum AudienceSQL {
         FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY
             AS named (app_id, kind, horizon, installation, place, turn)
         LEFT JOIN LATERAL (
-            SELECT id, route_id, state FROM registrations
+            SELECT id, route_id, state, provider FROM registrations
             WHERE app_id = named.app_id AND kind = named.kind AND installation = named.installation LIMIT 1
         ) AS r ON r.id <= named.horizon
         ORDER BY named.turn

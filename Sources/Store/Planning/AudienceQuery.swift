@@ -85,27 +85,46 @@ struct AudienceQuery: Sendable {
         return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
     }
 
+    /// An installation to look up for a message.
+    struct NamedInstallation: Sendable {
+        let app: Int64
+        let kind: Int16
+        let horizon: Int64
+        let name: String
+        /// The place among the names that are looked up for the message, from 1.
+        let place: Int64
+    }
+
     private func named(
         _ names: [String], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> FoundMembers {
-        try found(names, in: try await transaction.run([query(named: names)]))
+        let rows = try await transaction.run([Self.query(named: named(names))])[0]
+        return try found(names, in: rows, 0..<rows.rowCount)
     }
 
-    func query(named names: [String]) -> Query {
-        let part = part(of: names)
-        return Query(AudienceSQL.named) {
-            $0.int64(app)
-            $0.int16(kind)
-            $0.int64(horizon)
-            $0.array(.text, count: part.count) { $1.text(names[part.lowerBound + $0]) }
-            $0.int16Array(providers)
+    /// Returns the installations of the slice.
+    func named(_ names: [String]) -> [NamedInstallation] {
+        names[part(of: names)].enumerated().map {
+            NamedInstallation(app: app, kind: kind, horizon: horizon, name: $1, place: Int64($0 + 1))
         }
     }
 
-    func found(_ names: [String], in answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
+    /// Returns the query for installations of any number of messages.
+    static func query(named installations: [NamedInstallation]) -> Query {
+        Query(AudienceSQL.named) {
+            $0.int64Array(installations.map(\.app))
+            $0.int16Array(installations.map(\.kind))
+            $0.int64Array(installations.map(\.horizon))
+            $0.textArray(installations.map(\.name))
+            $0.int64Array(installations.map(\.place))
+        }
+    }
+
+    /// - Parameter own: the rows of this message.
+    func found(_ names: [String], in rows: ResultSet, _ own: Range<Int>) throws(PostgresError) -> FoundMembers {
         let part = part(of: names)
         return try FoundMembers(
-            named: answers[0], before: part.lowerBound, plannedThrough: Int64(part.upperBound),
+            named: rows, own, providers, before: part.lowerBound, plannedThrough: Int64(part.upperBound),
             isLast: part.upperBound == names.count)
     }
 

@@ -42,22 +42,25 @@ struct FoundMembers: Sendable {
     /// Reads one row for each named installation.
     ///
     /// - Parameters:
-    ///   - part: the rows of the message; nil: all of them.
+    ///   - own: the rows of the message.
+    ///   - providers: the providers that the message goes to; empty: all.
     ///   - before: how many of the message's names come before these.
     init(
-        named rows: ResultSet, _ part: Range<Int>? = nil, before: Int, plannedThrough: Int64, isLast: Bool
+        named rows: ResultSet, _ own: Range<Int>, _ providers: [Int16], before: Int, plannedThrough: Int64,
+        isLast: Bool
     ) throws(PostgresError) {
         self.plannedThrough = plannedThrough
         self.isLast = isLast
         var live: [(id: Int64, route: Int64)] = []
-        for row in part ?? 0..<rows.rowCount {
+        for row in own {
             guard let id = try rows.int64OrNil(row, 1) else {
                 let reason =
                     rows.isNull(row, 5) ? TerminalReason.unknownDevice : TerminalReason.noRegistrationOfKind
                 end(nameAt: Int64(before) + (try rows.int64(row, 0)), TerminalStatus(.rejected, reason))
                 continue
             }
-            guard try rows.bool(row, 4) else { continue }
+            let provider = try rows.int16(row, 4)
+            guard providers.isEmpty || providers.contains(provider) else { continue }
             let route = try rows.int64(row, 2)
             if try rows.int16(row, 3) == RegistrationState.retired.rawValue {
                 end(id, on: route, TerminalStatus(.unregistered, TerminalReason.retired))

@@ -13,31 +13,21 @@ extension ClaimedPlan {
         return count <= min(Self.namesMax, idsMax) && plannedThrough == 0 && local == nil
     }
 
-    /// The names of installations if any provider will do: they are looked up together with those of other messages.
-    fileprivate var plainNames: [String] {
-        guard case .installations(let names) = audience.selection, audience.providers?.isEmpty ?? true else {
-            return []
-        }
-        return names
+    /// The installations that it names: they are looked up together with those of other messages.
+    fileprivate var installations: [String] {
+        if case .installations(let names) = audience.selection { names } else { [] }
     }
 
     /// Queries that only read, for this plan by itself.
     fileprivate func readings(_ idsMax: Int) -> [Query] {
-        switch audience.selection {
-        case .installations(let names) where plainNames.isEmpty: [query(idsMax: idsMax).query(named: names)]
-        case .users(let names): query(idsMax: idsMax).queries(ofUsers: names)
-        case .installations, .tokens, .all, .tags, .filter, .stale: []
-        }
+        if case .users(let names) = audience.selection { query(idsMax: idsMax).queries(ofUsers: names) } else { [] }
     }
 
     fileprivate func found(
         _ idsMax: Int, in answers: [ResultSet]
     ) throws(PostgresError) -> FoundMembers? {
-        switch audience.selection {
-        case .installations(let names) where !answers.isEmpty: try query(idsMax: idsMax).found(names, in: answers)
-        case .users(let names): try query(idsMax: idsMax).found(users: names, in: answers)
-        case .installations, .tokens, .all, .tags, .filter, .stale: nil
-        }
+        guard case .users(let names) = audience.selection else { return nil }
+        return try query(idsMax: idsMax).found(users: names, in: answers)
     }
 }
 
@@ -73,7 +63,7 @@ struct PlanGroup: Sendable {
         _ sizes: SliceSizes, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [SliceCut] {
         if isSingle { return [try await plans[0].cut(idsMax, parcelMembersMax, sizes, in: transaction)] }
-        var queries = [lock, plainly]
+        var queries = [lock, AudienceQuery.query(named: named)]
         var spans: [Range<Int>] = []
         for plan in plans {
             let start = queries.count
@@ -86,14 +76,13 @@ struct PlanGroup: Sendable {
         var kept: [ClaimedPlan] = []
         var (next, ids, goesOn) = (0, 0, false)
         for (plan, span) in zip(plans, spans) where !goesOn {
-            let own = next..<next + plan.plainNames.count
+            let own = next..<next + plan.installations.count
             next = own.upperBound
             guard free.contains(plan.message) else { continue }
             let members =
                 own.isEmpty
                 ? try plan.found(idsMax, in: Array(answers[span]))
-                : try FoundMembers(
-                    named: answers[1], own, before: 0, plannedThrough: Int64(own.count), isLast: true)
+                : try plan.query(idsMax: idsMax).found(plan.installations, in: answers[1], own)
             kept.append(plan)
             found.append(members)
             ids += members?.ids.count ?? 0
@@ -105,18 +94,8 @@ struct PlanGroup: Sendable {
 
     private var lock: Query { Query(PlanSQL.lock) { $0.uuidArray(plans.map(\.message)) } }
 
-    private var plainly: Query {
-        var asked: [(plan: ClaimedPlan, name: String, place: Int64)] = []
-        for plan in plans {
-            for (place, name) in plan.plainNames.enumerated() { asked.append((plan, name, Int64(place + 1))) }
-        }
-        return Query(AudienceSQL.namedGroup) {
-            $0.int64Array(asked.map(\.plan.app))
-            $0.int16Array(asked.map(\.plan.kind))
-            $0.int64Array(asked.map(\.plan.horizon))
-            $0.textArray(asked.map(\.name))
-            $0.int64Array(asked.map(\.place))
-        }
+    private var named: [AudienceQuery.NamedInstallation] {
+        plans.flatMap { plan in plan.query(idsMax: idsMax).named(plan.installations) }
     }
 
     /// Looks up tokens last, because that query also writes the inline targets.
