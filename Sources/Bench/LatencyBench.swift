@@ -21,9 +21,9 @@ struct LatencyBench: AsyncParsableCommand {
             often is said by --rounds, and --pushes are those of all rounds together.
 
             With --singles so many messages to one device each are handed in over --connections at once, to a sink: what is \
-            printed is how many a second are accepted, and sent and settled, and what each costs. They come in five turns, \
-            and after each as many rows are committed one by one, over as many connections as the gateway has to the same \
-            PostgreSQL: the rate of what is accepted beside theirs is the ratio.
+            printed is how many a second are accepted, and sent and settled, and what each costs. They come in --rounds \
+            turns, and before each pgbench commits rows one by one in the same PostgreSQL. settled_ratio is the rate of \
+            settled messages to pgbench's.
             """,
             examples: [
                 "carillon-bench latency --pushes 500", "carillon-bench latency --beside-devices 300000",
@@ -38,7 +38,7 @@ struct LatencyBench: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Measures beside a broadcast to so many devices instead.", valueName: "count"))
     var besideDevices: Int?
     @Option(
-        help: ArgumentHelp("Of --beside-devices, how many turns each company has (default: 5).", valueName: "count"))
+        help: ArgumentHelp("Turns of --singles, or of each part of --beside-devices (default: 5).", valueName: "count"))
     var rounds: Int?
 
     @Option(help: ArgumentHelp("Sends so many single messages at once instead.", valueName: "count"))
@@ -79,7 +79,9 @@ struct LatencyBench: AsyncParsableCommand {
         guard singles == nil || pushes == nil else {
             throw ValidationError("--singles says how many: --pushes is for those one at a time.")
         }
-        guard rounds == nil || besideDevices != nil else { throw ValidationError("--rounds is of --beside-devices.") }
+        guard rounds == nil || besideDevices != nil || singles != nil else {
+            throw ValidationError("--rounds is of --beside-devices and --singles.")
+        }
         guard connections == nil || singles != nil else { throw ValidationError("--connections is of --singles.") }
     }
 
@@ -92,8 +94,10 @@ struct LatencyBench: AsyncParsableCommand {
             return try await options.run(
                 standIns: ["--sink", "--open-streams"], data: "singles", settings: settings
             ) { world in
-                let figures = try await SinglesBench(world: world, messages: singles, connections: connections)
-                    .measure()
+                let figures = try await SinglesBench(
+                    world: world, messages: singles, connections: connections,
+                    rounds: rounds ?? Self.roundsDefault
+                ).measure()
                 if options.json { writeJSON(figures.json) } else { figures.write() }
             }
         }
@@ -108,7 +112,7 @@ struct LatencyBench: AsyncParsableCommand {
     }
 
     private func measure(_ world: BenchWorld, _ pushes: Int) async throws {
-        let report = try await ReferenceCommits.within(world, senders: 1) { commits in
+        let report = try await ReferenceCommits.within(world) { commits in
             let fixture = LatencyFixture(world: world, commits: commits)
             try await fixture.fill()
             var report: [JSONMember] = []

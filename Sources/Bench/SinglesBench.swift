@@ -4,14 +4,14 @@ import JSON
 import NIOCore
 import Postgres
 
-/// Many messages to one device each, requested over several connections at once and sent to a sink. Each round is
-/// followed by as many reference commits.
+/// Many messages to one device each, requested over several connections at once and sent to a sink. Before each round,
+/// pgbench measures the commits that the same PostgreSQL makes a second.
 struct SinglesBench {
     let world: BenchWorld
     let messages: Int
     let connections: Int
-    private static let devices = 1_000
-    private static let rounds = 5
+    let rounds: Int
+    private static let devices = 5_000
     private static let warmUpCount = 200
     private static let pollEvery: Duration = .milliseconds(20)
     private static let timeout: Duration = .seconds(600)
@@ -20,42 +20,39 @@ struct SinglesBench {
         let garden = BroadcastFixture(world: world, devices: Self.devices)
         try await garden.fill()
         return try await RegistryDatabase.within(world) { database in
-            // One sender for each of the gateway's connections for requests.
-            try await ReferenceCommits.within(world, senders: PoolSettings().connectionsMax) { commits in
-                try await measure(database, commits)
-            }
+            try await PgBench.within(world) { commits in try await measure(database, commits) }
         }
     }
 
     private func measure(
-        _ database: RegistryDatabase, _ commits: ReferenceCommits
+        _ database: RegistryDatabase, _ commits: PgBench
     ) async throws -> SinglesFigures {
         // Opens connections and prepares statements.
         _ = try await send(1..<Self.warmUpCount + 1)
         _ = try await finish(database)
-        _ = try await commits.run(Self.warmUpCount)
         let before = try await database.transactions()
         var polls: Int64 = 0
-        var rounds: [SinglesFigures.Round] = []
+        var turns: [SinglesFigures.Round] = []
         var progress = Progress("messages")
-        for numbers in Portions(messages, in: Self.rounds).ranges {
+        for numbers in Portions(messages, in: rounds).ranges {
+            // The gateway is idle by now.
+            let commitsPerSecond = try commits.run()
             let used = try world.used()
             let clock = ContinuousClock()
             let start = clock.now
             let load = try await send(numbers)
             polls += try await finish(database)
             let took = BenchRun(time: clock.now - start, used: try world.used() - used)
-            // The gateway is idle by now.
-            rounds.append(
+            turns.append(
                 SinglesFigures.Round(
                     messages: numbers.count, accepted: load.time, settled: took,
-                    commits: try await commits.run(numbers.count)))
-            progress.show(Int64(numbers.upperBound - 1), of: Int64(messages), "each turn beside as many commits")
+                    commitsPerSecond: commitsPerSecond))
+            progress.show(Int64(numbers.upperBound - 1), of: Int64(messages), "pgbench before each turn")
         }
         progress.end()
         // The reference commits are not counted here: they go to another database.
         return SinglesFigures(
-            rounds: rounds, connections: connections, senders: commits.senders,
+            rounds: turns, connections: connections,
             transactions: try await database.transactions() - before - polls, memoryBytesMax: world.memoryBytesMax)
     }
 
@@ -107,14 +104,13 @@ struct SinglesFigures {
         let accepted: Duration
         /// The time from the first request to the last settled answer.
         let settled: BenchRun
-        /// The time of as many reference commits.
-        let commits: Duration
+        /// The rate of pgbench before the round.
+        let commitsPerSecond: Double
     }
 
     /// At least one.
     let rounds: [Round]
     let connections: Int
-    let senders: Int
     let transactions: Int64
     let memoryBytesMax: Int64
 
@@ -124,8 +120,12 @@ struct SinglesFigures {
     private func rate(_ time: (Round) -> Duration) -> Double {
         Double(messages) / (rounds.map(time).reduce(.zero, +) / .seconds(1))
     }
-    /// The median of the rounds' ratios.
-    private var acceptedRatio: Double { rounds.map { $0.commits / $0.accepted }.sorted()[rounds.count / 2] }
+    /// The median of the rounds' ratios: messages settled a second to commits a second.
+    private var settledRatio: Double {
+        median(rounds.map { Double($0.messages) / ($0.settled.time / .seconds(1)) / $0.commitsPerSecond })
+    }
+    private var commitsPerSecond: Double { median(rounds.map(\.commitsPerSecond)) }
+    private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
     private func each(_ value: Double) -> Double { value / Double(messages) }
     private func microseconds(_ time: Duration) -> Double { each(time / .microseconds(1)) }
 
@@ -135,10 +135,11 @@ struct SinglesFigures {
         var table = TextTable("", "A SECOND")
         table.add("accepted", String(format: "%.0f", rate(\.accepted)))
         table.add("sent and settled", String(format: "%.0f", rate(\.settled.time)))
-        table.add("commits of a row each, \(senders) connections", String(format: "%.0f", rate(\.commits)))
+        table.add("pgbench \(PgBench.arguments.joined(separator: " "))", String(format: "%.0f", commitsPerSecond))
         table.write()
         Console.write(
-            "accepted at \(String(format: "%.2f", acceptedRatio)) of the commits' rate, in the median of the turns")
+            "settled_ratio \(String(format: "%.2f", settledRatio)): messages settled a second to commits of pgbench, "
+                + "median of the turns")
         Console.write(
             String(
                 format: "a message: %.2f transactions, processor time in microseconds: gateway %.0f, PostgreSQL %.0f",
@@ -152,8 +153,7 @@ struct SinglesFigures {
             "messages": .number(.whole(Int64(messages))), "connections": .number(.whole(Int64(connections))),
             "rounds": .number(.whole(Int64(rounds.count))),
             "accepted_per_second": number(rate(\.accepted)), "settled_per_second": number(rate(\.settled.time)),
-            "commits_per_second": number(rate(\.commits)), "commit_connections": .number(.whole(Int64(senders))),
-            "accepted_ratio": number(acceptedRatio),
+            "commits_per_second": number(commitsPerSecond), "settled_ratio": number(settledRatio),
             "transactions_per_message": number(each(Double(transactions))),
             "gateway_cpu_us_per_message": number(microseconds(used.gateway)),
             "database_cpu_us_per_message": number(microseconds(used.database)),

@@ -4,7 +4,7 @@ import Glibc
 /// Starts programs that inherit nothing from us: no descriptor, signal mask, environment, terminal or folder.
 ///
 /// The server must not inherit a listening socket: after our death it would keep the port occupied.
-enum ChildProcess {
+package enum ChildProcess {
     /// - Parameter input: the descriptor of standard input; nil: none.
     /// - Parameter log: the descriptor of both outputs.
     static func spawn(_ command: [String], input: Int32? = nil, log: Int32) -> pid_t? {
@@ -74,8 +74,9 @@ enum ChildProcess {
         return wait(process) == 0
     }
 
-    /// Returns the program's output, up to 64 KiB: more would fill the pipe and block it.
-    static func output(_ command: [String]) -> String? {
+    /// Runs a program to its end. Returns both outputs, up to 64 KiB: more would fill the pipe and block it. nil: it
+    /// did not exit with 0.
+    package static func output(_ command: [String]) -> String? {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { return nil }
         defer { close(ends[0]) }

@@ -32,7 +32,7 @@ struct BenchOptionsTests {
             ),
             ("latency --singles 200 --beside-devices 40000", "Only one of --singles and --beside-devices."),
             ("latency --singles 200 --pushes 10", "--singles says how many: --pushes is for those one at a time."),
-            ("latency --singles 200 --rounds 2", "--rounds is of --beside-devices."),
+            ("latency --pushes 10 --rounds 2", "--rounds is of --beside-devices and --singles."),
             ("latency --pushes 10 --connections 8", "--connections is of --singles."),
         ])
     func refused(arguments: String, sentence: String) {

@@ -103,8 +103,8 @@ extension Journeys {
         fileprivate static func otherBenches(_ folder: String) -> [Line] {
             [
                 .bench(
-                    "latency", "--singles", "200", in: folder,
-                    figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "accepted_ratio"]),
+                    "latency", "--singles", "200", "--rounds", "1", in: folder,
+                    figures: ["accepted_per_second", "settled_per_second", "commits_per_second", "settled_ratio"]),
                 .bench(
                     "broadcast", "--devices", "40000", "--rounds", "1", "--values", "--answer-ms", "20", in: folder,
                     figures: [
