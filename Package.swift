@@ -138,7 +138,7 @@ let package = Package(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules", "QueueRules",
-                "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store", "Credentials",
+                "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store", "GroupCommit", "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -187,7 +187,8 @@ let package = Package(
         executable(
             "carillon-bench", .executables,
             [
-                "Basis", "Reactor", "TLS", "Postgres", "Model", "JSON", "Calendar", "ProviderInterface", "Lanes",
+                "Basis", "Reactor", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Calendar",
+                "ProviderInterface", "Lanes",
                 "CommandLine", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Sources/Bench"),

@@ -61,6 +61,15 @@ package struct DeliveryService: Sendable {
         planner.notify()
     }
 
+    /// Accepts direct messages of one app, and begins to send them.
+    ///
+    /// - Parameter store: writes them, over the connections of requests.
+    package func cut(
+        _ messages: [DirectMessage], in store: MessageStore
+    ) async -> [Result<CutReply, StoreFault>] {
+        await engine.cut(messages, in: store)
+    }
+
     /// Handles a message that another process accepted.
     package func messageAccepted() { planner.notify() }
 

@@ -32,7 +32,10 @@ extension Dispatcher {
             actions.append(.resolve(route))
         }
         if routes.count > known { routes.sort { Self.isBefore($0.ready, $1.ready) } }
-        forgetIdle(Set(ready.map(\.serviceRoute)))  // lookup only
+        let polled = Set(ready.map(\.serviceRoute))  // lookup only
+        forgetIdle(polled, now)
+        // Routes of direct messages have no work that a poll could find. Their credentials and tokens may change.
+        for route in routes where !polled.contains(route.ready.serviceRoute) { actions.append(.resolve(route.ready)) }
     }
 
     /// Notes routes with work, as a poll does, without the poll's other findings.
@@ -50,8 +53,17 @@ extension Dispatcher {
     }
 
     /// Forgets routes without work, and lanes that no route and no parcel uses. Both lists stay bounded by what is due.
-    private mutating func forgetIdle(_ ready: Set<ServiceRoute>) {  // lookup only
-        routes.removeAll { $0.isIdle && !ready.contains($0.ready.serviceRoute) }
+    ///
+    /// The routes of recent direct messages stay, the latest ones: their next message can be leased when it is accepted.
+    private mutating func forgetIdle(_ ready: Set<ServiceRoute>, _ now: MonotonicInstant) {  // lookup only
+        let isIdle = { (route: RouteState) in route.isIdle && !ready.contains(route.ready.serviceRoute) }
+        let cuts = routes.filter(isIdle).compactMap(\.cutAt).filter { now - $0 <= settings.cutRoutesKept }
+        let earliest = cuts.sorted(by: >).prefix(settings.cutRoutesMax).last
+        routes.removeAll { route in
+            guard isIdle(route) else { return false }
+            guard let cutAt = route.cutAt, let earliest else { return true }
+            return cutAt < earliest
+        }
         var used = Set(routes.compactMap(\.lane))  // lookup only
         for run in runs.states { if let lane = run.lane { used.insert(lane) } }
         // A lane's throttle signals are remembered while they count.
@@ -157,7 +169,7 @@ extension Dispatcher {
         case .off: leaseOrdinary(now, &actions)
         case .draining: break
         case .isolated:
-            if runs.isEmpty, leasesOutstanding == 0, let place = routes.firstIndex(where: mayLeaseLapsed) {
+            if holdsNothing, let place = routes.firstIndex(where: mayLeaseLapsed) {
                 lease(place, .lapsed, now, &actions)
             }
         }
@@ -231,7 +243,7 @@ extension Dispatcher {
     ///
     /// Urgent leases are counted separately and take nothing from the other bounds. They have few members, and so few
     /// parcels.
-    private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
+    func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
             lane.throttle.room(isUrgent: true) > 0
         else { return false }

@@ -26,7 +26,6 @@ extension Dispatcher {
 
     mutating func updateQuarantine(_ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
         guard !isDraining else { return }
-        let holdsNothing = runs.isEmpty && leasesOutstanding == 0
         switch quarantine {
         case .off(let until):
             guard until.map({ $0 <= now }) ?? true, routes.contains(where: mayLeaseLapsed) else { return }

@@ -95,7 +95,7 @@ extension Dispatcher {
         updateQuarantine(now, &actions)
         askForPassed()
         leaseWhatCanBeSent(now, &actions)
-        if isDraining, !reportedDrained, runs.isEmpty, leasesOutstanding == 0 {
+        if isDraining, !reportedDrained, holdsNothing {
             reportedDrained = true
             actions.append(.drained)
         }

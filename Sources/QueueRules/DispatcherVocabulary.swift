@@ -42,6 +42,9 @@ package struct DispatcherSettings: Equatable, Sendable {
     package var leasesMax: Int
     /// How many small parcels one call may bring.
     package var leaseGroup: LeaseGroup
+    /// How long, and how many, routes without work are remembered after a direct message.
+    package var cutRoutesKept: Duration = .seconds(600)
+    package var cutRoutesMax: Int = 256
     /// How long quarantined parcels may keep everything else waiting.
     package var quarantineWindow: Duration
     /// The shortest time between two quarantines.
@@ -118,6 +121,8 @@ package enum DispatchEvent: Equatable, Sendable {
     /// waits. For other leases: zero if some parcels that they found are rate-limited from now on.
     case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
+    /// A cut ended that `beginCut` announced, with the parcels that it leased; empty if it leased none, or failed.
+    case cut([CutParcels])
     /// Answers to pushes of leased parcels.
     case answered([AnsweredLease])
     /// Replies to settles, and the settles that got none.
@@ -222,6 +227,23 @@ package struct LeaseRequest: Equatable, Sendable {
         self.scope = scope
         self.passing = passing
         self.parcelsMax = parcelsMax
+    }
+}
+
+/// Parcels that were cut and leased at once: direct messages of one service route. Lease time is counted from
+/// `startedAt`, before the first statement left.
+package struct CutParcels: Equatable, Sendable {
+    package let serviceRoute: ServiceRoute
+    package let lane: LaneKey
+    package let startedAt: MonotonicInstant
+    package let parcels: [ReadParcel]
+    package init(
+        serviceRoute: ServiceRoute, lane: LaneKey, startedAt: MonotonicInstant, parcels: [ReadParcel]
+    ) {
+        self.serviceRoute = serviceRoute
+        self.lane = lane
+        self.startedAt = startedAt
+        self.parcels = parcels
     }
 }
 

@@ -57,6 +57,8 @@ struct RouteState: Sendable {
     private(set) var maySweep = false
     private(set) var call = Call.idle(last: nil)
     private(set) var rated = RatedWork()
+    /// When direct messages of this route were cut last; nil: never, as far as is known.
+    private(set) var cutAt: MonotonicInstant?
 
     init(_ ready: ReadyRoute) { self.ready = ready }
 
@@ -87,7 +89,10 @@ struct RouteState: Sendable {
     mutating func notePlanned(_ route: ReadyRoute, _ now: MonotonicInstant) {
         work = max(work, route.hasUrgent ? .transactional : .bulk)
         workSeenAt = now
+        if route.hasUrgent { cutAt = now }
     }
+
+    mutating func noteCut(_ now: MonotonicInstant) { cutAt = now }
 
     mutating func noteResolved(_ lane: LaneKey?) {
         if lane != self.lane, !rated.passed.isEmpty { askForPassed() }

@@ -125,7 +125,9 @@ package struct GatewayProgram: Sendable {
         let backlog = BacklogBounds(
             messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
-            store: stores.messages, backlog: backlog, steps: steps, accepted: { delivery.accepted($0) })
+            store: stores.messages, backlog: backlog,
+            direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
+            accepted: { delivery.accepted($0) })
         var limits = GatewayLimits(bodyBytesMax: settings.bodyBytes)
         // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)

@@ -1,4 +1,5 @@
 import API
+import Basis
 import Credentials
 import Delivery
 import Encodings
@@ -151,6 +152,17 @@ func withGateway(
     #expect(GatewayDatabase.leakedSecrets() == [], "PostgreSQL's log tells nobody's secrets")
 }
 
+extension DirectMessages {
+    /// Cuts direct messages, and leaves their parcels ready: no lane is there to send them.
+    fileprivate static func unsent(in store: MessageStore) -> DirectMessages {
+        let owner = ProcessID(UniversalID(high: 1, low: 1))
+        return DirectMessages { messages in
+            let order = CutOrder(owner: owner, leaseFor: .seconds(30), parcelMembersMax: 5_000)
+            return await store.cut(messages.map(\.cut), order) { _ in [:] }.replies
+        }
+    }
+}
+
 private func serve(
     _ pool: PostgresPool, _ limits: GatewayLimits, _ backlog: (messages: Int, broadcasts: Int),
     _ authority: CertificateAuthority?, _ body: (GatewayWorld) async throws -> Void
@@ -166,7 +178,9 @@ private func serve(
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
         registry: RegistryService(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
-        messages: MessageIntake(store: stores.messages, backlog: bounds, steps: nil) { _ in },
+        messages: MessageIntake(
+            store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
+        ) { _ in },
         credentials: service, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)

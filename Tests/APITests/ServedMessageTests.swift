@@ -40,18 +40,20 @@ struct ServedMessageTests {
             let asked = [
                 #"{"users":2}"#, #"{"tags":{"any":["news"]},"providers":["apns"]}"#, #"{"tokens":1,"kind":"alert"}"#,
             ]
+            let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
             for (audience, expected) in zip(audiences, asked) {
                 let sent = try await world.expect(
-                    202, "POST", path, #"{"audience": \#(audience), "notification": {"body": "Noon"}}"#)
+                    202, "POST", path,
+                    #"{"audience": \#(audience), "notification": {"body": "Noon"}, "options": {"send_at": "\#(hour)"}}"#)
                 let id = try #require(try sent.member("id")?.string)
                 let reply = try await world.expect(200, "GET", "\(path)/\(id)")
                 #expect(reply.text.contains(#""push_type":"alert","dry_run":false,"asked":\#(expected)"#))
                 #expect(!reply.text.contains("00ff") && !reply.text.contains("ann"))
             }
-            let open = try await world.expect(200, "GET", path + "?state=accepted&limit=2")
+            let open = try await world.expect(200, "GET", path + "?state=scheduled&limit=2")
             #expect(try open.member("items")?.array?.count == 2)
             let next = try #require(try open.member("next")?.string)
-            let remaining = try await world.expect(200, "GET", path + "?state=accepted&limit=2&cursor=\(next)")
+            let remaining = try await world.expect(200, "GET", path + "?state=scheduled&limit=2&cursor=\(next)")
             #expect(try remaining.member("items")?.array?.count == 1)
             #expect(try await world.expect(200, "GET", path + "?state=finished").member("items")?.array?.count == 0)
             try await world.refuse(.invalidQuery, "GET", path + "?state=done")
@@ -362,6 +364,8 @@ struct ServedMessageTests {
             let full = try await world.refuse(.backlogFull, "POST", path, Self.hello)
             #expect(full.header("retry-after") == "10")
             // A message that names its receivers is not a broadcast. It counts as unfinished while it waits.
+            try await world.expect(
+                201, "PUT", "/v1/apps/tower/devices/phone", GatewayWorld.registration(1, #", "user": "ann""#))
             let hour = RFC3339.format(Clocks.wallNow() + .seconds(3_600))
             let input = #""audience": {"users": ["ann"]}, "notification": {"body": "Noon"}"#
             let (one, later) = ("{\(input)}", "{\(input), \"options\": {\"send_at\": \"\(hour)\"}}")

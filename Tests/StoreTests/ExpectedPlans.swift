@@ -93,7 +93,7 @@ extension QueryPlanTests {
         ("feedback_number", "Index Only Scan Backward using feedback_numbered on feedback"),
         // Each partition is read in order; no day fits a message that is null.
         ("history_failures", "Merge Append\n"),
-        ("message_app_standing", "using messages_unfinished on messages"),
-        ("message_app_standing", "on routes"),
+        ("message_app_status", "using messages_unfinished on messages"),
+        ("message_app_status", "on routes"),
     ]
 }

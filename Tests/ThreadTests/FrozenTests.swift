@@ -10,7 +10,7 @@ struct FrozenTests {
         {"audience": {"all": true}, "notification": {"title": "Carillon", "body": "\(World.text)"}, "badge": "increment"}
         """
 
-    @Test("count no message, push or badge twice", arguments: Step.ofEveryPush)
+    @Test("count no message, push or badge twice", arguments: Step.ofBroadcasts)
     func frozenAt(step: Step) async throws {
         try await World.within(devices: Self.devices) { world in
             let sleeper = try await world.gateway(Fault(step: step, freezes: true))

@@ -15,7 +15,7 @@ struct KilledControlTests {
 
     @Test("gets killed at every step that only scheduling and control pass through")
     func everyStep() {
-        #expect(Self.atItsHour + Self.whenRequested == Step.allCases.filter(\.isOfAControl))
+        #expect(Self.atItsHour + Self.whenRequested == Step.allCases.filter { $0.work == .control })
     }
 
     @Test(

@@ -8,14 +8,14 @@ struct KilledTests {
 
     @Test(
         "keeps every delivery promise if killed at a step, restarted, and killed there again",
-        arguments: Step.ofEveryPush)
+        arguments: Step.ofBroadcasts)
     func twiceAtTheSameStep(step: Step) async throws {
         try await keepsItsPromises([Fault(step: step), Fault(step: step)])
     }
 
     @Test(
         "keeps every delivery promise if killed at a step, restarted, and killed at the next",
-        arguments: zip(Step.ofEveryPush, Step.ofEveryPush.dropFirst()))
+        arguments: zip(Step.ofBroadcasts, Step.ofBroadcasts.dropFirst()))
     func thenAtTheNext(step: Step, next: Step) async throws {
         try await keepsItsPromises([Fault(step: step), Fault(step: next)])
     }

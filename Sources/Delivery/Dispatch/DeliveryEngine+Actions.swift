@@ -124,16 +124,16 @@ extension DeliveryEngine {
         if !leased.parcels.isEmpty { steps?.reached(.leaseCommitted) }
         var read: [ReadParcel] = []
         for (parcel, found) in zip(leased.parcels, await contents(of: leased.parcels)) {
-            track(parcel, request, found)
+            if let lane = request.lane { track(parcel, request.serviceRoute, lane, found) }
             read.append(ReadParcel(parcel, found.reading))
         }
         take(.leased(read, asked: request, again: leased.again))
     }
 
-    private func track(_ parcel: LeasedParcel, _ request: LeaseRequest, _ found: FoundContent) {
-        guard let lane = request.lane, let message = found.message else { return }
+    func track(_ parcel: LeasedParcel, _ serviceRoute: ServiceRoute, _ lane: LaneKey, _ found: FoundContent) {
+        guard let message = found.message else { return }
         let out = OutstandingParcel(
-            parcel: parcel, serviceRoute: request.serviceRoute, message: message, values: found.values, lane: lane,
+            parcel: parcel, serviceRoute: serviceRoute, message: message, values: found.values, lane: lane,
             answersOutstanding: 0)
         outstandingParcels[out.name] = out
     }

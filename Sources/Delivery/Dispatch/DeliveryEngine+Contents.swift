@@ -1,4 +1,5 @@
 import Content
+import Model
 import QueueRules
 import Store
 
@@ -19,11 +20,13 @@ extension DeliveryEngine {
     ///
     /// Their messages are read together, and so are the values of those that need the same fields. A parcel whose
     /// content can't be read now is handed back, because its lease is written and would otherwise have to expire.
-    func contents(of parcels: [LeasedParcel]) async -> [FoundContent] {
+    ///
+    /// - Parameter known: messages that need not be read.
+    func contents(of parcels: [LeasedParcel], known: [CachedMessage] = []) async -> [FoundContent] {
         var found = [FoundContent](repeating: FoundContent(), count: parcels.count)
         var asking: [(fields: [DeviceField], places: [Int])] = []
         var unread: [(fault: StoreFault, parcels: [LeasedParcel])] = []
-        for (place, reading) in await messageCache.messages(of: parcels).enumerated() {
+        for (place, reading) in await messages(of: parcels, known).enumerated() {
             switch reading {
             case .failure(let fault):
                 if unread.last?.fault != fault { unread.append((fault, [])) }
@@ -41,6 +44,16 @@ extension DeliveryEngine {
         for some in unread { noteUnread(some.parcels, some.fault) }
         for group in asking { await fill(group.places, group.fields, of: parcels, &found) }
         return found
+    }
+
+    private func messages(
+        of parcels: [LeasedParcel], _ known: [CachedMessage]
+    ) async -> [Result<CachedMessage, StoreFault>] {
+        var byID: [MessageID: CachedMessage] = [:]  // lookup only
+        for message in known { byID[message.id] = message }
+        let missing = parcels.filter { byID[$0.message] == nil }
+        var read = missing.isEmpty ? [] : await messageCache.messages(of: missing)[...]
+        return parcels.compactMap { byID[$0.message].map { .success($0) } ?? read.popFirst() }
     }
 
     private func fill(

@@ -88,6 +88,12 @@ package actor DeliveryEngine {
         setAlarm()
     }
 
+    func beginCut() { dispatcher.beginCut() }
+
+    func laneForCut(_ serviceRoute: ServiceRoute) -> LaneKey? {
+        dispatcher.laneForCut(serviceRoute, now: Clocks.monotonicNow())
+    }
+
     var runningMessages: [MessageID] { dispatcher.runningMessages }
 
     func isKnown(_ name: LeaseName) -> Bool { outstandingParcels[name] != nil }

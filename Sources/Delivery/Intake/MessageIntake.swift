@@ -12,15 +12,18 @@ package struct MessageIntake: Sendable {
 
     private let backlog: BacklogCache
     private let store: MessageStore
+    private let direct: DirectMessages
+    private let reached = ReachedProviders()
     private let steps: (any StepListener)?
-    /// Called with the messages that were committed.
+    /// Called with committed messages that wait for a planner or for their time.
     private let accepted: @Sendable ([NewMessage]) -> Void
 
     package init(
-        store: MessageStore, backlog: BacklogBounds, steps: (any StepListener)?,
+        store: MessageStore, backlog: BacklogBounds, direct: DirectMessages, steps: (any StepListener)?,
         accepted: @escaping @Sendable ([NewMessage]) -> Void
     ) {
         self.store = store
+        self.direct = direct
         self.backlog = BacklogCache(bounds: backlog)
         self.steps = steps
         self.accepted = accepted
@@ -61,17 +64,15 @@ package struct MessageIntake: Sendable {
             if let earlier = try await earlier(idempotency, app) { return earlier }
             return .refusedHour(error)
         }
-        let state: MessageState = dueAt == nil ? .accepted : .scheduled
-        let urgency = urgency(of: audience)
-        let room = backlog.take(contents.count, of: app, urgency, now: Clocks.monotonicNow())
-        let status: AppStatus
-        do {
-            status = try await store.status(
-                of: app, urgency, countingTo: room == .uncounted ? backlog.bounds.max(urgency) : 0)
-        } catch {
+        let request = Request(
+            contents: contents, audience: audience, app: app, urgency: urgency(of: audience), sendAt: sendAt,
+            dueAt: dueAt, ratePerSecond: ratePerSecond, idempotency: idempotency)
+        let room = backlog.take(contents.count, of: app, request.urgency, now: Clocks.monotonicNow())
+        let status: KnownStatus
+        do { status = try await self.status(for: request, room) } catch {
             switch room {
-            case .taken: backlog.giveBack(contents.count, of: app, urgency)
-            case .uncounted: backlog.stopCounting(app, urgency)
+            case .taken: backlog.giveBack(contents.count, of: app, request.urgency)
+            case .uncounted: backlog.stopCounting(app, request.urgency)
             case .full: break
             }
             throw error
@@ -82,33 +83,121 @@ package struct MessageIntake: Sendable {
             case .full: false
             case .uncounted:
                 backlog.note(
-                    status.openMessages, adding: contents.count, of: app, urgency, now: Clocks.monotonicNow())
+                    status.openMessages, adding: contents.count, of: app, request.urgency,
+                    now: Clocks.monotonicNow())
             }
         var isUnused = isTaken
-        defer { if isUnused { backlog.giveBack(contents.count, of: app, urgency) } }
-        var messages: [NewMessage]
-        do throws(FaultyContent) {
-            messages = try self.messages(
-                contents, audience, app: app, sendAt, dueAt, ratePerSecond: ratePerSecond, reached: status.providers)
-        } catch {
-            // The first request may have been accepted while the app reached fewer providers. Its repetition gets the
-            // first answer (P10).
-            if let earlier = try await earlier(idempotency, app) { return earlier }
-            return .refused(error.fault, error.place)
+        defer { if isUnused { backlog.giveBack(contents.count, of: app, request.urgency) } }
+        let outcome = try await write(request, status, hasRoom: isTaken, answer)
+        if case .accepted = outcome { isUnused = false }
+        return outcome
+    }
+
+    /// A request to send messages.
+    private struct Request: Sendable {
+        let contents: [MessageContent]
+        let audience: Audience
+        let app: AppID
+        let urgency: MessageUrgency
+        let sendAt: SendHour?
+        let dueAt: WallInstant?
+        let ratePerSecond: Int32?
+        let idempotency: IdempotencyClaim?
+
+        var state: MessageState { dueAt == nil ? .accepted : .scheduled }
+        /// It may be cut when it is accepted (`CutMessage`).
+        var isDirect: Bool {
+            contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil
         }
-        let ids = messages.map(\.id)
-        messages[0].idempotency = idempotency.map { IdempotentAnswer(claim: $0, answer: answer(ids, state)) }
-        guard isTaken else {
-            // A repetition adds nothing to the backlog. The query runs only here, so that a request with room saves it.
-            return try await earlier(idempotency, app) ?? .backlogFull(urgency)
+    }
+
+    private struct KnownStatus {
+        let openMessages: Int
+        var providers: [Provider]
+        /// The providers were read a moment ago, for another request.
+        var isRemembered: Bool
+    }
+
+    /// Returns the app's status. While there is room by the remembered count, a direct message is checked for the
+    /// remembered providers, because the transaction that writes it reads them again.
+    private func status(
+        for request: Request, _ room: BacklogCache.Room
+    ) async throws(StoreFault) -> KnownStatus {
+        let now = Clocks.monotonicNow()
+        if request.isDirect, room == .taken, let providers = reached.providers(of: request.app, now: now) {
+            return KnownStatus(openMessages: 0, providers: providers, isRemembered: true)
         }
-        let outcome = try await store.accept(messages)
-        if outcome == .accepted {
-            isUnused = false
-            steps?.reached(.messageCommitted)
-            accepted(messages)
+        let status = try await store.status(
+            of: request.app, request.urgency,
+            countingTo: room == .uncounted ? backlog.bounds.max(request.urgency) : 0)
+        reached.note(status.providers, of: request.app, now: now)
+        return KnownStatus(openMessages: status.openMessages, providers: status.providers, isRemembered: false)
+    }
+
+    private typealias MakeAnswer = @Sendable ([MessageID], MessageState) -> [UInt8]
+
+    /// Checks and writes the messages.
+    private func write(
+        _ request: Request, _ known: KnownStatus, hasRoom: Bool, _ answer: MakeAnswer
+    ) async throws(StoreFault) -> Reply {
+        var status = known
+        while true {
+            var messages: [CheckedMessage]
+            do throws(FaultyContent) { messages = try self.messages(request, reached: status.providers) } catch {
+                if status.isRemembered {
+                    status = try await self.status(for: request, .full)
+                    continue
+                }
+                // The first request may have been accepted while the app reached fewer providers. Its repetition gets
+                // the first answer (P10).
+                if let earlier = try await earlier(request.idempotency, request.app) { return earlier }
+                return .refused(error.fault, error.place)
+            }
+            let ids = messages.map(\.message.id)
+            messages[0].message.idempotency = request.idempotency.map {
+                IdempotentAnswer(claim: $0, answer: answer(ids, request.state))
+            }
+            guard hasRoom else {
+                // A repetition adds nothing to the backlog. The query runs only here, so that a request with room saves
+                // it.
+                return try await earlier(request.idempotency, request.app) ?? .backlogFull(request.urgency)
+            }
+            if request.isDirect, let cut = CutMessage(messages[0].message, checkedFor: status.providers) {
+                switch try await send(cut, messages[0]) {
+                case .reaches(let providers)?:
+                    reached.note(providers, of: request.app, now: Clocks.monotonicNow())
+                    status = KnownStatus(openMessages: 0, providers: providers, isRemembered: false)
+                    continue
+                case .replayed(let bytes)?: return .replayed(bytes)
+                case .mismatch?: return .mismatch
+                case .cut?, .planned?: return .accepted(ids, request.state)
+                case nil: break
+                }
+            }
+            let new = messages.map(\.message)
+            let outcome = try await store.accept(new)
+            if outcome == .accepted {
+                steps?.reached(.messageCommitted)
+                accepted(new)
+            }
+            return reply(to: outcome, ids: ids, request.state)
         }
-        return reply(to: outcome, ids: ids, state)
+    }
+
+    /// Writes a direct message in a group with others.
+    ///
+    /// - Returns: nil if others hold its key or a device's badge for long. It must be written by itself, and wait for
+    ///   the key alone.
+    private func send(_ cut: CutMessage, _ message: CheckedMessage) async throws(StoreFault) -> CutReply? {
+        let direct = DirectMessage(cut: cut, compiled: message.compiled, providers: message.providers)
+        switch await self.direct.accept(direct) {
+        case .success(.planned):
+            accepted([message.message])
+            return .planned
+        case .success(let reply): return reply
+        case .failure(.contended): return nil
+        case .failure(let fault): throw fault
+        }
     }
 
     /// Returns the answer to the first request with this key; nil: there was none.
@@ -125,29 +214,34 @@ package struct MessageIntake: Sendable {
         }
     }
 
+    /// A message whose content every provider concerned could take.
+    private struct CheckedMessage {
+        var message: NewMessage
+        let compiled: CompiledMessage
+        /// The providers that were asked; nil: all.
+        let providers: [Provider]?
+    }
+
     private struct FaultyContent: Error {
         let fault: ContentFault
         let place: Int
     }
 
     /// Returns a checked message for each content.
-    private func messages(
-        _ contents: [MessageContent], _ audience: Audience, app: AppID, _ sendAt: SendHour?, _ dueAt: WallInstant?,
-        ratePerSecond: Int32?, reached: [Provider]
-    ) throws(FaultyContent) -> [NewMessage] {
-        var messages: [NewMessage] = []
+    private func messages(_ request: Request, reached: [Provider]) throws(FaultyContent) -> [CheckedMessage] {
+        var messages: [CheckedMessage] = []
         var first: CompiledMessage?
-        for (place, content) in contents.enumerated() {
-            let asked = audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
-            let id = Self.newID(sendAt, dueAt)
+        for (place, content) in request.contents.enumerated() {
+            let asked =
+                request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
+            let id = Self.newID(request.sendAt, request.dueAt)
             let compiled: CompiledMessage
             do {
                 compiled = try CompiledMessage.compile(content, message: id, providers: asked, besides: first)
             } catch { throw FaultyContent(fault: error, place: place) }
             first = first ?? compiled
-            var message = message(content, id, kind: compiled.tokenKind, audience, app: app, sendAt, dueAt)
-            message.ratePerSecond = ratePerSecond
-            messages.append(message)
+            let message = message(content, id, kind: compiled.tokenKind, request)
+            messages.append(CheckedMessage(message: message, compiled: compiled, providers: asked))
         }
         return messages
     }
@@ -164,16 +258,16 @@ package struct MessageIntake: Sendable {
     }
 
     private func message(
-        _ content: MessageContent, _ id: MessageID, kind: TokenKind, _ audience: Audience, app: AppID,
-        _ sendAt: SendHour?, _ dueAt: WallInstant?
+        _ content: MessageContent, _ id: MessageID, kind: TokenKind, _ request: Request
     ) -> NewMessage {
         var message = NewMessage(
-            id: id, app: app, format: StoredContent.format, urgency: urgency(of: audience),
-            kind: audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
-            lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: audience,
+            id: id, app: request.app, format: StoredContent.format, urgency: request.urgency,
+            kind: request.audience.kind ?? kind, badge: content.options.isDryRun ? .none : content.badge,
+            lifetime: content.options.lifetime, content: StoredContent.encode(content), audience: request.audience,
             readsLocale: !content.localizations.isEmpty, pushType: content.options.pushType,
-            isDryRun: content.options.isDryRun, dueAt: dueAt, localSending: Self.local(sendAt))
+            isDryRun: content.options.isDryRun, dueAt: request.dueAt, localSending: Self.local(request.sendAt))
         message.ignoredLimits = content.options.ignored
+        message.ratePerSecond = request.ratePerSecond
         return message
     }
 

@@ -40,20 +40,37 @@ package enum Step: Int, Sendable, CaseIterable {
     case stopWritten = 17
     /// These rows are committed; more may follow.
     case stopCommitted = 18
+    /// Direct messages, their parcels and the leases of these are written, not committed.
+    case cutWritten = 19
+    /// They are committed; no client has an answer, and nothing was sent.
+    case cutCommitted = 20
 
-    /// Whether only scheduled messages and control requests pass this step. Every push passes the other ones.
-    package var isOfAControl: Bool {
+    /// The kinds of work that pass a step.
+    package enum Work: Sendable {
+        case everyMessage, broadcast, directMessage, control
+    }
+
+    /// Scheduled messages and control requests pass the steps of `control` beside those of broadcasts.
+    package var work: Work {
         switch self {
-        case .messageRead, .messageWritten, .messageCommitted, .messageAnswered, .sliceWritten, .sliceCommitted,
-            .leaseWritten, .leaseCommitted, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted,
+        case .messageRead, .messageAnswered, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted,
             .settleWritten, .settleCommitted:
-            false
-        case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: true
+            .everyMessage
+        case .messageWritten, .messageCommitted, .sliceWritten, .sliceCommitted, .leaseWritten, .leaseCommitted:
+            .broadcast
+        case .cutWritten, .cutCommitted: .directMessage
+        case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: .control
         }
     }
 
-    /// The other steps, in the order in which a push passes them.
-    package static let ofEveryPush = allCases.filter { !$0.isOfAControl }
+    /// The steps that every broadcast passes, in their order.
+    package static let ofBroadcasts = allCases.filter { $0.work == .everyMessage || $0.work == .broadcast }
+
+    /// The steps that a direct message passes if its lane can send, in their order.
+    package static let ofDirectMessages: [Step] = [
+        .messageRead, .cutWritten, .cutCommitted, .messageAnswered, .batchSubmitted, .firstAnswer, .lastAnswer,
+        .settleWritten, .settleCommitted,
+    ]
 }
 
 /// A listener that every step is reported to. Called on any thread.

@@ -160,6 +160,16 @@ enum AudienceText {
         return targets.filter { seen.insert(TokenKey($0.provider, $0.token)).inserted }
     }
 
+    /// The selection as it is stored: names sorted, each name and token once.
+    static func normalized(_ selection: Audience.Selection) -> Audience.Selection {
+        switch selection {
+        case .installations(let names): .installations(eachOnce(names))
+        case .users(let names): .users(eachOnce(names))
+        case .tokens(let targets): .tokens(eachOnce(targets))
+        case .all, .tags, .filter, .stale: selection
+        }
+    }
+
     /// The names by rising bytes, each once, as in the database: Swift's strings take different spellings of a letter
     /// for equal.
     private static func eachOnce(_ names: [String]) -> [String] {

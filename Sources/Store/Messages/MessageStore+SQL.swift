@@ -169,20 +169,29 @@ enum MessageSQL {
         FROM messages m JOIN message_contents c ON c.message_id = m.id WHERE m.id = ANY ($1)
         """)
 
-    /// $1 app, $2 where to stop counting, $3 providers, $4 priority. Sibling routes that no client named, of number 0,
-    /// reach no device.
+    // The providers of a list that an app reaches. Sibling routes that no client named, of number 0, reach no device.
+    private static func reached(app: String, among providers: String) -> String {
+        """
+        ARRAY(
+            SELECT asked.provider FROM unnest(\(providers)) WITH ORDINALITY AS asked (provider, place)
+            WHERE EXISTS (
+                SELECT FROM routes r
+                WHERE r.app_id = \(app) AND r.provider = asked.provider AND r.number IS DISTINCT FROM 0
+            ) OR EXISTS (
+                SELECT FROM credentials c WHERE c.app_id = \(app) AND c.provider = asked.provider AND c.state = 2
+            ) ORDER BY asked.place)
+        """
+    }
+
+    /// $1 app, $2 where to stop counting, $3 providers, $4 priority.
     static let status = Statement(
-        "message_app_standing",
+        "message_app_status",
         """
         SELECT (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_id = $1 AND priority = $4 AND state < 6 LIMIT $2)
                 AS unfinished),
-            ARRAY(
-                SELECT asked.provider FROM unnest($3) WITH ORDINALITY AS asked (provider, place)
-                WHERE EXISTS (
-                    SELECT FROM routes r
-                    WHERE r.app_id = $1 AND r.provider = asked.provider AND r.number IS DISTINCT FROM 0
-                ) OR EXISTS (
-                    SELECT FROM credentials c WHERE c.app_id = $1 AND c.provider = asked.provider AND c.state = 2
-                ) ORDER BY asked.place)
+            \(reached(app: "$1", among: "$3"))
         """)
+
+    /// $1 app, $2 providers.
+    static let reached = Statement("message_app_providers", "SELECT \(reached(app: "$1", among: "$2"))")
 }

@@ -42,7 +42,7 @@ package struct MessageStore: Sendable {
         queries += messages.compactMap(\.ignoringLimits)
         for message in messages { queries += Query.rate(message.ratePerSecond, of: message.id, message.app, now: now) }
         let written = queries
-        let routes = message.audience.namedRoutes.map { Query.addRoute($0, app: message.app) }
+        let routes = Query.addRoutes(of: [message.audience], app: message.app)
         let (pool, steps) = (pool, steps)
         // Routes are added before: they are for everybody, and delay nobody while the message is written.
         if !routes.isEmpty {
@@ -158,6 +158,11 @@ package struct AppStatus: Equatable, Sendable {
     package let openMessages: Int
     /// Providers with registrations' routes or an active credential.
     package let providers: [Provider]
+
+    package init(openMessages: Int, providers: [Provider]) {
+        self.openMessages = openMessages
+        self.providers = providers
+    }
 }
 
 package enum AcceptReply: Equatable, Sendable {
@@ -198,7 +203,7 @@ extension Query {
         perSecond == nil ? [] : ControlRequest.rate(perSecond).changes(app: app, id: id, now: now)
     }
 
-    fileprivate static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
+    static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
         Query(AppSQL.addRoute) {
             $0.int64(app.value)
             $0.int16(target.provider.rawValue)

@@ -15,7 +15,7 @@ struct LeasedGroup: Sendable {
     var wait: Duration?
 }
 
-/// The parcels that one claim took, in the order of their leases.
+/// Parcels of one route that one statement claimed, in their order.
 struct ClaimedGroup: Sendable {
     private(set) var parcels: [ClaimedParcel] = []
     /// Queries that move the parcels of stopped or rate-limited messages out of the way of leases.
@@ -45,7 +45,7 @@ struct ClaimedGroup: Sendable {
                 if kept.insert(message).inserted { keepings.append(keeping) }
             } else {
                 do {
-                    parcels.append(try ClaimedParcel(reading: answer, at: row, order))
+                    parcels.append(try ClaimedParcel(reading: answer, at: row, on: order.route))
                 } catch {
                     atWork.noteUnreadable(at: place)
                     throw error
@@ -62,7 +62,17 @@ struct ClaimedGroup: Sendable {
         return places.sorted { $0.ordinal < $1.ordinal }.map(\.row)
     }
 
-    private var isSingle: Bool { parcels.count == 1 }
+    /// Reads parcels that were cut a moment ago, in the same transaction.
+    ///
+    /// - Parameter rows: the rows of the route's parcels, in their order.
+    init(cut answer: ResultSet, rows: [Int], on route: RouteID) throws(PostgresError) {
+        for row in rows { parcels.append(try ClaimedParcel(reading: answer, at: row, on: route)) }
+        areBadgesLocked = true
+    }
+
+    /// The badge of a single parcel's members is raised by one statement; those of several are locked and read first.
+    private var isSingle: Bool { parcels.count == 1 && !areBadgesLocked }
+    private var areBadgesLocked = false
 
     /// Makes the claimed rate-limited parcel a quantum: splits members off a larger one, or adds those of the next ones.
     ///
@@ -106,10 +116,18 @@ struct ClaimedGroup: Sendable {
         guard !isSingle else { return }
         var counted: [Int64] = []
         for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
-        guard !counted.isEmpty else { return badges = parcels.map { _ in [:] } }
-        let rows = try await transaction.run([
-            Query(MemberSQL.lockBadges) { $0.int64Array(Self.rising(counted)) }
-        ])[0]
+        guard let lock = Self.lockingBadges(of: counted) else { return try planBadges(locked: nil) }
+        try planBadges(locked: try await transaction.run([lock])[0])
+    }
+
+    /// - Returns: nil if there are no members.
+    static func lockingBadges(of members: [Int64]) -> Query? {
+        members.isEmpty ? nil : Query(MemberSQL.lockBadges) { $0.int64Array(rising(members)) }
+    }
+
+    /// - Parameter rows: the answer to `lockingBadges`; nil: no message has a badge.
+    mutating func planBadges(locked rows: ResultSet?) throws(PostgresError) {
+        guard let rows else { return badges = parcels.map { _ in [:] } }
         var status: [Int64: Int32] = [:]  // lookup only
         for row in 0..<rows.rowCount { status[try rows.int64(row, 0)] = try rows.int32(row, 1) }
         for parcel in parcels {

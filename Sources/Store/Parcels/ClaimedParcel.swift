@@ -25,10 +25,10 @@ struct ClaimedParcel: Sendable {
     var judged: LimitedMembers?
 
     /// - Parameter place: the number of its row, if several were claimed.
-    init(reading row: ResultSet, at place: Int = 0, _ order: LeaseOrder) throws(PostgresError) {
+    init(reading row: ResultSet, at place: Int = 0, on route: RouteID) throws(PostgresError) {
         self.row = row
         rowPlace = place
-        route = order.route
+        self.route = route
         id = ParcelID(try row.int64(rowPlace, 0))
         epoch = try row.int32(rowPlace, 3)
         settles = try row.int32(rowPlace, 4)

@@ -62,6 +62,7 @@ extension ParcelStore {
     static let stoppedMax = 16
 
     /// Values of the column `state` of `parcels`.
+    static let leasedState: Int16 = 2
     static let onHoldState: Int16 = 3
     static let rateLimitedState: Int16 = 4
 

@@ -66,8 +66,8 @@ enum ParcelSQL {
         """)
 
     // The sibling route, if a credential covers the service there: the one that `CredentialSQL.active` chooses, unless
-    // the provider refuses it for now. $5 now, $6 service.
-    private static func otherEnvironment(of route: String) -> String {
+    // the provider refuses it for now. $5 now.
+    private static func otherEnvironment(of route: String, _ service: String = "$6") -> String {
         """
         SELECT sibling.id FROM routes own
         JOIN routes sibling ON sibling.app_id = own.app_id AND sibling.provider = own.provider
@@ -75,7 +75,7 @@ enum ParcelSQL {
         CROSS JOIN LATERAL (
             SELECT id FROM credentials
             WHERE app_id = sibling.app_id AND provider = sibling.provider AND environment = sibling.environment
-                AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: "$6")))
+                AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: service)))
             ORDER BY \(CredentialSQL.closest("sibling.topic")) LIMIT 1
         ) AS speaker
         WHERE own.id = \(route) AND own.provider = \(Provider.apns.rawValue) AND NOT EXISTS (
@@ -98,15 +98,20 @@ enum ParcelSQL {
     }
 
     // The columns that `ClaimedParcel` reads.
-    private static let columns = """
+    private static let columns = columns(sibling: "(\(otherEnvironment(of: "$1")))")
+
+    // - Parameter sibling: the sibling route, or null if it can't be tried.
+    private static func columns(sibling: String) -> String {
+        """
         p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
             p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
             m.badge_value, NOT next.badge_marked,
-            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN (\(otherEnvironment(of: "$1"))) END,
+            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN \(sibling) END,
             p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
             \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
             \(AudienceCheckSQL.hasConditions("m"))
         """
+    }
 
     private static let isStopped = "(\(ControlSQL.isStopped("m")))"
     private static let isRateLimited =
@@ -164,6 +169,42 @@ enum ParcelSQL {
     static let claimOrdinary = claim("parcel_claim", where: isOrdinary, unless: isRateLimited)
     static let claimUrgent = claim(
         "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
+
+    /// Writes parcels of messages that were written in the same transaction, and leases some of them. Parameters: $1 app,
+    /// $2 owner, $3 lease in microseconds, $4 format, $5 now. The arrays have one element for each parcel: $6 messages,
+    /// $7 routes, $8 services, $9 members, $10 their counts, $11 whether it is leased.
+    ///
+    /// Its answer has the columns of a claim and the provider, environment and topic of the route. Rows come in the order
+    /// of the arrays.
+    static let cut = Statement(
+        "parcel_cut",
+        """
+        WITH written AS MATERIALIZED (
+            INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, badge_marked,
+                due_at, expires_at, owner, lease_until, members, member_count, pending)
+            SELECT cut.message_id, $1, cut.route_id, $4, cut.service, \(MessageUrgency.transactional.rawValue),
+                CASE WHEN cut.is_leased THEN 2 ELSE 1 END, cut.is_leased::integer,
+                cut.is_leased AND m.expires_at > coalesce($5, now()),
+                coalesce($5, now()), m.expires_at, CASE WHEN cut.is_leased THEN $2 END,
+                CASE WHEN cut.is_leased THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+                cut.members, cut.count, cut.count
+            FROM unnest($6, $7, $8, $9, $10, $11) WITH ORDINALITY
+                AS cut (message_id, route_id, service, members, count, is_leased, place)
+                JOIN messages m ON m.id = cut.message_id
+            ORDER BY cut.place
+            RETURNING *
+        ), served AS MATERIALIZED (
+            SELECT used.route_id, used.service, (\(otherEnvironment(of: "used.route_id", "used.service"))) AS sibling_id
+            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = 2) AS used
+        )
+        SELECT \(columns(sibling: "served.sibling_id")), row_number() OVER (ORDER BY p.id), p.route_id, p.service,
+            r.provider, r.environment, r.topic
+        FROM written p JOIN messages m ON m.id = p.message_id JOIN routes r ON r.id = p.route_id
+            CROSS JOIN (SELECT false AS badge_marked) AS next
+            LEFT JOIN served ON served.route_id = p.route_id AND served.service = p.service
+        ORDER BY p.id
+        """)
+
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
     static let claimExpired = claim(

@@ -92,6 +92,13 @@ struct FoundMembers: Sendable {
         take(members)
     }
 
+    /// The members that a message's tokens lead to, in any order. Two tokens never lead to one registration.
+    init(tokens members: [(id: Int64, route: Int64)]) {
+        plannedThrough = Int64(members.count)
+        isLast = true
+        take(members)
+    }
+
     private mutating func take(_ members: [(id: Int64, route: Int64)]) {
         let rising = members.sorted { $0.id < $1.id }
         ids = rising.map(\.id)

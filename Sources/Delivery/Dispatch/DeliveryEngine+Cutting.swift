@@ -1,0 +1,74 @@
+import Basis
+import Content
+import Model
+import QueueRules
+import Reactor
+import Store
+
+// Direct messages: accepted, cut and leased in one transaction, and sent without another look at the database.
+extension DeliveryEngine {
+    /// Writes direct messages of one app, and begins to send those whose lane can send now. The parcels of the others
+    /// are ready for any process.
+    nonisolated func cut(
+        _ messages: [DirectMessage], in store: MessageStore
+    ) async -> [Result<CutReply, StoreFault>] {
+        await beginCut()
+        let startedAt = Clocks.monotonicNow()
+        let order = CutOrder(
+            owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
+        let result = await store.cut(messages.map(\.cut), order) { await self.lanes(for: $0) }
+        if result.replies.contains(where: \.isWritten) { steps?.reached(.cutCommitted) }
+        for fault in result.unreadable {
+            log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
+        }
+        await endCut(result, of: messages, startedAt)
+        return result.replies
+    }
+
+    private func lanes(for demand: [ServiceRoute: Int]) -> [ServiceRoute: LaneKey] {
+        var lanes: [ServiceRoute: LaneKey] = [:]
+        for serviceRoute in demand.keys.sorted() {
+            guard let lane = laneForCut(serviceRoute), !self.lanes.isPaused(serviceRoute, on: lane) else { continue }
+            lanes[serviceRoute] = lane
+        }
+        return lanes
+    }
+
+    private func endCut(_ result: CutResult, of messages: [DirectMessage], _ startedAt: MonotonicInstant) async {
+        var known: [MessageID: DirectMessage] = [:]  // lookup only
+        for message in messages { known[message.cut.message.id] = message }
+        if !result.ready.isEmpty { keepContents(of: messages) }
+        var cuts: [CutParcels] = []
+        for lease in result.leases {
+            let compiled = lease.parcels.compactMap { parcel -> CachedMessage? in
+                guard let message = known[parcel.message], message.serves(lease.route.provider) else { return nil }
+                return CachedMessage(id: parcel.message, compiled: message.compiled)
+            }
+            var read: [ReadParcel] = []
+            for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: compiled)) {
+                track(parcel, lease.route.serviceRoute, lease.lane, found)
+                read.append(ReadParcel(parcel, found.reading))
+            }
+            cuts.append(
+                CutParcels(
+                    serviceRoute: lease.route.serviceRoute, lane: lease.lane, startedAt: startedAt, parcels: read))
+        }
+        take(.cut(cuts))
+        if !result.ready.isEmpty { take(.planned(result.ready)) }
+    }
+
+    private func keepContents(of messages: [DirectMessage]) {
+        for message in messages.map(\.cut.message) {
+            fresh.store(message.id, ContentCache.Content(format: message.format, bytes: message.content))
+        }
+    }
+}
+
+extension Result<CutReply, StoreFault> {
+    fileprivate var isWritten: Bool {
+        switch self {
+        case .success(.cut), .success(.planned): true
+        case .success(.replayed), .success(.mismatch), .success(.reaches), .failure: false
+        }
+    }
+}

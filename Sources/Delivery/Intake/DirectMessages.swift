@@ -1,0 +1,40 @@
+import Content
+import GroupCommit
+import Model
+import Store
+
+/// A message to few receivers, as it is handed to delivery.
+package struct DirectMessage: Sendable {
+    package let cut: CutMessage
+    let compiled: CompiledMessage
+    /// The providers that `compiled` has a form or a fault of; nil: all.
+    let providers: [Provider]?
+
+    /// Whether pushes to the provider's devices can be made from `compiled`.
+    func serves(_ provider: Provider) -> Bool { providers?.contains(provider) ?? true }
+}
+
+/// Gathers the direct messages of each app into few transactions (`GroupCommitter`): those that arrive while one is
+/// under way form the next group, and none waits for a group to fill.
+package struct DirectMessages: Sendable {
+    /// The most messages in one transaction.
+    private static let groupMax = 100
+
+    private let committer: GroupCommitter<DirectMessage, Result<CutReply, StoreFault>>
+
+    /// - Parameter cut: writes a group of messages of one app, and replies in its order.
+    package init(cut: @escaping @Sendable ([DirectMessage]) async -> [Result<CutReply, StoreFault>]) {
+        committer = GroupCommitter(
+            settings: GroupCommitSettings(batchMax: Self.groupMax), refusal: .failure(.unavailable),
+            subject: { message in
+                // Messages have nothing in common that the transaction could not put in order.
+                let key = message.cut.message.id.hashValue
+                return OperationSubject(firstKey: key, secondKey: key, isTimed: false)
+            },
+            transaction: { messages, _ in await cut(messages) })
+    }
+
+    func accept(_ message: DirectMessage) async -> Result<CutReply, StoreFault> {
+        await committer.commit(message, app: message.cut.message.app)
+    }
+}

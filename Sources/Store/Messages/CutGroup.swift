@@ -1,0 +1,270 @@
+import Basis
+import Model
+import Postgres
+import QueueRules
+
+/// Messages that one transaction cuts, step by step: it finds their members, writes them, and leases their parcels.
+struct CutGroup: Sendable {
+    private let messages: [CutMessage]
+    private let order: CutOrder
+    private let now: WallInstant?
+    private var replies: [CutReply?]
+    /// The parcels of each message that is written. A message that needs a planner has none.
+    private var cuts: [SliceCut?]
+    private var inline: [InlineMember] = []
+    /// The lanes on which new parcels are leased, by service route.
+    var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
+    private var parcels: [CutParcel] = []
+    private var claimed: [ClaimedRoute] = []
+    private(set) var result = CutResult()
+
+    private struct InlineMember: Sendable {
+        let id: Int64
+        let message: UniversalID
+        let route: Int64
+        let token: [UInt8]
+    }
+
+    private struct CutParcel: Sendable {
+        let message: Int
+        let route: Int64
+        let members: [UInt8]
+        let count: Int32
+    }
+
+    /// The leased parcels of one service route.
+    private struct ClaimedRoute: Sendable {
+        let route: ReadyRoute
+        let lane: LaneKey
+        var group: ClaimedGroup
+    }
+
+    init(_ messages: [CutMessage], _ order: CutOrder, now: WallInstant?) {
+        self.messages = messages
+        self.order = order
+        self.now = now
+        replies = Array(repeating: nil, count: messages.count)
+        cuts = Array(repeating: nil, count: messages.count)
+    }
+
+    /// Places of the messages that this transaction writes.
+    private var written: [Int] { messages.indices.filter { replies[$0] == .cut || replies[$0] == .planned } }
+
+    var writesAny: Bool { !written.isEmpty }
+
+    private func serviceRoute(of parcel: CutParcel) -> ServiceRoute {
+        ServiceRoute(RouteID(parcel.route), messages[parcel.message].message.pushType.service)
+    }
+
+    /// The new members of each service route.
+    var demand: [ServiceRoute: Int] {
+        parcels.reduce(into: [:]) { $0[serviceRoute(of: $1), default: 0] += Int($1.count) }
+    }
+
+    var leasesAny: Bool { parcels.contains { lanes[serviceRoute(of: $0)] != nil } }
+
+
+    /// Claims the idempotency keys, and finds the members of the messages.
+    mutating func find(in transaction: PostgresTransaction) async throws(PostgresError) {
+        let keys = CutKeys(messages)
+        let reached = Query(MessageSQL.reached) {
+            $0.int64(messages[0].message.app.value)
+            $0.int16Array(Provider.allCases.map(\.rawValue))
+        }
+        var queries = [Query(PlannerSQL.inKeyOrder), reached] + keys.queries
+        let readings = CutReadings(messages.map(\.message), idsMax: CutMessage.membersMax)
+        let start = queries.count
+        queries += readings.queries
+        let answers = try await transaction.run(queries)
+        let providers = try answers[1].int16Array(0, 0).compactMap(Provider.init(rawValue:))
+        let earlier = try keys.replies(Array(answers[2..<start]))
+        let found = try readings.found(Array(answers[start...]))
+        for place in messages.indices {
+            if let reply = earlier[place] {
+                replies[place] = reply
+                continue
+            }
+            if let checkedFor = messages[place].checkedFor, checkedFor != providers {
+                replies[place] = .reaches(providers)
+                continue
+            }
+            guard let members = found[place].members, members.ids.count <= CutMessage.membersMax else {
+                replies[place] = .planned
+                continue
+            }
+            replies[place] = .cut
+            let cut = SliceCut(members, parcelMembersMax: order.parcelMembersMax)
+            cuts[place] = cut
+            for (number, route) in cut.routes.enumerated() {
+                parcels.append(
+                    CutParcel(
+                        message: place, route: route, members: cut.memberLists[number], count: cut.counts[number]))
+            }
+            for made in found[place].inline {
+                inline.append(
+                    InlineMember(
+                        id: made.id, message: messages[place].message.id.value, route: made.route, token: made.token))
+            }
+        }
+        result.replies = replies.map { .success($0 ?? .mismatch) }
+    }
+
+
+    /// The queries that write everything. The parcels' answer is the one before the locked badges.
+    func writes() -> [Query] {
+        var queries = [writeMessages]
+        if !inline.isEmpty { queries.append(writeInline) }
+        for place in written {
+            guard let found = cuts[place]?.found, !found.early.isEmpty else { continue }
+            queries += ClaimedPlan(cutting: messages[place].message).early(found, now: now)
+        }
+        if !parcels.isEmpty { queries.append(writeParcels) }
+        if let lock = lockBadges { queries.append(lock) }
+        return queries
+    }
+
+    private var writeMessages: Query {
+        let written = written
+        let new = written.map { messages[$0].message }
+        func ended(_ state: TerminalState) -> [Int64] { written.map { cuts[$0]?.found.ended(state) ?? 0 } }
+        return Query(CutSQL.write) {
+            $0.int64(new[0].app.value)
+            $0.int16(new[0].format)
+            $0.instant(now)
+            $0.uuidArray(new.map(\.id.value))
+            $0.int16Array(new.map(\.kind.rawValue))
+            $0.int16Array(new.map(\.badge.column))
+            $0.int32Array(new.map(\.badge.columnValue))
+            $0.int64Array(new.map(\.lifetime.wholeMicroseconds))
+            $0.boolArray(new.map(\.readsLocale))
+            $0.boolArray(new.map(\.audience.isInline))
+            $0.int16Array(new.map(\.pushType.rawValue))
+            $0.boolArray(new.map(\.isDryRun))
+            $0.textBytesArray(new.map { AudienceText.summary(of: $0.audience) })
+            $0.int16Array(new.map(\.ignoredLimits.rawValue))
+            $0.int64Array(written.map { Int64(cuts[$0]?.members ?? 0) })
+            $0.int64Array(ended(.rejected))
+            $0.int64Array(ended(.unregistered))
+            $0.boolArray(written.map { replies[$0] == .planned })
+            $0.bytesArray(new.map(\.content))
+            $0.bytesArray(new.map { AudienceText.encode($0.audience) })
+        }
+    }
+
+    private var writeInline: Query {
+        Query(CutSQL.inlineTargets) {
+            $0.int64Array(inline.map(\.id))
+            $0.uuidArray(inline.map(\.message))
+            $0.int64Array(inline.map(\.route))
+            $0.bytesArray(inline.map(\.token))
+        }
+    }
+
+    private var writeParcels: Query {
+        Query(ParcelSQL.cut) {
+            $0.int64(messages[0].message.app.value)
+            $0.uuid(order.owner.value)
+            $0.int64(order.leaseFor.wholeMicroseconds)
+            $0.int16(messages[0].message.format)
+            $0.instant(now)
+            $0.uuidArray(parcels.map { messages[$0.message].message.id.value })
+            $0.int64Array(parcels.map(\.route))
+            $0.int16Array(parcels.map { messages[$0.message].message.pushType.service.rawValue })
+            $0.bytesArray(parcels.map(\.members))
+            $0.int32Array(parcels.map(\.count))
+            $0.boolArray(parcels.map { lanes[serviceRoute(of: $0)] != nil })
+        }
+    }
+
+    private var lockBadges: Query? {
+        ClaimedGroup.lockingBadges(
+            of: messages.indices.filter { messages[$0].message.badge != .none }.flatMap { place -> [Int64] in
+                guard let cut = cuts[place], !lanes.isEmpty else { return [] }
+                return cut.found.ids
+            })
+    }
+
+
+    /// Reads the new parcels, leased and ready ones.
+    ///
+    /// - Parameter answers: the answers to `writes`.
+    mutating func takeParcels(_ answers: [ResultSet]) throws(PostgresError) {
+        guard !parcels.isEmpty else { return }
+        let hasBadges = lockBadges != nil
+        let rows = answers[answers.count - (hasBadges ? 2 : 1)]
+        let badges = hasBadges ? answers.last : nil
+        var routes: [ServiceRoute: ReadyRoute] = [:]
+        var places: [ServiceRoute: [Int]] = [:]
+        for row in 0..<rows.rowCount {
+            let route = try ReadyRoute(cut: rows, row, app: messages[0].message.app)
+            routes[route.serviceRoute] = route
+            places[route.serviceRoute, default: []].append(row)
+        }
+        for serviceRoute in routes.keys.sorted() {
+            guard let route = routes[serviceRoute] else { continue }
+            guard let lane = lanes[serviceRoute] else {
+                result.ready.append(route)
+                continue
+            }
+            var group = try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route)
+            try group.planBadges(locked: badges)
+            claimed.append(ClaimedRoute(route: route, lane: lane, group: group))
+        }
+    }
+
+    /// Applies the app's limits, raises the badges, reads the members and commits.
+    mutating func lease(
+        in transaction: PostgresTransaction, announcingTo steps: (any StepListener)?
+    ) async throws(PostgresError) {
+        var queries: [Query] = []
+        var readings: [Range<Int>] = []
+        for place in claimed.indices {
+            try await claimed[place].group.judge(in: transaction)
+            queries += claimed[place].group.writes
+            let own = try claimed[place].group.readings
+            readings.append(queries.count..<queries.count + own.count)
+            queries += own
+        }
+        let answers = try await transaction.conclude(queries, announcing: .cutWritten, to: steps)
+        for (each, span) in zip(claimed, readings) {
+            let leased = try each.group.leased(with: Array(answers[span]))
+            result.unreadable += leased.unreadable
+            result.leases.append(
+                CutLease(route: each.route, lane: each.lane, parcels: leased.parcels))
+        }
+    }
+}
+
+extension ReadyRoute {
+    /// Reads the route of a new parcel from the answer to `ParcelSQL.cut`.
+    fileprivate init(cut rows: ResultSet, _ row: Int, app: AppID) throws(PostgresError) {
+        guard let service = TopicService(rawValue: try rows.int16(row, 33)),
+            let provider = Provider(rawValue: try rows.int16(row, 34)),
+            let environment = PushEnvironment(rawValue: try rows.int16(row, 35))
+        else { throw .unexpectedShape(statement: ParcelSQL.cut.name, column: 33) }
+        self.init(
+            route: RouteID(try rows.int64(row, 32)), service: service, app: app, provider: provider,
+            environment: environment, topic: try rows.text(row, 36), hasUrgent: true)
+    }
+}
+
+extension ClaimedPlan {
+    /// The whole audience of a message that is cut at once.
+    init(cutting message: NewMessage) {
+        self.message = message.id.value
+        plannedThrough = 0
+        app = message.app.value
+        format = message.format
+        service = message.pushType.service
+        priority = message.urgency.rawValue
+        kind = message.kind.rawValue
+        horizon = .max
+        expiresAt = WallInstant(microseconds: 0)
+        sentFrom = WallInstant(microseconds: 0)
+        audience = Audience(
+            AudienceText.normalized(message.audience.selection), providers: message.audience.providers,
+            kind: message.audience.kind)
+        local = nil
+        slices = 0
+    }
+}

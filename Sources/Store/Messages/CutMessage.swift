@@ -1,0 +1,88 @@
+import Model
+import QueueRules
+
+/// A message that is cut into parcels when it is accepted, without a planner (DESIGN, rule 18).
+package struct CutMessage: Equatable, Sendable {
+    package let message: NewMessage
+    /// The providers that its app reached when its content was checked; nil: its content was checked for all that it may
+    /// need.
+    package let checkedFor: [Provider]?
+
+    /// Returns nil if only a planner can cut the message: it waits for its time or for a rate, or it does not name its
+    /// receivers.
+    package init?(_ message: NewMessage, checkedFor: [Provider]? = nil) {
+        guard message.urgency == .transactional, message.audience.namedCount != nil, message.dueAt == nil,
+            message.localSending == nil, message.ratePerSecond == nil
+        else { return nil }
+        self.message = message
+        self.checkedFor = checkedFor
+    }
+
+    /// The most members of a message that is cut at once. One with more gets a plan.
+    package static let membersMax = 1_000
+}
+
+/// Who cuts messages, and how.
+package struct CutOrder: Equatable, Sendable {
+    /// The owner of the leases.
+    package let owner: ProcessID
+    package let leaseFor: Duration
+    package let parcelMembersMax: Int
+
+    package init(owner: ProcessID, leaseFor: Duration, parcelMembersMax: Int) {
+        self.owner = owner
+        self.leaseFor = leaseFor
+        self.parcelMembersMax = parcelMembersMax
+    }
+}
+
+/// Says which service routes may be leased to this process now, and on which lane, given their new members. Called
+/// within the transaction, so it must not wait.
+package typealias CutAdmission = @Sendable ([ServiceRoute: Int]) async -> [ServiceRoute: LaneKey]
+
+/// The reply to one message.
+package enum CutReply: Equatable, Sendable {
+    /// It is committed, and so are its parcels.
+    case cut
+    /// It is committed, and waits for a planner: it has more members than a cut takes.
+    case planned
+    /// The same request was accepted before: nothing new is written, and this was its answer.
+    case replayed(answer: [UInt8])
+    /// The key was used for another body.
+    case mismatch
+    /// Nothing is written: the app reaches these providers now, and not those that the content was checked for.
+    case reaches([Provider])
+}
+
+/// New parcels of one service route that are leased to this process.
+package struct CutLease: Equatable, Sendable {
+    package let route: ReadyRoute
+    package let lane: LaneKey
+    /// In the order of their messages.
+    package let parcels: [LeasedParcel]
+}
+
+/// The result for a group of messages.
+package struct CutResult: Sendable {
+    /// One for each message, in order.
+    package var replies: [Result<CutReply, StoreFault>] = []
+    package var leases: [CutLease] = []
+    /// Routes with new parcels that any process may lease.
+    package var ready: [ReadyRoute] = []
+    /// Leased parcels that can't be read; their leases expire.
+    package var unreadable: [StoreFault] = []
+
+    /// Some messages must be checked again, and nothing of the group was written.
+    var isOutdated: Bool { replies.contains(where: \.isOutdated) }
+
+    mutating func add(_ other: CutResult) {
+        replies += other.replies
+        leases += other.leases
+        ready += other.ready
+        unreadable += other.unreadable
+    }
+}
+
+extension Result<CutReply, StoreFault> {
+    var isOutdated: Bool { if case .success(.reaches) = self { true } else { false } }
+}
