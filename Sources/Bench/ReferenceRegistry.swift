@@ -35,7 +35,7 @@ struct ReferenceRegistry {
             let run = try await merge(rows)
             sum = sum.map { $0 + run } ?? run
         }
-        guard let sum else { preconditionFailure("a turn has devices") }
+        guard let sum else { preconditionFailure("a merge has at least one device") }
         return sum
     }
 

@@ -17,7 +17,7 @@ package enum MemberList {
         precondition(ids.count <= membersMax)
         var previous: Int64 = -1
         for id in ids {
-            precondition(id > previous, "member ids rise")
+            precondition(id > previous, "member ids are in rising order")
             previous = id
         }
         let deltas = encodeDeltas(ids)

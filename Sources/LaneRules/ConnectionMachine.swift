@@ -198,7 +198,7 @@ extension ConnectionMachine {
     }
 
     private mutating func ping(_ now: MonotonicInstant) -> Action {
-        precondition(pingSentAt == nil, "one PING at a time")
+        precondition(pingSentAt == nil, "a connection has one PING in flight at a time")
         pings += 1
         pingSentAt = now
         return .ping(pings)

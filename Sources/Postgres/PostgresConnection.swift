@@ -202,7 +202,7 @@ extension PostgresConnection {
 extension PostgresConnection {
     /// Starts a conversation whose bytes are already in libpq's buffer.
     func start(_ conversation: any Conversation, deadline: Duration) {
-        precondition(self.conversation == nil, "one conversation at a time")
+        precondition(self.conversation == nil, "a connection has one conversation at a time")
         self.conversation = conversation
         startTimer(deadline + PostgresConnection.deadlineGrace)
         pump()

@@ -37,7 +37,7 @@ package struct BatchQueue<Entry: Sendable>: Sendable {
 
     /// One batch came back, whether it succeeded or failed.
     package mutating func end() {
-        precondition(batchesOut > 0, "a batch ends once")
+        precondition(batchesOut > 0, "a batch ends only once")
         batchesOut -= 1
     }
 

@@ -204,7 +204,7 @@ extension ParcelRun {
     }
 
     private mutating func close(_ position: Int) {
-        precondition(isOpen[position], "a member reaches a terminal state once")
+        precondition(isOpen[position], "a member reaches a terminal state only once")
         isOpen[position] = false
         openCount -= 1
         hasChanges = true

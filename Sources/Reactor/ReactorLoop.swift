@@ -76,7 +76,7 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
     }
 
     package func checkIsolated() {
-        precondition(isCurrent, "not on this loop's thread")
+        precondition(isCurrent, "the caller is on this loop's thread")
     }
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }

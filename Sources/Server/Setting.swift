@@ -19,7 +19,9 @@ package struct Setting<Value: Sendable>: Sendable {
         _ name: String, _ defaultText: String, _ meaning: String, range: String? = nil, isSecret: Bool = false,
         read: @escaping @Sendable (_ text: String) throws(SettingComplaint) -> Value
     ) {
-        do { standard = try read(defaultText) } catch { preconditionFailure("the default of \(name) \(error.text)") }
+        do { standard = try read(defaultText) } catch {
+            preconditionFailure("the default of \(name) is invalid: it \(error.text)")
+        }
         self.name = name
         self.defaultText = defaultText
         self.range = range

@@ -110,7 +110,8 @@ import COpenSSL
     init(_ names: [String]) {
         var wire: [UInt8] = []
         for name in names {
-            precondition((1...255).contains(name.utf8.count), "RFC 7301, section 3.1")
+            precondition(
+                (1...255).contains(name.utf8.count), "a protocol name has 1 to 255 bytes (RFC 7301, section 3.1)")
             wire.append(UInt8(name.utf8.count))
             wire.append(contentsOf: name.utf8)
         }

@@ -75,7 +75,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(reply.status == code.status, "\(name): \(reply.text)")
         #expect(reply.header("content-type") == "application/problem+json", "\(name): \(reply.text)")
         if hasBody { try checkProblem(reply) }
-        #expect(await wire.remaining() == [], "\(name): one request, one answer")
+        #expect(await wire.remaining() == [], "\(name): one request gets one answer")
     }
 
     private func checkProblem(_ reply: WireReply) throws {
@@ -89,6 +89,6 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(message.isEmpty || detail.contains(message), "\(name): \(detail)")
         // A refusal repeats no secret and no long input.
         #expect(detail.utf8.count < 600 && !reply.text.contains(GatewayWorld.key), "\(name): \(detail)")
-        #expect(!reply.text.contains("0000000000"), "\(name): a token of the tests has a long row of zeros")
+        #expect(!reply.text.contains("0000000000"), "\(name): the answer repeats the zeros of a test token")
     }
 }

@@ -26,12 +26,12 @@ struct BadInputTests {
                 count += rows.count
             }
             #expect(count > 300, "the table has \(count) rows")
-            #expect(try await world.contents() == before, "nothing was changed")
+            #expect(try await world.contents() == before, "refused input changes nothing")
             try await world.expect(200, "GET", "/v1/apps")
             // The comparison works: it notices one changed member of one row.
             let changed = GatewayWorld.registration(1, #", "locale": "fr-CA""#)
             try await world.expect(200, "PUT", "/v1/apps/tower/devices/phone", changed)
-            #expect(try await world.contents() != before, "one changed member is seen")
+            #expect(try await world.contents() != before, "the comparison notices one changed member")
         }
     }
 

@@ -48,7 +48,7 @@ struct Contract {
         guard let endpoint = Self.endpoint(method, path) else {
             let known = ["malformed_path", "not_found", "method_not_allowed", "route_not_supported"]
             #expect(
-                code.map(known.contains) == true, "fits no operation: \(reply.text)", sourceLocation: sourceLocation)
+                code.map(known.contains) == true, "matches no operation: \(reply.text)", sourceLocation: sourceLocation)
             return
         }
         guard let refusal = answers(of: endpoint)[reply.status] else {

@@ -87,7 +87,7 @@ struct CostliestRequestTests {
                 }
                 #expect(
                     readings <= allowed,
-                    "\(request.endpoint.name), \(request.name): as much work as reading \(Int(readings)) megabytes")
+                    "\(request.endpoint.name), \(request.name): costs as much as reading \(Int(readings)) megabytes")
             }
         }
     }

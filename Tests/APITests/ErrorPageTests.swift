@@ -39,6 +39,6 @@ struct ErrorPageTests {
     @Test("equals the program's output byte for byte: carillon errors >docs/errors.md")
     func written() throws {
         let page = try Data(contentsOf: Self.root.appending(path: "docs/errors.md"))
-        #expect(page == Data(ErrorPage.bytes), "write it anew: .build/release/carillon errors >docs/errors.md")
+        #expect(page == Data(ErrorPage.bytes), "write the page again: .build/release/carillon errors >docs/errors.md")
     }
 }

@@ -149,7 +149,7 @@ func withGateway(
     await pool.close()
     loop.stop()
     try outcome.get()
-    #expect(GatewayDatabase.leakedSecrets() == [], "PostgreSQL's log tells nobody's secrets")
+    #expect(GatewayDatabase.leakedSecrets() == [], "PostgreSQL's log contains no secrets")
 }
 
 extension DirectMessages {
@@ -201,7 +201,7 @@ private func serve(
     let outcome: Result<Void, any Error>
     do {
         var iterator = ports.makeAsyncIterator()
-        let port = try #require(await iterator.next(), "the gateway never listened")
+        let port = try #require(await iterator.next(), "the gateway started to listen")
         try await body(
             GatewayWorld(
                 port: port, pool: pool, stores: stores, service: service, steps: steps, readiness: readiness,

@@ -84,7 +84,7 @@ struct CredentialRequestTests {
         #expect(read.topics == ["com.example.app", "com.example.app.voip"])
         #expect(read.activate)
         guard case .token(keyID: "ABCDE12345", teamID: "TEAMID1234", let p8) = read.form else {
-            return #expect(Bool(false), "not a token")
+            return #expect(Bool(false), "expected a token key")
         }
         #expect(p8 == Array("-----BEGIN".utf8))
     }
@@ -93,7 +93,7 @@ struct CredentialRequestTests {
     func certificate() throws {
         let pem = try Self.read(
             #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#)
-        guard case .certificatePEM(let text) = pem.form else { return #expect(Bool(false), "not PEM") }
+        guard case .certificatePEM(let text) = pem.form else { return #expect(Bool(false), "expected PEM") }
         #expect(text == [UInt8(ascii: "x")])
         #expect(!pem.activate)
         let archive = try Self.read(
@@ -101,7 +101,7 @@ struct CredentialRequestTests {
             {"provider": "apns", "kind": "certificate", "environment": "production", "pkcs12": "AQID", "password": ""}
             """#)
         guard case .certificatePKCS12([1, 2, 3], password: "") = archive.form else {
-            return #expect(Bool(false), "not PKCS#12")
+            return #expect(Bool(false), "expected PKCS#12")
         }
     }
 

@@ -52,7 +52,7 @@ struct ReadAdmissionTests {
         #expect(await ask(ann, reads) == .shareUsedUp)
         #expect(await ask(bob, reads) == .begun)
         #expect(await ask(cid, reads) == .begun)
-        #expect(await ask(AppID(4), reads) == .full, "all four are taken")
+        #expect(await ask(AppID(4), reads) == .full, "all four places are taken")
         reads.end(ann)
         #expect(await ask(AppID(4), reads) == .begun)
         for app in [ann, bob, cid, AppID(4)] { reads.end(app) }
@@ -65,14 +65,14 @@ struct ReadAdmissionTests {
         for app in [ann, ann, bob] { #expect(await ask(app, reads) == .begun) }
         let third = await Asking(ann, reads)
         let fourth = await Asking(ann, reads)
-        #expect(await ask(cid, reads) == .begun, "whoever may not begin keeps nobody else")
+        #expect(await ask(cid, reads) == .begun, "a waiting read does not hold up other apps")
         let other = await Asking(AppID(4), reads)
         try #require(reads.waiting == 3)
         reads.end(ann)
-        try #require(reads.waiting == 2, "the app that has one leaves the others theirs")
+        try #require(reads.waiting == 2, "an app with a read in progress leaves the free place to another app")
         #expect(await other.last == .begun)
         for app in [bob, cid] { reads.end(app) }
-        try #require(reads.waiting == 2, "two others would have one place between them")
+        try #require(reads.waiting == 2, "with two places the app would leave only one free")
         reads.end(AppID(4))
         try #require(reads.waiting == 1)
         #expect(await third.last == .begun)
@@ -99,7 +99,7 @@ struct ReadAdmissionTests {
             return waiting.first { all[$0].reply != nil }
         }
         try #require(await next(after: apps[0]) == crowd.count)
-        try #require(await next(after: AppID(5)) == 0, "the app that had its last turn before all others")
+        try #require(await next(after: AppID(5)) == 0, "the app that was served least recently is next")
         try #require(await next(after: apps[3]) == 3)
     }
 

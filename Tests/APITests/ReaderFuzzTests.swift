@@ -52,7 +52,7 @@ struct ReaderFuzzTests {
                 refusal { () throws(Problem) in try BadgeRequest.readCount(bytes) },
             ]
             for problem in problems.compactMap({ $0 }) where problem.code.status != 400 && problem.code.status != 422 {
-                Issue.record("\(problem.code) for a body")
+                Issue.record("a body was refused with \(problem.code)")
             }
         }
     }

@@ -22,7 +22,7 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         let problem = refusal { () throws(Problem) in try read(bytes) }
         #expect(problem?.code == code)
         #expect(problem?.pointer?.description == pointer)
-        #expect(problem?.detail.hasSuffix(".") == true, "a problem speaks in sentences")
+        #expect(problem?.detail.hasSuffix(".") == true, "a problem's detail is a sentence")
     }
 }
 

@@ -21,7 +21,7 @@ struct RegistrationShortcutTests {
                 try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 try await fixture.come(ShortcutFixture.put(app + "/devices/phone", GatewayWorld.registration(1)))
                 let events = try await fixture.events(withAnswers: 2)
-                #expect(fixture.journal.text == ["201", "200"], "nobody else heard of them")
+                #expect(fixture.journal.text == ["201", "200"], "no other handler received the requests")
                 guard case .answered(_, let headers, let body) = events.first(where: { $0.status == 201 }) else {
                     return
                 }
@@ -153,7 +153,9 @@ struct RegistrationShortcutTests {
                 let long = ShortcutFixture.put(
                     app + "/devices/p", GatewayWorld.registration(1) + String(repeating: " ", count: 300))
                 try await fixture.come(long)
-                #expect(fixture.journal.text.suffix(3) == ["PUT", "body", "end"], "longer than the operator allows")
+                #expect(
+                    fixture.journal.text.suffix(3) == ["PUT", "body", "end"],
+                    "the body is longer than the configured limit")
             }
         }
     }
@@ -182,12 +184,12 @@ struct RegistrationShortcutTests {
                 return text
             }
             let passedOn = ["PUT", "body", "end"]
-            #expect(try await text(right) == passedOn, "nobody has asked for it yet")
+            #expect(try await text(right) == passedOn, "the key has not been used before")
             for key in [right] + others { _ = try? await authenticator.caller(authorization: ["Bearer " + key]) }
             #expect(try await text(right) == ["201"])
             for other in others { #expect(try await text(other) == passedOn) }
             now.value = now.value + APIKeyAuthenticator.rememberedFor
-            #expect(try await text(right) == passedOn, "what is known of it is too old")
+            #expect(try await text(right) == passedOn, "the remembered key is too old")
             // A new app now has that name.
             _ = try? await authenticator.caller(authorization: ["Bearer " + right])
             #expect(try await text(right) == ["200"])

@@ -61,7 +61,7 @@ struct ServedCredentialTests {
             let body = try Self.key(activate: true).body
             let key = ["Idempotency-Key: rotation-7"]
             try await world.refuse(.databaseUnavailable, "POST", path, body, headers: key)
-            #expect(try await world.expect(200, "GET", path).body == old.body, "something was changed")
+            #expect(try await world.expect(200, "GET", path).body == old.body, "a failed upload changes nothing")
             try await world.pool.script("DROP TRIGGER blink ON credentials")
             let new = try await world.expect(201, "POST", path, body, headers: key)
             #expect(new.header("idempotency-replayed") == nil)
@@ -189,7 +189,9 @@ struct ServedCredentialTests {
             #expect(rows.rowCount == 3)
             for row in 0..<rows.rowCount {
                 let sealed = try rows.bytes(row, 0)
-                for secret in [pem, der, bearer] { #expect(!Self.share(secret, sealed), "row \(row)") }
+                for secret in [pem, der, bearer] {
+                    #expect(!Self.share(secret, sealed), "row \(row) contains a secret")
+                }
             }
         }
     }

@@ -235,7 +235,7 @@ struct ServedEventTests {
             try await world.expect(200, "POST", path + "/pause")
             var ids: Set<Int64> = []
             for follower in followers { ids.insert(try #require(try await follower.next()?.id)) }
-            #expect(ids.count == 1, "each heard the same event")
+            #expect(ids.count == 1, "every follower received the same event")
         }
     }
 
@@ -256,7 +256,7 @@ struct ServedEventTests {
             _ = try await second.head()
             #expect(try await second.next()?.data["state"] == "paused")
             try await world.pool.script("ALTER TABLE message_reasons RENAME TO reasons_elsewhere")
-            #expect(try await second.heartbeatsNext(), "the look before was of before the pause")
+            #expect(try await second.heartbeatsNext(), "the previous query predates the pause")
             try await world.pool.script("ALTER TABLE reasons_elsewhere RENAME TO message_reasons")
             try await world.expect(200, "POST", path + "/cancel")
             #expect(try await second.next()?.data["state"] == "cancelled")
@@ -288,7 +288,7 @@ struct ServedEventTests {
             try await world.expect(200, "POST", path + "/pause")
             let paused = try #require(try await follower.next())
             #expect(paused.data["state"] == "paused")
-            #expect(try #require(paused.id) > first.id ?? .max, "ids rise")
+            #expect(try #require(paused.id) > first.id ?? .max, "event ids rise")
         }
     }
 

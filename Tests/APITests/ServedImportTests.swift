@@ -94,7 +94,7 @@ struct ServedImportTests {
                 #expect(answers.first?["line"] == .number(.whole(Int64(number * 2))))
                 #expect(answers.last?["resume_after"] == .number(.whole(Int64(number * 2))))
                 #expect(answers.last?["accepted"] == .number(.whole(Int64(number))))
-                #expect(try await Self.count(world) == Int64(number), "answered before it was committed")
+                #expect(try await Self.count(world) == Int64(number), "each part is committed before it is answered")
             }
             try await wire.send("0\r\n\r\n")
             let end = try Self.answers(try #require(try await wire.chunk()))

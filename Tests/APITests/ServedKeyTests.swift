@@ -87,7 +87,7 @@ struct ServedKeyTests {
             #expect(try reply.member("missing_scopes")?.array?.compactMap(\.string) == ["messages", "broadcast"])
             #expect(try reply.member("detail")?.string?.contains(#""broadcast" (to all, tags, a filter)"#) == true)
             let elsewhere = try await world.call("GET", "/v1/apps", key: key)
-            #expect(try elsewhere.member("code")?.string == "forbidden", "another scope would not do")
+            #expect(try elsewhere.member("code")?.string == "forbidden", "no other scope would help")
             #expect(try elsewhere.member("missing_scopes") == nil)
         }
     }
@@ -144,8 +144,8 @@ struct ServedKeyTests {
             #expect(item["id"]?.string == id && item["name"]?.string == "backend" && item["app"]?.string == "tower")
             #expect(item["hint"]?.string == String(key.suffix(4)))
             #expect(item["scopes"]?.array?.compactMap(\.string) == ["devices", "feedback"])
-            let lastUse = try #require(item["last_used_at"]?.string, "its use is noted")
-            #expect(try lastUse >= #require(item["created_at"]?.string), "never before it was made")
+            let lastUse = try #require(item["last_used_at"]?.string, "the key's last use is recorded")
+            #expect(try lastUse >= #require(item["created_at"]?.string), "the last use is not before the creation")
             try await world.refuse(
                 .keyNameTaken, "POST", app + "/keys", #"{"name": "backend", "scopes": ["devices"]}"#, pointer: "/name")
             try await world.refuse(.unknownKey, "DELETE", "/v1/keys/" + id)

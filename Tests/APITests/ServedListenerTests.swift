@@ -185,7 +185,7 @@ struct ServedListenerTests {
                 held.append(wire)
                 let probe = try await world.call("PUT", invented + "-too/devices/phone", "[" + padding)
                 let code = try probe.member("code")?.string
-                try #require(code != "overloaded", "\(held.count) names have all the room there is")
+                try #require(code != "overloaded", "bodies for \(held.count) invented apps use all the memory")
                 if code == "share_used_up" { break }
             }
             let whole = GatewayWorld.registration(2)
@@ -239,7 +239,7 @@ struct ServedListenerTests {
             let request = "GET /healthz HTTP/1.0\r\n\r\n"
             try await wire.send(request + request)
             #expect(try await wire.reply().status == 200)
-            #expect(await wire.remaining() == [], "a second request was answered")
+            #expect(await wire.remaining() == [], "the second request gets no answer")
             let kept = try Wire(port: world.port)
             for _ in 1...2 {
                 try await kept.send("GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")

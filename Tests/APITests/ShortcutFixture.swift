@@ -122,10 +122,10 @@ private final class SocketSide: ChannelOutboundHandler {
         switch unwrapOutboundIn(data) {
         case .head(let head): self.head = head
         case .body(.byteBuffer(let bytes)): body += String(buffer: bytes)
-        case .body: Issue.record("files are not sent here")
+        case .body: Issue.record("the shortcut sends no files")
         case .end:
             guard let head else {
-                Issue.record("an answer has a head")
+                Issue.record("an answer ended without a head")
                 return
             }
             let fields = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
@@ -155,7 +155,7 @@ private final class LibrarySide: ChannelInboundHandler {
         switch event {
         case is ChannelShouldQuiesceEvent: journal.note(.sawQuiesce)
         case ChannelEvent.inputClosed: journal.note(.sawInputEnd)
-        default: Issue.record("an event of which nobody knows")
+        default: Issue.record("unknown event")
         }
     }
 

@@ -30,7 +30,7 @@ struct ResponseTests {
     func again(status: Int, reason: String, seconds: Int64?) {
         let body = reason.isEmpty ? "" : #"{"reason":"\#(reason)"}"#
         guard case .deferred(let after, _) = verdict(status, body).outcome else {
-            Issue.record("\(status) \(reason) does not wait")
+            Issue.record("\(status) \(reason) is not deferred")
             return
         }
         #expect(after == seconds.map { .seconds($0) })
@@ -127,7 +127,7 @@ struct ResponseTests {
             #expect("\(rejection.fault)" == meaning)
             #expect(rejection.reason == "InventedTomorrow")
         case .deferred(_, let why): #expect("\(why)" == meaning)
-        case .accepted, .unsent, .unknown, .withheld: Issue.record("not judged")
+        case .accepted, .unsent, .unknown, .withheld: Issue.record("the answer got no verdict")
         }
     }
 
@@ -152,7 +152,7 @@ struct ResponseTests {
         ])
     func reasonsAreWords(reason: String) {
         guard case .rejected(let rejection) = verdict(400, #"{"reason":"\#(reason)"}"#).outcome else {
-            Issue.record("not rejected")
+            Issue.record("the push was not rejected")
             return
         }
         #expect(rejection.reason == "status_400")

@@ -12,11 +12,11 @@ struct ReferenceFiguresTests {
     @Test("counts as believable only with times that the machine could have taken")
     func believable() {
         #expect(isBelievable(900, processor: 500, sink: 400))
-        #expect(!isBelievable(250, processor: 100, sink: 100), "a quarter of the first")
+        #expect(!isBelievable(250, processor: 100, sink: 100), "the time is a quarter of the reference")
         #expect(!isBelievable(-5, processor: 100, sink: 100))
         #expect(!isBelievable(900, processor: 0, sink: 100))
         #expect(!isBelievable(900, processor: 500, sink: -1))
-        #expect(!isBelievable(900, processor: 500, sink: 900_000), "a thousand cores")
+        #expect(!isBelievable(900, processor: 500, sink: 900_000), "the time would need a thousand cores")
     }
 
     @Test("takes the median of its rounds, or the mean of the middle two")

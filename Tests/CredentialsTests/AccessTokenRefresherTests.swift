@@ -112,7 +112,7 @@ struct AccessTokenRefresherTests {
         let body = Array(#"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#.utf8)
         let endpoint = Endpoint([.success(TokenEndpointAnswer(status: 400, body: body))])
         let service = try Self.service(endpoint)
-        _ = service.freshen(arrived: { Issue.record("nothing arrives") })
+        _ = service.freshen(arrived: { Issue.record("no token may arrive") })
         while service.freshen(arrived: {}) == .fetching { await Task.yield() }
         #expect(service.freshen(arrived: {}) == .refused)
         #expect(service.current == nil && endpoint.count == 1)
@@ -122,7 +122,7 @@ struct AccessTokenRefresherTests {
     func unreachable() async throws {
         let endpoint = Endpoint([.failure(.unreachable("no route"))])
         let service = try Self.service(endpoint)
-        while service.freshen(arrived: { Issue.record("nothing arrives") }) == .fetching { await Task.yield() }
+        while service.freshen(arrived: { Issue.record("no token may arrive") }) == .fetching { await Task.yield() }
         #expect(service.current == nil && endpoint.count >= 1)
     }
 }

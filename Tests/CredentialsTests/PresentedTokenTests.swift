@@ -37,9 +37,9 @@ struct PresentedTokenTests {
         let later = Self.dawn + .seconds(1_500)
         let isClockSuspected = presented.refusedAsExpired(first, now: later)
         let next = presented.next(now: later)
-        #expect(isClockSuspected, "young by our clock")
+        #expect(isClockSuspected, "the token is young by the gateway's clock")
         #expect(next == .renew(staleBefore: Self.dawn))
-        #expect(presented.authorization == nil, "the refused one leaves no more")
+        #expect(presented.authorization == nil, "the refused token is not presented again")
         presented.adopt(token("second", issuedAt: later))
         for _ in 0..<1_000 { _ = presented.refusedAsExpired(first, now: later) }
         _ = presented.next(now: later)

@@ -116,7 +116,7 @@ struct AnswerReadingTests {
         var names = ReasonNames()
         let many = [(status: UInt16, reason: String, retryAfter: String)](
             repeating: (403, "InvalidProviderToken", ""), count: 500)
-        #expect(reading(many, &names).consequences.count == 2, "the refusal and its alarm")
+        #expect(reading(many, &names).consequences.count == 2, "the consequences are the refusal and its alarm")
     }
 
     @Test("add only a limited number of undocumented reasons")

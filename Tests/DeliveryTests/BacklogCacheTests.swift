@@ -16,7 +16,7 @@ struct BacklogCacheTests {
     @Test("grants the places that were left at the last count, and no more")
     func room() {
         let memory = memory()
-        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted, "nobody has counted")
+        #expect(memory.take(1, of: app, .bulk, now: start) == .uncounted, "the backlog has not been counted")
         #expect(memory.note(5, adding: 1, of: app, .bulk, now: start))
         #expect(memory.take(3, of: app, .bulk, now: start) == .taken)
         #expect(memory.take(2, of: app, .bulk, now: start) == .uncounted)
@@ -69,13 +69,14 @@ struct BacklogCacheTests {
         // No count is known.
         for _ in 1...2 { #expect(memory.take(1, of: app, .transactional, now: start) == .uncounted) }
         #expect(memory.note(99_995, adding: 1, of: app, .transactional, now: start))
-        #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 are left")
+        #expect(memory.take(5, of: app, .transactional, now: start) == .full, "4 places are left")
         let later = start + BacklogCache.countedFor * 5
         #expect(memory.take(1, of: app, .transactional, now: later) == .uncounted)
         #expect(memory.take(4, of: app, .transactional, now: later) == .taken)
         #expect(memory.take(1, of: app, .transactional, now: later) == .full)
         memory.giveBack(4, of: app, .transactional)
-        #expect(memory.note(99_999, adding: 1, of: app, .transactional, now: later), "nothing came of the 4")
+        #expect(
+            memory.note(99_999, adding: 1, of: app, .transactional, now: later), "the 4 places were returned unused")
         memory.giveBack(1, of: app, .transactional)
         let then = later + BacklogCache.countedFor * 5
         #expect(memory.take(1, of: app, .transactional, now: then) == .uncounted)

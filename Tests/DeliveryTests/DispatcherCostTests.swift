@@ -69,7 +69,7 @@ struct DispatcherCostTests {
         let few = try cost(40)
         let many = try cost(4_000)
         print("an answer and its settle take \(few) instructions beside 40 parcels, \(many) beside 4,000")
-        #expect(few > 0, "nothing was counted")
+        #expect(few > 0, "the machine counted no instructions")
         #expect(many < 2 * few)
     }
 }

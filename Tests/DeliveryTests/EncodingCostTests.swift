@@ -62,7 +62,7 @@ struct EncodingCostTests {
         }
         print("making a push ready takes \(Int(perPush)) instructions")
         #expect(perPush <= Self.instructionsMax, "\(perPush) instructions for each push")
-        #expect(perPush > 0, "nothing was counted")
+        #expect(perPush > 0, "the machine counted no instructions")
     }
 
     #if DEBUG

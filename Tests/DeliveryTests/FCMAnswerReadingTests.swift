@@ -59,7 +59,7 @@ struct FCMAnswerReadingTests {
             let reading = reading(status, Self.error(name))
             #expect(reading.consequences.contains(.credentialRefused(reason: name, ConnectionID(7))))
             guard case .deferred(_, .credentialRefused) = try #require(reading.others.first).outcome else {
-                Issue.record("\(name) is a verdict on the push")
+                Issue.record("\(name) became a verdict on the push")
                 continue
             }
         }

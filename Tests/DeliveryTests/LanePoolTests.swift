@@ -32,9 +32,10 @@ struct LanePoolTests {
             for: ReadyRoute(
                 route: route.route, service: .voip, app: route.app, provider: .apns, environment: .production,
                 topic: route.topic))
-        #expect(await pool.target(of: calls, on: key) != nil, "its calls have a topic of their own")
+        #expect(await pool.target(of: calls, on: key) != nil, "calls have a topic of their own")
         #expect(
-            await pool.target(of: route.serviceRoute, on: LaneKey(CredentialID(2))) != nil, "another credential may")
+            await pool.target(of: route.serviceRoute, on: LaneKey(CredentialID(2))) != nil,
+            "another credential may send")
 
         // The pause takes effect at once. Many rounds would reveal a delay by one task.
         for number in Int64(100)..<200 {

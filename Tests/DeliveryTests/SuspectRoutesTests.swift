@@ -17,7 +17,7 @@ struct SuspectRoutesTests {
         }
         #expect(isNew(1, at: 10))
         #expect(!isNew(1, at: 500) && !isNew(1, at: 1_100))
-        #expect(isNew(2, at: 1_100), "another route's is news of its own")
+        #expect(isNew(2, at: 1_100), "another route is reported separately")
         #expect(!isNew(1, at: 1_700))
         #expect(isNew(1, at: 2_301))
     }

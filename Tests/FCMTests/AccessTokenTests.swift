@@ -109,7 +109,7 @@ struct TokenAnswerTests {
                 #expect(token.lifetime > .zero)
             }
             let status = Int.random(in: 300...599, using: &generator)
-            if case .granted = read(status, body) { Issue.record("granted with \(status)") }
+            if case .granted = read(status, body) { Issue.record("a token was granted with status \(status)") }
         }
     }
 }

@@ -229,7 +229,7 @@ struct ResponseTests {
             case .deferred(let after, let why):
                 #expect("\(why)" == meaning)
                 #expect(after == seconds.map { .seconds($0) })
-            case .accepted, .unsent, .unknown, .withheld: Issue.record("not judged")
+            case .accepted, .unsent, .unknown, .withheld: Issue.record("the answer got no verdict")
             }
             #expect(verdict.alarm == alarm)
             #expect(verdict.reason == "status_\(status)")
@@ -249,7 +249,7 @@ struct ResponseTests {
         switch verdict.outcome {
         case .rejected(let rejection): #expect("\(rejection.fault)" == meaning)
         case .deferred(_, let why): #expect("\(why)" == meaning)
-        case .accepted, .unsent, .unknown, .withheld: Issue.record("not judged")
+        case .accepted, .unsent, .unknown, .withheld: Issue.record("the answer got no verdict")
         }
         #expect(verdict.reason == "INVENTED_TOMORROW")
         #expect(!verdict.isDocumented)

@@ -20,7 +20,7 @@ struct WetWorldTests {
             for trouble in world.troubles { seen[trouble, default: 0] += 1 }
         }
         for trouble in WetWorld.Trouble.allCases where count >= 2_000 {
-            #expect(seen[trouble, default: 0] >= 50, "\(trouble) came in \(seen[trouble, default: 0]) worlds")
+            #expect(seen[trouble, default: 0] >= 50, "\(trouble) occurred in \(seen[trouble, default: 0]) worlds")
         }
     }
 

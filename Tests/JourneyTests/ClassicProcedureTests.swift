@@ -146,7 +146,7 @@ private struct ClassicBackend {
         for device in [phone, longPhone, tablet] {
             let pushes = await received(device)
             #expect(pushes.map { String(decoding: $0.body, as: UTF8.self) } == samples, "\(device.installation)")
-            #expect(Set(pushes.map(\.apnsID)).count == 2, "each is a push of its own")
+            #expect(Set(pushes.map(\.apnsID)).count == 2, "each object of the list is its own push")
             for (place, push) in pushes.enumerated().prefix(2) {
                 arrivals[place].append(push.arrivedAt)
                 #expect(push.path == "/3/device/\(device.token)")
@@ -158,9 +158,11 @@ private struct ClassicBackend {
             }
         }
         let (lastOfFirst, firstOfSecond) = (try #require(arrivals[0].max()), try #require(arrivals[1].min()))
-        #expect(lastOfFirst <= firstOfSecond, "in order, for all of them")
+        #expect(lastOfFirst <= firstOfSecond, "every push of the first message arrives before the second message")
         let slow = try #require(await received(tablet).first).arrivedAt
-        #expect(firstOfSecond - slow >= Self.slowAnswer - .milliseconds(100), "the timer's grain apart")
+        #expect(
+            firstOfSecond - slow >= Self.slowAnswer - .milliseconds(100),
+            "the second message waits for the slow answer, within the timer's resolution")
         await world.sandbox.simulator.follow(APNsScript())
         #expect(await world.google.requests(to: android).isEmpty)
     }
@@ -247,9 +249,9 @@ private struct ClassicBackend {
         #expect(feedback.map(\.installation) == [gone.installation])
         #expect(feedback.map(\.verdict) == ["retired"] && feedback.map(\.reason) == ["Unregistered"])
         let second = try await gateway.finished(try await gateway.broadcast(.garden), of: .garden)
-        #expect(second.addsUp && second.terminalCounts == ["accepted": 4], "who is gone is not written to again")
+        #expect(second.addsUp && second.terminalCounts == ["accepted": 4], "the retired device gets no second push")
         #expect(await received(gone).count == 1)
-        #expect(await received(left).isEmpty, "who unregistered never was")
+        #expect(await received(left).isEmpty, "the unregistered device gets no push")
     }
 }
 

@@ -149,7 +149,9 @@ extension Journeys {
                     ],
                     gateway)
                 #expect(few.code == 64 && few.input.contains("--yes"), "\(few.printed)")
-                #expect(await world.production.simulator.summary().requests == 0, "asked before anything is sent")
+                #expect(
+                    await world.production.simulator.summary().requests == 0,
+                    "the command asks before it sends anything")
 
                 // A failed test stops the rest.
                 let name = live[0].installation

@@ -86,7 +86,7 @@ extension Journeys {
                     // Later rounds may reach that on a busy machine.
                     if turn == 0 {
                         let givenUp = try await world.database { pool in try await pool.number(Self.givenUp) }
-                        try #require(givenUp == 0, "it waited for none of them")
+                        try #require(givenUp == 0, "the direct message waited for no costly audience")
                     }
                 }
                 #expect(try await gateway.account(messages[0], of: .garden).state == "accepted")

@@ -67,7 +67,7 @@ extension Journeys {
             let repeated = await world.production.simulator.summary().accepted - 2 * live.count
             #expect(repeated <= held.pending)
             let other = try await world.gateway()
-            #expect(try await other.account(message, of: .garden) == account, "nothing was settled twice")
+            #expect(try await other.account(message, of: .garden) == account, "no push was settled twice")
             #expect(try await other.feedback(.garden).count == dead.count)
             print("\(cut): \(held.pending) were leased and not settled, \(repeated) repeated")
             try await other.stopGently()

@@ -95,7 +95,7 @@ extension Journeys {
             try other.cable.repair(.wayInLost)
             let accepted = await world.production.simulator.summary().accepted
             try await world.production.accepted(atLeast: accepted + 2_000)
-            #expect(try await first.account(message, of: .garden).state == "sending", "there is a middle left")
+            #expect(try await first.account(message, of: .garden).state == "sending", "the message is still being sent")
             let unsettled = try await unsettled(world)
             near.program.kill(SIGKILL)
             #expect(try await near.program.end() == .killed(signal: SIGKILL))

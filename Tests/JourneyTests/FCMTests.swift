@@ -46,7 +46,7 @@ extension Journeys {
                 #expect(account.audience == 2 && account.outcomes["unregistered"] == 1)
                 #expect(try await gateway.state(of: "silent-0", .garden) == "active")
                 #expect(try await gateway.state(of: "silent-1", .garden) == "retired")
-                #expect(try await gateway.state(of: "android-0", .garden) == "active", "it was not silent")
+                #expect(try await gateway.state(of: "android-0", .garden) == "active", "this device is not stale")
                 let summary = await world.google.simulator.summary()
                 #expect(summary.dryRuns == 1)
                 try await gateway.stopGently()

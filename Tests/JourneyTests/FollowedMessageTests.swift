@@ -32,7 +32,7 @@ extension Journeys {
                 #expect(last["state"]?.string == "finished" && last["pending"]?.integer == 0)
                 #expect(last["outcomes"]?.object?["accepted"]?.integer == Int64(Self.live.count))
                 let ended = accounts.compactMap { $0["progress"]?.object?["ended"]?.integer }
-                #expect(ended == ended.sorted(), "what has ended stays so")
+                #expect(ended == ended.sorted(), "the number of ended pushes never falls")
                 try await second.stopGently()
             }
         }
@@ -53,7 +53,7 @@ extension Journeys {
                 let accepted = after.last?.account["outcomes"]?.object?["accepted"]?.integer
                 #expect(accepted == Int64(Self.live.count))
                 let ids = (before + after).map(\.id)
-                #expect(zip(ids, ids.dropFirst()).allSatisfy { $0 < $1 }, "ids rise over all processes")
+                #expect(zip(ids, ids.dropFirst()).allSatisfy { $0 < $1 }, "event ids rise across processes")
                 try await second.stopGently()
             }
         }

@@ -43,7 +43,8 @@ extension Journeys {
                 let message = try await Self.silencedMidway(world, gateway)
                 let neighbour = try await Self.neighboursPush(gateway)
                 #expect(
-                    try await gateway.account(message, of: .garden).state != "finished", "the silence came too late")
+                    try await gateway.account(message, of: .garden).state != "finished", "the peer fell silent too late"
+                )
                 #expect(try await gateway.isReady())
                 await peer.follow(APNsScript())
                 let account = try await gateway.finished(message, of: .garden)
@@ -62,7 +63,8 @@ extension Journeys {
                 let message = try await Self.silencedMidway(world, gateway, ttlSeconds: Self.shortLifetimeSeconds)
                 let neighbour = try await Self.neighboursPush(gateway)
                 #expect(
-                    try await gateway.account(message, of: .garden).state != "finished", "the silence came too late")
+                    try await gateway.account(message, of: .garden).state != "finished", "the peer fell silent too late"
+                )
                 let account = try await gateway.finished(message, of: .garden)
 
                 #expect(account.addsUp)
@@ -74,7 +76,7 @@ extension Journeys {
                 #expect(lost == ["answer_lost"])
                 let last = try #require(await world.production.simulator.arrivals(of: Self.live).last)
                 let overdue = last - start - .seconds(Self.shortLifetimeSeconds)
-                #expect(overdue < Self.onTheWay, "pushes were sent after they had expired")
+                #expect(overdue < Self.onTheWay, "no push was sent after it had expired")
                 #expect(try await gateway.isReady())
                 try Self.note(
                     "never answers", gateway, try await world.production.receipts(of: Self.live), neighbour)

@@ -199,7 +199,7 @@ extension Journeys {
                     #expect(figure > 0, "carillon \(arguments): \(name) is \(figure)")
                 }
                 for name in line.claims {
-                    #expect(member(name, of: document)?.bool == true, "carillon \(arguments): not \(name)")
+                    #expect(member(name, of: document)?.bool == true, "carillon \(arguments): \(name) is not true")
                 }
                 guard line.code == 0 else { continue }
                 message = document?["messages"]?.array?.first?.object?["id"]?.string ?? message

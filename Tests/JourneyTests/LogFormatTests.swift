@@ -33,7 +33,7 @@ extension Journeys {
                 #expect(
                     lines.contains { $0["message"]?.string == "Migration applied" && $0["module"]?.string == "Server" })
                 let waiting = lines.first { $0["message"]?.string?.hasPrefix("Pushes wait") == true }
-                #expect(waiting?["app"]?.string == "garden", "an app is called by its slug")
+                #expect(waiting?["app"]?.string == "garden", "the log names the app by its slug")
                 let lane = lines.first { $0["credential"] != nil }
                 #expect(lane?["app"]?.string == "garden")
                 let refusal = lines.first { $0["code"]?.string == "unknown_app" }

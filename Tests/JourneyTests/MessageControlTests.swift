@@ -147,7 +147,8 @@ extension JourneysAlone {
                 let last = try #require(arrivals.last)
                 let remaining = arrivals.count { $0 > raising }
                 #expect(
-                    lower.allows(in: last - raising) + lower.quantum + lower.credit < remaining, "it was raised again")
+                    lower.allows(in: last - raising) + lower.quantum + lower.credit < remaining,
+                    "the rate was raised again in time")
                 print(
                     "rate \(lower.perSecond): \(slow.count) in \(raising - lowered), \(excess) above it,",
                     "1,000 in \(best);",

@@ -27,7 +27,9 @@ extension Journeys {
                 let pushes = await world.production.simulator.received(devices[0].deviceToken)
                 try #require(pushes.map(\.reason) == [nil, "ExpiredProviderToken", nil])
                 #expect(pushes.map(\.status) == [200, 403, 200])
-                #expect(pushes[0].connection == pushes[1].connection, "the old one, until it was refused")
+                #expect(
+                    pushes[0].connection == pushes[1].connection,
+                    "the first connection was used until its token was refused")
                 #expect(pushes[2].connection != pushes[1].connection)
                 #expect(pushes[0].providerToken != nil && pushes[0].providerToken == pushes[1].providerToken)
                 #expect(pushes[2].providerToken != pushes[1].providerToken)
@@ -64,7 +66,8 @@ extension Journeys {
                     pushes.append(await world.production.simulator.received(device.deviceToken))
                 }
                 let accepted = pushes.map { $0.filter { $0.reason == nil } }
-                #expect(accepted.allSatisfy { $0.count == 2 && $0[0].apnsID != $0[1].apnsID }, "each message once")
+                #expect(
+                    accepted.allSatisfy { $0.count == 2 && $0[0].apnsID != $0[1].apnsID }, "each message arrives once")
                 let before = Shown(accepted.compactMap(\.first))
                 let after = Shown(accepted.compactMap(\.last))
                 #expect(before.tokens.count == 1 && before.connections.count == 2)
@@ -73,7 +76,7 @@ extension Journeys {
                 #expect(after.connections.isDisjoint(with: before.connections))
                 let refused = pushes.joined().filter { $0.reason != nil }
                 #expect(refused.allSatisfy { $0.reason == "ExpiredProviderToken" })
-                #expect(Shown(refused) == before, "the old one by both, and nothing of the next")
+                #expect(Shown(refused) == before, "both processes used the old token, and only it was refused")
                 for gateway in gateways { try await gateway.stopGently() }
             }
         }

@@ -81,7 +81,7 @@ extension Journeys {
                     sent[row.kind, default: 0] += 1
                     let device = DeviceToken(bytes: Hexadecimal.decode(Self.token(of: row.kind).utf8) ?? [])
                     let received = await world.production.simulator.received(device)
-                    #expect(received.count == sent[row.kind], "\(row.type): nobody else's push")
+                    #expect(received.count == sent[row.kind], "\(row.type): tokens of other kinds get no push")
                     let push = try #require(received.last)
                     #expect(push.header("apns-push-type") == row.type)
                     #expect(push.header("apns-topic") == row.topic)

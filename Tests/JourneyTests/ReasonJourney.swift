@@ -76,10 +76,10 @@ struct ReasonJourney: Sendable {
                 return pushHistory.state == "waiting" && pushHistory.reason == cause
                     && pushHistory.attempts == (tried ? 1 : 0)
             }
-            #expect(await requests(token).count == 1, "\(row): a refused credential is not tried again and again")
+            #expect(await requests(token).count == 1, "\(row): a refused credential is not used again and again")
             #expect(try await gateway.account(message, of: app).state != "finished", "\(row)")
             try await checkNeighbours(row.description)
-            #expect(await requests(token).count == 1, "\(row): nor meanwhile")
+            #expect(await requests(token).count == 1, "\(row): no request is sent meanwhile")
             try await repair(app, number)
         }
         let account = try await gateway.finished(message, of: app)

@@ -76,7 +76,9 @@ extension Journeys {
                 #expect(account.addsUp && account.terminalCounts == ["accepted": live.count + stubborn.count])
                 let receipts = try await world.production.receipts(of: live + stubborn)
                 #expect(receipts == .onceEach(live.count + stubborn.count))
-                #expect(await world.production.simulator.summary().connectionsOpened > 1, "Shutdown asks for another")
+                #expect(
+                    await world.production.simulator.summary().connectionsOpened > 1,
+                    "Shutdown makes the lane open another connection")
                 #expect(try await gateway.feedback(.garden) == [])
                 try await gateway.stopGently()
             }

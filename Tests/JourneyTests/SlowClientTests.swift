@@ -19,7 +19,7 @@ extension Journeys {
                 try await world.production.accepted(atLeast: 300)
                 try await gateway.stopGently()
                 let sent = await world.production.simulator.summary().accepted
-                #expect(sent < live.count, "it should have stopped in the middle")
+                #expect(sent < live.count, "the gateway stopped before the broadcast was complete")
 
                 await world.production.simulator.follow(.init())
                 let next = try await world.gateway()

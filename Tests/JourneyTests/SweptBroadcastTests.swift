@@ -76,7 +76,8 @@ extension LongJourneys {
                     return begun...max(Clocks.wallNow(), begun + .seconds(1))
                 }
                 let meanwhile = try await gateways[1].account(message, of: .garden)
-                #expect(meanwhile.state == "sending" && meanwhile.pending > 0, "all of it went beside the broadcast")
+                #expect(
+                    meanwhile.state == "sending" && meanwhile.pending > 0, "the broadcast lasts longer than the sweep")
 
                 let account = try await gateways[1].finished(message, of: .garden)
                 #expect(account.addsUp && account.terminalCounts == ["accepted": Self.live.count])
@@ -84,7 +85,7 @@ extension LongJourneys {
                 let arrivals = await world.production.simulator.arrivals(of: Self.live)
                 let share =
                     try Self.rate(of: arrivals, in: swept) / Self.rate(of: arrivals, until: undisturbed, after: swept)
-                #expect(share > Self.shareMin, "beside the sweep it had \(share) of its rate")
+                #expect(share > Self.shareMin, "during the sweep the broadcast had \(share) of its rate")
                 for gateway in gateways {
                     #expect(!gateway.program.logged.contains("[error]"))
                     try await gateway.stopGently()

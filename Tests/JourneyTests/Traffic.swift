@@ -129,7 +129,7 @@ extension Traffic {
             let items: [Item]
         }
         let model = state.withLock { $0.holders }
-        try #require(model.count > 100, "much went on")
+        try #require(model.count > 100, "the traffic had more than 100 tokens")
         let tokens = model.keys.sorted()
         for start in stride(from: 0, to: tokens.count, by: 500) {
             let asked = tokens[start..<min(start + 500, tokens.count)]
@@ -138,7 +138,7 @@ extension Traffic {
             var holders: [String: String] = [:]
             for item in try reply.decoded(Found.self).items { holders[tokens[start + item.index]] = item.installation }
             let wrong = asked.filter { holders[$0] != model[$0] ?? nil }
-            #expect(wrong.count == 0, "tokens that another has than who registered them last")
+            #expect(wrong.count == 0, "some tokens do not belong to their last registration")
         }
     }
 }

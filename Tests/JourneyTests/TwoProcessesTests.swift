@@ -77,8 +77,8 @@ extension Journeys {
                 // One quota allows ten at once and 69 in five seconds. Two would allow 158, and all of them in 11
                 // seconds.
                 let first = arrivals.count { $0 - arrivals[0] <= .seconds(5) }
-                #expect(first <= 120, "a tenth of a hundred a second, growing for a minute")
-                #expect(arrivals[arrivals.count - 1] - arrivals[0] >= .seconds(13), "17, as for one")
+                #expect(first <= 120, "the pace starts at a tenth of 100 a second and grows for a minute")
+                #expect(arrivals[arrivals.count - 1] - arrivals[0] >= .seconds(13), "one gateway takes 17 seconds")
                 for gateway in gateways { try await gateway.stopGently() }
             }
         }

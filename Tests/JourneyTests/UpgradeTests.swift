@@ -145,7 +145,7 @@ extension Journeys {
             try await world.production.accepted(atLeast: 4_000)
             try await eventually("some of FCM's") { await world.google.simulator.summary().accepted >= 4_000 }
             let left = try await world.database { try await $0.number("SELECT count(*) FROM parcels") }
-            try #require(left > 20, "there is no middle any more: \(left) parcels")
+            try #require(left > 20, "too few parcels are left: \(left)")
             return messages
         }
 
@@ -188,10 +188,10 @@ extension Journeys {
                         AND p.badge <> \(messages.count)
                     """)
             }
-            #expect(wrong == 0, "badges that were not raised once for each message")
+            #expect(wrong == 0, "some badges were not raised exactly once for each message")
             let retired = try await gateway.feedback(.garden).filter { $0.verdict == "retired" }
             #expect(retired.count == 2 * deadCount)
-            #expect(Set(retired.map(\.installation)).count == 2 * deadCount, "each once")
+            #expect(Set(retired.map(\.installation)).count == 2 * deadCount, "each installation is reported once")
         }
 
         /// Checks a feature that only this release has, now that the other gateway is gone.
@@ -220,7 +220,7 @@ extension Journeys {
                     && !line.contains("name=CARILLON_RUN_FOLDER")
                     && !(line.contains("contended") && migration.contains(number))
             }.map(\.element)
-            #expect(complaints == [], "the older one understands all that the newer one does beside it")
+            #expect(complaints == [], "the older release accepts everything that the newer one writes")
             try await gateway.stopGently()
         }
     }

@@ -52,7 +52,7 @@ final class World: Sendable {
             defer { RunEvidence.keep(logsBelow: folder.path(percentEncoded: false)) }
             try outcome.get()
             let secrets = try world.leakedSecrets()
-            #expect(secrets == [], "the gateways' logs tell nobody's secrets")
+            #expect(secrets == [], "the gateways' logs contain no secrets")
         }
     }
 
@@ -175,7 +175,7 @@ final class World: Sendable {
         case .gatewaysOwn:
             let loop = try ReactorLoop(name: "rows")
             defer { loop.stop() }
-            let file = try #require(postmasterFile, "the private server runs")
+            let file = try #require(postmasterFile, "the private server is running")
             let settings = PostgresSettings(socketFolder: file.socketFolder, user: "carillon", database: "carillon")
             return try await settings.pooled(on: loop, body)
         }
@@ -366,7 +366,7 @@ struct Gateway: Sendable {
     /// Asks the gateway to stop, as an operator does, and waits until it has.
     func stopGently() async throws {
         program.kill(SIGTERM)
-        #expect(try await program.end() == .exited(0), "a gateway that is asked to stop ends well")
+        #expect(try await program.end() == .exited(0), "a gateway that is asked to stop exits with 0")
     }
 
     struct Feedback: Decodable, Equatable {

@@ -49,7 +49,9 @@ struct LaneThrottleTests {
         var bench = ThrottleBench()
         bench.record(0, of: 1_000)
         bench.record(2, of: 60)
-        #expect(bench.record(20, of: 20, pause: .seconds(7)) == nil, "the half of what was good stands against it")
+        #expect(
+            bench.record(20, of: 20, pause: .seconds(7)) == nil, "half of the accepted pushes count against the signals"
+        )
         #expect(bench.record(40, of: 40, pause: .seconds(60)) == .seconds(60))
         bench.pass(.seconds(60) - .nanoseconds(1))
         #expect(bench.room() == 0)
@@ -90,7 +92,7 @@ struct LaneThrottleTests {
         bench.pass(.milliseconds(600))
         #expect(bench.record(30, of: 30) == nil)
         bench.pass(.milliseconds(600))
-        #expect(bench.record(30, of: 30) != nil, "the other one's were taken too long ago")
+        #expect(bench.record(30, of: 30) != nil, "the other message was accepted too long ago")
         var both = ThrottleBench()
         both.record(0, of: 5, message: ThrottleBench.other)
         both.record(100, of: 100)
@@ -105,7 +107,7 @@ struct LaneThrottleTests {
         var well = bench
         #expect(bench.record(1, of: 1) != nil)
         well.record(0, of: 1, message: ThrottleBench.other)
-        #expect(well.record(128, of: 128) == nil, "it is well again")
+        #expect(well.record(128, of: 128) == nil, "an accepted push resets the count")
         #expect(well.record(1, of: 1) != nil)
     }
 
@@ -132,7 +134,7 @@ struct LaneThrottleTests {
         #expect(bench.room(isUrgent: true) == 1)
         bench.throttle.admitted(1, bench.now)
         bench.record(0, of: 1, leased: .seconds(2))
-        #expect(bench.room() == 0, "it was leased before the rest")
+        #expect(bench.room() == 0, "the push was leased before the breaker opened")
         bench.record(0, of: 1)
         #expect(bench.room() == 8)
     }
@@ -160,7 +162,9 @@ struct LaneThrottleTests {
         var openings = [bench.record(16, of: 16, pause: .zero)]
         for _ in 1...8 {
             while bench.room() == 0 { bench.pass(.seconds(1)) }
-            #expect(bench.record(400, of: 400, leased: .seconds(61)) == nil, "they were leased before the rest")
+            #expect(
+                bench.record(400, of: 400, leased: .seconds(61)) == nil,
+                "the pushes were leased before the breaker opened")
             openings.append(bench.record(1, of: 1, pause: .zero))
         }
         #expect(openings == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })

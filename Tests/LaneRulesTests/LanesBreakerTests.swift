@@ -49,7 +49,7 @@ struct BreakerTests {
         #expect(breaker.block == nil)
         #expect(breaker.failed(.unreachable, now: at(2_000), entropy: 0) == true)
         #expect(breaker.block == .unreachable)
-        #expect(breaker.failed(.unreachable, now: at(9_000), entropy: 0) == false, "it is blocked already")
+        #expect(breaker.failed(.unreachable, now: at(9_000), entropy: 0) == false, "the lane is already blocked")
     }
 
     @Test("allows no dial before its delay is over")
@@ -68,7 +68,7 @@ struct BreakerTests {
         #expect(!breaker.mayDial(at(299_999)))
         breaker.allowNow()
         #expect(breaker.mayDial(at(1)))
-        #expect(breaker.block == .credentialRefused, "mended is not proved")
+        #expect(breaker.block == .credentialRefused, "a retry alone does not lift the block")
     }
 
     @Test("forgets its failures when a connection works")
@@ -77,7 +77,7 @@ struct BreakerTests {
         for second in 0..<5 as Range<Int64> { _ = breaker.failed(.tlsRefused, now: at(second * 1_000), entropy: 0) }
         #expect(breaker.proved() == true)
         #expect(breaker.block == nil && breaker.failures == 0 && breaker.mayDial(at(0)))
-        #expect(breaker.proved() == false, "only the first says so")
+        #expect(breaker.proved() == false, "only the first working connection lifts the block")
     }
 }
 

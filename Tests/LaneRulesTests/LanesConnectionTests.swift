@@ -52,7 +52,7 @@ struct DialTests {
         #expect(!world.machine.mayOpen(world.now))
         #expect(world.report(.settings) == [.reportOpen])
         #expect(world.machine.mayOpen(world.now))
-        #expect(world.report(.settings) == [], "a later SETTINGS frame opens nothing again")
+        #expect(world.report(.settings) == [], "a later SETTINGS frame reports no second opening")
     }
 
     @Test("opens a tunnel first if there is a proxy")
@@ -136,7 +136,7 @@ struct OpenConnectionTests {
         _ = world.pass(.seconds(30))
         #expect(!world.machine.mayOpen(world.now))
         #expect(world.machine.wake(world.now) == [.ping(1)])
-        #expect(world.machine.wake(world.now) == [], "one PING at a time")
+        #expect(world.machine.wake(world.now) == [], "one PING is in flight at a time")
         world.machine.noteActivity(world.now)
         _ = world.report(.pingAnswered(1))
         #expect(world.machine.mayOpen(world.now))
@@ -172,7 +172,7 @@ struct OpenConnectionTests {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 5, world.now)
         #expect(world.report(.failed(.connectionLost)) == [.close(.lost(.connectionLost), politely: false)])
-        #expect(world.report(.failed(.connectionLost)) == [], "it ends once")
+        #expect(world.report(.failed(.connectionLost)) == [], "a connection ends once")
     }
 }
 
@@ -183,7 +183,7 @@ struct DrainingConnectionTests {
         var world = ConnectionWorld.opened()
         world.machine.streams(open: 3, world.now)
         #expect(world.report(.goAway) == [.reportDraining(.goAway)])
-        #expect(world.report(.goAway) == [], "the second GOAWAY of a polite pair")
+        #expect(world.report(.goAway) == [], "the second GOAWAY of a graceful shutdown changes nothing")
         world.machine.streams(open: 0, world.now)
         #expect(world.report(.emptied) == [.close(.drained(.goAway), politely: true)])
     }

@@ -51,7 +51,7 @@ struct LaneGrowthTests {
         #expect(world.dialled.count == 1)
         world.pass(.seconds(2))
         world.demand(waitingFor: .seconds(2))
-        #expect(world.dialled.count == 2, "but not for ever")
+        #expect(world.dialled.count == 2, "the lane waits for the first answer only for a limited time")
     }
 
     @Test("closes idle connections except one")
@@ -182,7 +182,7 @@ struct RandomLaneTests {
             world.passUntilWoken()
         }
         guard let living = staying ?? world.dialled.dropFirst(before).first else {
-            Issue.record("nothing was dialled")
+            Issue.record("no connection was dialled")
             return
         }
         world.report(.opened(living))

@@ -31,7 +31,7 @@ struct RefusedLaneTests {
         world.report(.closed(world.dialled[1], failure: nil))
         world.pass(.seconds(200))
         #expect(world.dialled.count == 2)
-        #expect(world.blocks.count == 1, "the block is known")
+        #expect(world.blocks.count == 1, "a known block is not reported again")
     }
 }
 
@@ -67,7 +67,7 @@ struct RefusedAnswerTests {
             world.pass(.seconds(1))
             #expect(world.dialled.count == before.count + 1)
             if let id = world.dialled.last { world.report(.opened(id)) }
-            #expect(!world.machine.canSend, "open is not proved")
+            #expect(!world.machine.canSend, "an open connection alone does not lift the block")
             world.pass(.seconds(2))
             #expect(world.machine.canSend)
             #expect(world.unblocks == round)
@@ -79,9 +79,9 @@ struct RefusedAnswerTests {
         var world = working()
         world.report(.credentialRefused)
         world.report(.proved(world.dialled[0]))
-        #expect(!world.machine.canSend, "their answers are no proof")
+        #expect(!world.machine.canSend, "answers on old connections do not lift the block")
         world.report(.retry)
-        #expect(world.dialled.count == 3, "one dial, now")
+        #expect(world.dialled.count == 3, "a retry dials once at once")
         world.report(.closed(world.dialled[0], failure: .unreachable))
         world.report(.closed(world.dialled[1], failure: .unreachable))
         #expect(world.machine.breaker.block == .credentialRefused)
@@ -100,7 +100,7 @@ struct RefusedAnswerTests {
         world.report(.opened(id))
         world.pass(.seconds(2))
         #expect(world.machine.canSend)
-        #expect(!world.machine.isNew(refusalOn: world.dialled[0]), "a late answer to the old credential")
+        #expect(!world.machine.isNew(refusalOn: world.dialled[0]), "a late answer is about the old credential")
         #expect(world.machine.isNew(refusalOn: id))
         world.report(.drain)
         #expect(!world.machine.isNew(refusalOn: id))

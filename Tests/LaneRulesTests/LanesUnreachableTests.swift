@@ -28,7 +28,7 @@ struct UnreachableLaneTests {
         world.report(.demand(.init(waitingSince: nil, room: 0)))
         #expect(world.blocks.count == 1)
         if let id = world.dialled.last { world.report(.opened(id)) }
-        #expect(world.unblocks == 0, "a peer that opens and closes at once is no peer")
+        #expect(world.unblocks == 0, "a connection that closes at once proves nothing")
         world.passUntilWoken()
         #expect(world.unblocks == 1)
         #expect(world.machine.canSend)
@@ -64,7 +64,7 @@ struct UnreachableLaneTests {
         #expect(world.blocks == [.unreachable] && world.dialled.count == 3)
         world.report(.opened(world.dialled[2]))
         world.report(.streams(world.dialled[2], allowed: false))
-        #expect(world.machine.wakeAt(world.now) == nil, "nothing to wait for")
+        #expect(world.machine.wakeAt(world.now) == nil, "no wake-up is needed")
         world.pass(.seconds(10))
         #expect(world.unblocks == 0)
         world.report(.streams(world.dialled[2], allowed: true))
@@ -134,7 +134,7 @@ struct FailedGrowthTests {
         #expect(world.dialled.count == before + 1)
         #expect(world.blocks.isEmpty)
         if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
-        #expect(world.blocks.isEmpty, "the first failure without a working connection is the first")
+        #expect(world.blocks.isEmpty, "the first failure after a working connection blocks nothing")
     }
 
     @Test("unblocks when an open connection answers, whatever blocked it")
@@ -148,7 +148,7 @@ struct FailedGrowthTests {
             world.demand(waitingFor: .seconds(3))
             if let id = world.dialled.last { world.report(.closed(id, failure: .unreachable)) }
         }
-        #expect(world.blocks == [.unreachable], "nobody knows yet whether the first one works")
+        #expect(world.blocks == [.unreachable], "the first connection has not proved that it works")
         world.report(.proved(world.dialled[0]))
         #expect(world.machine.canSend)
         #expect(world.unblocks == 1)

@@ -97,7 +97,7 @@ struct ProcessesPaceTests {
         #expect((100...300).contains(world.sent(0..<1)))
         #expect((450...650).contains(world.sent(30..<31)))
         for second in 1..<69 { #expect(world.sent(second..<second + 1) <= 120 + second * 15 + 60) }
-        #expect(world.sent(2, 30..<31) >= 140, "and has its part of it")
+        #expect(world.sent(2, 30..<31) >= 140, "the late process has its part of the quota")
     }
 
     @Test("send at the full rate if there is only one of them")
@@ -145,7 +145,7 @@ struct ProcessesPaceTests {
         world.outage = 90..<110
         world.run()
         #expect(world.sent(90..<91) >= 950)
-        #expect((100...300).contains(world.sent(95..<105)), "a hundredth each")
+        #expect((100...300).contains(world.sent(95..<105)), "each process sends a hundredth")
         #expect(world.sent(112..<113) >= 950)
     }
 

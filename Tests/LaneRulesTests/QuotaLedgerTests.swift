@@ -51,7 +51,9 @@ struct QuotaLedgerTests {
         #expect(early?.part == QuotaPart.none && early?.isShort == true)
         let reported = ledger.ask(1, holds: 100, at: .milliseconds(200))
         #expect(reported?.percent == 50 && reported?.isShort == false)
-        #expect(ledger.ask(2, at: .milliseconds(300))?.part == QuotaPart.none, "the first may still use it all")
+        #expect(
+            ledger.ask(2, at: .milliseconds(300))?.part == QuotaPart.none,
+            "the first process may still use the whole quota")
         _ = ledger.ask(1, holds: 50, at: .milliseconds(400))
         let due = ledger.ask(2, at: .milliseconds(500))
         #expect(due?.percent == 50 && due?.isShort == false)

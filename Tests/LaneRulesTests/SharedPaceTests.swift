@@ -49,7 +49,7 @@ struct SharedPaceTests {
             let again = pace.nextAt(senders[next].share, now)
             senders[next].asksAt = max(again, now + .microseconds(1)) + .microseconds(Int64(next) * 50)
         }
-        #expect(asked < Self.asksMax, "they are told to ask again and again")
+        #expect(asked < Self.asksMax, "the senders ask too often")
     }
 
     @Test("send no more in a minute together than one lane may", arguments: [60, 600, 60_000])

@@ -18,7 +18,7 @@ struct AnswerOriginTests {
         let (first, second) = (bench.sink.origin(0), bench.sink.origin(1))
         #expect(first?.authorization == 7)
         #expect(second?.authorization == 8)
-        #expect(first?.connection == second?.connection, "the same connection")
+        #expect(first?.connection == second?.connection, "both requests used the same connection")
         bench.lane.replaceConnections()
         bench.submit(2..<3, ticket: 3)
         _ = await bench.sink.answers(3)
@@ -67,7 +67,7 @@ struct LaneRetireTests {
         bench.submit(2..<12, ticket: 3)
         let answers = await bench.sink.answers(12)
         #expect(answers.count(of: .accepted) == 11)
-        #expect(answers[1] == .unknown(.deadlinePassed), "it had its time")
+        #expect(answers[1] == .unknown(.deadlinePassed), "the request passed its deadline")
         #expect(peer.log.requests(on: 1) == 2)
         #expect(peer.log.requests(on: 2) == 10)
         await peer.log.wait { connections, open in connections == 2 && open == 1 }
@@ -146,7 +146,7 @@ struct LaneRefusedTokenTests {
             #expect(answers.count { $0.status == 403 } == peer.log.paths.count - requests)
             let tries = ((before + 1)...peer.log.connections).map { peer.log.requests(on: $0) }
             // On a busy machine a handshake may time out and start again.
-            #expect(tries.allSatisfy { $0 <= 1 } && tries.contains(1), "the second time as the first")
+            #expect(tries.allSatisfy { $0 <= 1 } && tries.contains(1), "each retry sends at most one request")
             #expect(bench.observer.changes.count == 2 * Int(round) + 1)
             #expect(bench.observer.changes.last == false)
         }
@@ -189,7 +189,7 @@ struct LaneRefusedTokenTests {
         let peer = try await peer(repaired)
         let bench = try Bench(peer, authorization: Tokens(1)) { $0.provenAfter = .milliseconds(50) }
         let asking = bench.observer
-        #expect(bench.lane.canSend, "before anything was tried")
+        #expect(bench.lane.canSend, "a lane may send before its first attempt")
         asking.lane.withLock { $0 = bench.lane }
         bench.lane.warmUp()
         await asking.wait { events, _ in events.contains(.connected) }

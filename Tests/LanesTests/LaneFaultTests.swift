@@ -23,7 +23,7 @@ struct LaneGoAwayTests {
         #expect(peer.log.paths.sorted() == (0..<3_000).map { "/3/device/\($0)" }.sorted())
         #expect(peer.log.connections >= 20)
         #expect(bench.observer.events.contains(.goAway(reason: "Shutdown")))
-        #expect(bench.observer.changes.isEmpty, "a goodbye blocks nothing")
+        #expect(bench.observer.changes.isEmpty, "a GOAWAY does not block the lane")
         await bench.finish()
         peer.stop()
     }
@@ -122,7 +122,7 @@ struct LaneGoAwayTests {
         bench.lane.replaceConnections()
         bench.submit(10..<20, ticket: 2)
         _ = await bench.sink.answers(20)
-        #expect(peer.log.connections == 1, "the token is still the same")
+        #expect(peer.log.connections == 1, "the connection has the current token")
         tokens.change(to: 2)
         bench.lane.replaceConnections()
         bench.lane.replaceConnections()
@@ -204,8 +204,8 @@ struct LaneFaultTests {
         let answers = await bench.sink.answers(2_000)
         let unknown = answers.count(of: .unknown(.connectionLost))
         #expect(answers.count(of: .accepted) + unknown == 2_000)
-        #expect(unknown < 600, "all that is in flight would be half of them and more")
-        #expect(bench.observer.changes.isEmpty, "it works")
+        #expect(unknown < 600, "losing everything in flight would lose more than half of the requests")
+        #expect(bench.observer.changes.isEmpty, "the lane is not blocked")
         await bench.finish()
         peer.stop()
     }
@@ -308,7 +308,7 @@ struct LaneFaultTests {
         let silent = Clocks.monotonicNow() + .milliseconds(150)
         while Clocks.monotonicNow() < silent { await Task.yield() }
         bench.submit(1..<11, ticket: 2)
-        #expect(await bench.sink.answers(11).count(of: .accepted) == 11, "none was lost on the dead connection")
+        #expect(await bench.sink.answers(11).count(of: .accepted) == 11, "no request is lost on the dead connection")
         await bench.finish()
         peer.stop()
     }

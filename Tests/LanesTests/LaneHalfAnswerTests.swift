@@ -50,7 +50,7 @@ struct LaneHalfAnswerTests {
             bench.submit(number..<number + 1, ticket: UInt64(number) + 1)
             #expect(await bench.sink.answers(Int(number) + 1).count(of: .accepted) == Int(number) + 1)
         }
-        #expect(bench.observer.changes.isEmpty, "nobody was taken for unreachable")
+        #expect(bench.observer.changes.isEmpty, "the peer is not reported as unreachable")
         await bench.finish()
         peer.stop()
     }

@@ -266,7 +266,7 @@ struct StreamSlotsTests {
                 abandoned.append(oldest.place)
             case 4 where !abandoned.isEmpty:
                 let place = abandoned.remove(at: next(abandoned.count))
-                #expect(slots.close(place) == nil, "its answer is ignored")
+                #expect(slots.close(place) == nil, "a late answer is ignored")
             default: break
             }
             #expect(slots.count == open.count)

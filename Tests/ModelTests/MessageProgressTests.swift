@@ -52,7 +52,8 @@ struct MessageProgressTests {
         let parts = [part(ready: 2_500, answered: 1_000), part(.fcm, sending: 500, answered: 250)]
         let accounts = [found(ended: 500, pending: 2_500), found(.fcm, ended: 500, pending: 500)]
         let early = progress(.planning, audience: nil, parts: parts, found: accounts, nameless: 7, scanned: 0.1)
-        #expect(early.estimatedAudience == 40_007, "whoever is unknown was counted whole at the beginning")
+        #expect(
+            early.estimatedAudience == 40_007, "the receivers without a provider are counted in full from the start")
         #expect(early.estimatedEnd == Self.noon + .seconds(380))
         let rateLimited = progress(.planning, audience: nil, parts: parts, rate: 10, found: accounts, scanned: 0.1)
         #expect(rateLimited.estimatedEnd == Self.noon + .seconds(3_900))
@@ -150,7 +151,7 @@ struct MessageProgressTests {
     @Test("needs a pace above zero, measured over at least two seconds, and has an upper bound")
     func bounds() {
         #expect(Pace(ended: 5, in: .milliseconds(1_999)) == nil)
-        #expect(Pace(ended: 5, in: .seconds(-10)) == nil, "the database's clock was set back")
+        #expect(Pace(ended: 5, in: .seconds(-10)) == nil, "the database's clock stepped back")
         #expect(Pace(ended: 5, in: .seconds(2))?.perSecond == 2.5)
         #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: .max) == nil)
         #expect(Pace(ended: 1, in: .seconds(100))?.lasting(for: 0) == .zero)

@@ -50,12 +50,12 @@ struct ListenerTests {
                 let first = try #require(await events.next()?.input)
                 #expect((first.channel, first.payload) == (channel, "app 7, route 3"))
                 #expect(try #require(await events.next()?.input).payload == "")
-                #expect(await pool.owns(first.sender), "it said it")
+                #expect(await pool.owns(first.sender), "a connection of the pool sent the notification")
                 try await withPool { other in
                     try await write(other, channel, "from elsewhere")
                     let second = try #require(await events.next()?.input)
                     #expect(await other.owns(second.sender))
-                    #expect(await !pool.owns(second.sender), "another one said it")
+                    #expect(await !pool.owns(second.sender), "another connection sent the notification")
                 }
             }
         }

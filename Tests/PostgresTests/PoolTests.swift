@@ -212,12 +212,12 @@ struct PoolMachineTests {
         var waits: [Duration] = []
         for _ in 0..<4 {
             guard case .dial(let number) = dial.first else {
-                Issue.record("no dial: \(dial)")
+                Issue.record("expected a dial, got \(dial)")
                 return
             }
             let actions = machine.dialFailed(number, .unreachable, chance: 1, now)
             guard case .wake(let at) = actions.first else {
-                Issue.record("no wake-up: \(actions)")
+                Issue.record("expected a wake-up, got \(actions)")
                 return
             }
             waits.append(at - now)

@@ -48,7 +48,7 @@ struct SettingsTests {
     func refused(text: String) {
         do throws(PostgresError) {
             _ = try PostgresSettings(parsing: text)
-            Issue.record("was taken")
+            Issue.record("the text was accepted")
         } catch {
             #expect(!"\(error)".contains("hunter2"))
             guard case .settingsInvalid = error else {

@@ -64,13 +64,13 @@ struct DispatcherGroupTests {
         var bench = DispatcherBench(settings: settings)
         let first = try #require(bench.find([DispatcherBench.route(7, hasUrgent: true)]).leaseRequests.last)
         let asked = bench.report(.leased(group(1...3, .transactional), asked: first)).leaseRequests
-        #expect(asked == [bench.request(7, .urgent)], "three of six are left")
+        #expect(asked == [bench.request(7, .urgent)], "three of six places are left")
         bench.report(.leased(group(4...5, .transactional), asked: asked[0]))
         bench.now = bench.now + .seconds(1)
         let other = LaneKey(CredentialID(2))
         let second = try #require(bench.find([DispatcherBench.route(9, app: 2)], lane: other).leaseRequests.last)
         let more = bench.report(.leased(group(6...6), asked: second)).leaseRequests
-        #expect(more.map(\.lane) == [other], "one, and two are left")
+        #expect(more.map(\.lane) == [other], "one parcel is leased, and two places are left")
     }
 
     @Test("fill the urgent reserve of a full lane, which does not count toward the ordinary limit")
@@ -86,6 +86,6 @@ struct DispatcherGroupTests {
         let end = SettledLease(LeaseName(parcel: ParcelID(1), epoch: 1), .settled)
         bench.accept([0], of: end.name)
         let more = bench.report(.settled([end])).leaseRequests
-        #expect(more.map(\.scope) == [.ordinary], "two within the bound, whatever is out on top of it")
+        #expect(more.map(\.scope) == [.ordinary], "two parcels count toward the limit; the urgent reserve does not")
     }
 }

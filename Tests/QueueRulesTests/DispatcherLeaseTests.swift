@@ -49,7 +49,7 @@ struct DispatcherLeaseTests {
         #expect(bench.accept([0]).settles.isEmpty)
         #expect(bench.dispatcher.nextWake() == bench.now + .seconds(1))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.pendingAfter) == [2])
-        #expect(bench.accept([1]).settles.isEmpty, "one settle at a time")
+        #expect(bench.accept([1]).settles.isEmpty, "a lease has one settle in progress at a time")
         bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))
         #expect(bench.pass(.seconds(1)).settles.map(\.pending.settlement.settles) == [1])
     }
@@ -74,7 +74,7 @@ struct DispatcherLeaseTests {
         #expect(second.map(\.withVerdicts) == [true])
         bench.report(.settled([], failed: [UnsettledLease(DispatcherBench.name, verdictsDone: true)]))
         let third = bench.pass(.milliseconds(500)).settles
-        #expect(third.map(\.withVerdicts) == [false], "verdicts are written once where we know that they are")
+        #expect(third.map(\.withVerdicts) == [false], "verdicts that are known to be written are not written again")
     }
 
     @Test("includes verdicts again in the settle that follows a retried one")
@@ -109,7 +109,7 @@ struct DispatcherLeaseTests {
         let actions = bench.pass(.seconds(60))
         #expect(actions.withdrawn == [DispatcherBench.name])
         #expect(actions.forgotten == [DispatcherBench.name])
-        #expect(bench.accept([0, 1, 2]).settles.isEmpty, "late answers are nobody's")
+        #expect(bench.accept([0, 1, 2]).settles.isEmpty, "answers after the lease's end are ignored")
     }
 
     @Test("raises the alarms that its answers call for")
@@ -195,7 +195,7 @@ struct DispatcherDrainTests {
         #expect(settles.first?.pending.settlement.remainders.first?.dueAfter == .zero)
         #expect(
             !bench.report(.settled([SettledLease(DispatcherBench.name, .settled)])).contains(.drained),
-            "a lease is on its way")
+            "a lease request is still in progress")
         #expect(bench.report(.leased([], asked: asked)) == [.drained])
     }
 

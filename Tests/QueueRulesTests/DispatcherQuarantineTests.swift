@@ -27,7 +27,7 @@ struct DispatcherQuarantineTests {
         #expect(requests == [bench.request(7, .lapsed)])
         let actions = bench.report(.leased([ReadParcel(suspect(), .repeatable)], asked: requests[0]))
         #expect(actions.submitted == [0, 1, 2])
-        #expect(actions.leaseRequests.isEmpty, "nothing else while it travels")
+        #expect(actions.leaseRequests.isEmpty, "no other lease is requested while the parcel is out")
     }
 
     @Test("waits until the parcels in progress are withdrawn, answered and settled")
@@ -82,7 +82,7 @@ struct DispatcherQuarantineTests {
         bench.report(.leased([ReadParcel(suspect(), .repeatable)], asked: asked))
         bench.accept([0, 1, 2], of: name)
         let next = bench.report(.settled([SettledLease(name, .settled)])).leaseRequests
-        #expect(next == [bench.request(7, .lapsed)], "there may be more of them")
+        #expect(next == [bench.request(7, .lapsed)], "more suspected parcels may be waiting")
         #expect(bench.report(.leased([], asked: next[0])).leaseRequests == [bench.request(8)])
     }
 

@@ -36,7 +36,9 @@ struct DispatcherRateTests {
         #expect(bench.dispatcher.nextWake() == bench.now + .milliseconds(100))
         let second = bench.pass(.milliseconds(100)).leaseRequests
         #expect(second.map(\.scope) == [.rateLimited])
-        #expect(bench.report(.leased([], asked: second[0], again: .zero)).leaseRequests.isEmpty, "not in a circle")
+        #expect(
+            bench.report(.leased([], asked: second[0], again: .zero)).leaseRequests.isEmpty,
+            "the request is not repeated at once")
         let third = bench.pass(MessagePace.askAgainFloor).leaseRequests
         #expect(third.map(\.scope) == [.rateLimited])
         bench.report(.leased([], asked: third[0]))
@@ -47,7 +49,7 @@ struct DispatcherRateTests {
     func fails() {
         var bench = DispatcherBench()
         let first = bench.find([rateLimited(after: .zero)]).leaseRequests[0]
-        #expect(bench.report(.leaseFailed(first)).leaseRequests.isEmpty, "not in a circle")
+        #expect(bench.report(.leaseFailed(first)).leaseRequests.isEmpty, "the request is not repeated at once")
         #expect(bench.pass(.milliseconds(499)).leaseRequests.isEmpty)
         #expect(bench.pass(.milliseconds(1)).leaseRequests.map(\.scope) == [.rateLimited])
     }
@@ -92,26 +94,28 @@ struct DispatcherRateTests {
     func unsent() throws {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 30)
-        #expect(second.passing == [Self.message], "3 of 3")
+        #expect(second.passing == [Self.message], "3 pushes have no stream, and 3 are allowed")
         bench.report(.leased([], asked: second))
         let name = DispatcherBench.name
         let other = LeaseName(parcel: ParcelID(2), epoch: 1)
         bench.now = bench.now + .milliseconds(100)
-        #expect(bench.report(.answered([sent(other)])).leaseRequests.isEmpty, "nobody's")
+        #expect(
+            bench.report(.answered([sent(other)])).leaseRequests.isEmpty,
+            "the answer belongs to no lease of this message")
         let third = try #require(bench.report(.answered([sent(name)])).leaseRequests.first)
         #expect(third.scope == .rateLimited && third.passing == [])
         bench.report(.leased([], asked: third))
-        #expect(bench.report(.answered([sent(name)])).leaseRequests.isEmpty, "it was not passed by")
+        #expect(bench.report(.answered([sent(name)])).leaseRequests.isEmpty, "the request did not exclude the message")
     }
 
     @Test("returns to lease requests when answers leave few enough pushes without a stream")
     func answered() throws {
         var bench = DispatcherBench()
         let second = try second(&bench, perSecond: 20)
-        #expect(second.passing == [Self.message], "3 of 2")
+        #expect(second.passing == [Self.message], "3 pushes have no stream, and 2 are allowed")
         bench.report(.leased([], asked: second))
-        #expect(bench.accept([0]).leaseRequests.isEmpty, "2 of 2")
-        #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 of 2")
+        #expect(bench.accept([0]).leaseRequests.isEmpty, "2 pushes have no stream, and 2 are allowed")
+        #expect(bench.accept([1]).leaseRequests.map(\.passing) == [[]], "1 push has no stream, and 2 are allowed")
     }
 
     @Test("returns to lease requests if its backlog shrank while an excluding call was in progress")
@@ -119,8 +123,12 @@ struct DispatcherRateTests {
         for again in [nil, Duration.seconds(1)] {
             var bench = DispatcherBench()
             let second = try second(&bench, perSecond: 30)
-            #expect(bench.report(.answered([sent(DispatcherBench.name)])).leaseRequests.isEmpty, "one at a time")
-            #expect(bench.report(.leased([], asked: second, again: again)).leaseRequests.isEmpty, "not in a circle")
+            #expect(
+                bench.report(.answered([sent(DispatcherBench.name)])).leaseRequests.isEmpty,
+                "one lease request is in progress at a time")
+            #expect(
+                bench.report(.leased([], asked: second, again: again)).leaseRequests.isEmpty,
+                "the request is not repeated at once")
             #expect(bench.pass(MessagePace.askAgainFloor).leaseRequests.map(\.passing) == [[]])
         }
     }

@@ -238,10 +238,10 @@ struct DispatcherBoundsTests {
     func laneBound() {
         var bench = DispatcherBench()
         let first = bench.lease()
-        #expect(first.leaseRequests.count == 1, "3 of 5")
+        #expect(first.leaseRequests.count == 1, "3 of 5 pushes are taken")
         let second = bench.report(
             .leased([ReadParcel(ParcelRunSamples.parcel(id: 2), .repeatable)], asked: first.leaseRequests[0]))
-        #expect(second.leaseRequests.isEmpty, "6 of 5")
+        #expect(second.leaseRequests.isEmpty, "6 pushes are taken, and the limit is 5")
         #expect(bench.dispatcher.membersInFlight == 6)
         bench.accept([0, 1, 2])
         let actions = bench.report(.settled([SettledLease(DispatcherBench.name, .settled)]))

@@ -81,7 +81,7 @@ struct DispatcherThrottleTests {
         #expect(asked.scope == .ordinary)
         let actions = bench.report(.leased([ReadParcel(Self.parcel(3, members: 40), .repeatable)], asked: asked))
         #expect(actions.submitted == [0])
-        #expect(actions.leaseRequests.isEmpty, "not before that one is answered")
+        #expect(actions.leaseRequests.isEmpty, "no lease is requested before the probe is answered")
         let three = LeaseName(parcel: ParcelID(3), epoch: 1)
         let accepted = bench.report(Self.taken([0], of: three))
         let settle = try #require(accepted.settles.first)
@@ -144,7 +144,7 @@ struct DispatcherThrottleTests {
         let refusal = PositionedOutcome(position: 0, outcome: ParcelRunSamples.rejection(.message, "payload_too_large"))
         let name = LeaseName(parcel: ParcelID(3), epoch: 1)
         let actions = bench.report(.answered([AnsweredLease(name, accepted: [], others: [refusal])]))
-        #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the rest goes on")
+        #expect(actions.leaseRequests.allSatisfy { $0.scope == .expired }, "the circuit breaker stays open")
     }
 
     @Test("remembers an open circuit breaker without due work, and forgets the lane afterwards")
@@ -174,7 +174,7 @@ struct DispatcherThrottleTests {
         let start = bench.now
         #expect(began.reportedBreakers == [start + .seconds(30)])
         bench.now = start + .milliseconds(900)
-        #expect(bench.report(Self.signals(2)).reportedBreakers.isEmpty, "hardly longer")
+        #expect(bench.report(Self.signals(2)).reportedBreakers.isEmpty, "the breaker stays open hardly longer")
         bench.now = start + .milliseconds(1_100)
         #expect(bench.report(Self.signals(2)).reportedBreakers == [start + .milliseconds(31_100)])
         Self.handBack(&bench)
@@ -189,7 +189,7 @@ struct DispatcherThrottleTests {
         #expect(!bench.report(.timer).reportsClosed)
         bench.now = bench.now + LaneThrottle.memory
         #expect(bench.report(.timer).reportsClosed)
-        #expect(!bench.report(.timer).reportsClosed, "once")
+        #expect(!bench.report(.timer).reportsClosed, "the closed breaker is reported once")
     }
 }
 

@@ -87,9 +87,11 @@ struct DispatcherUrgencyTests {
         bench.find([Self.urgent])
         let asked = bench.request(7, .urgent)
         let two = Self.transactional(3, members: 2)
-        #expect(bench.report(.leased([ReadParcel(two, .repeatable)], asked: asked)).leaseRequests == [asked], "2 of 3")
+        #expect(
+            bench.report(.leased([ReadParcel(two, .repeatable)], asked: asked)).leaseRequests == [asked],
+            "2 of 3 places are taken")
         let full = bench.report(.leased([ReadParcel(Self.transactional(4, members: 2), .repeatable)], asked: asked))
-        #expect(full.leaseRequests.isEmpty, "4 of 3")
+        #expect(full.leaseRequests.isEmpty, "4 places are taken, and the reserve has 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let name = LeaseName(parcel: two.id, epoch: two.epoch)
         bench.accept([0, 1], of: name)
@@ -105,8 +107,10 @@ struct DispatcherUrgencyTests {
         func two(_ ids: ClosedRange<Int64>) -> [ReadParcel] {
             ids.map { ReadParcel(Self.transactional($0), .repeatable) }
         }
-        #expect(bench.report(.leased(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3")
-        #expect(bench.report(.leased(two(5...6), asked: asked)).leaseRequests.isEmpty, "4 of 3")
+        #expect(bench.report(.leased(two(3...4), asked: asked)).leaseRequests == [asked], "2 of 3 places are taken")
+        #expect(
+            bench.report(.leased(two(5...6), asked: asked)).leaseRequests.isEmpty,
+            "4 places are taken, and the reserve has 3")
         #expect(bench.dispatcher.membersInFlight == 10)
         let done = [3, 4].map { SettledLease(LeaseName(parcel: ParcelID($0), epoch: 1), .settled) }
         for lease in done { bench.accept([0], of: lease.name) }
@@ -123,7 +127,8 @@ struct DispatcherUrgencyTests {
         bench.now = bench.now + .seconds(5)
         let elsewhere = LaneKey(CredentialID(2))
         let asked = bench.find([DispatcherBench.route(8)], lane: elsewhere).leaseRequests
-        #expect(asked == [bench.request(8, lane: elsewhere)], "6 of 7, without those three")
+        #expect(
+            asked == [bench.request(8, lane: elsewhere)], "6 of 7 places are taken, not counting the three urgent ones")
     }
 
     @Test("leaves other full lanes as much of the shared reserve as it takes itself")
@@ -140,7 +145,7 @@ struct DispatcherUrgencyTests {
             .leased([ReadParcel(ParcelRunSamples.parcel(six, id: 5, route: RouteID(8)), .repeatable)], asked: bulk))
         bench.now = bench.now + .seconds(5)
         let next = bench.find([DispatcherBench.route(8, hasUrgent: true)], lane: elsewhere).leaseRequests
-        #expect(next == [bench.request(8, lane: elsewhere, .urgent)], "one of four is left")
+        #expect(next == [bench.request(8, lane: elsewhere, .urgent)], "one of four places in the reserve is left")
         let actions = bench.report(.leased([ReadParcel(Self.transactional(6), .repeatable)], asked: next[0]))
         #expect(actions.leaseRequests.isEmpty)
     }

@@ -47,7 +47,7 @@ struct ParcelRunDeferralTests {
             #expect(remaining.cause == .quietHours && !remaining.isCounted)
             #expect(remaining.attempt == 2 && remaining.retrySpent == .zero && remaining.route == Samples.route)
         }
-        #expect(settlement.history.isEmpty, "nothing was tried")
+        #expect(settlement.history.isEmpty, "no attempt was made")
     }
 
     @Test("keeps its badge mark if an earlier lease raised the badge")

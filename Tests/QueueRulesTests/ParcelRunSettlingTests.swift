@@ -28,7 +28,7 @@ struct ParcelRunSettlingTests {
     func goesOn() {
         var run = halfSettled()
         run.recordAccepted(1)
-        #expect(run.takeSettlement() == nil, "one settle at a time")
+        #expect(run.takeSettlement() == nil, "a parcel has one settle in progress at a time")
         #expect(run.concludeSettle(.settled) == .goesOn)
         let next = run.settlement()
         #expect(next?.settles == 3)

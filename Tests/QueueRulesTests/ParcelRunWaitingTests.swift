@@ -60,7 +60,7 @@ struct ParcelRunWaitingTests {
         #expect(first.retrySpent == .zero)
         let seventh = ParcelRunSamples.parcel([.present], attempt: 6)
         let later = remainder(after: .deferred(after: nil, .providerTokenExpired), seventh)
-        #expect(later?.dueAfter ?? .zero >= .seconds(64), "nor does a mending that does not help")
+        #expect(later?.dueAfter ?? .zero >= .seconds(64), "the wait grows while a new token does not help")
     }
 
     @Test("waits fifteen seconds after its credential is refused")

@@ -215,7 +215,7 @@ struct ExhaustionTests {
                     }
                 }
             }
-            try #require(busy < .milliseconds(125), "half of the wait spent on the processor is spinning")
+            try #require(busy < .milliseconds(125), "a loop that uses half of the wait as processor time is spinning")
         }
     }
 }
@@ -310,7 +310,7 @@ struct BlockingPoolTests {
                 }
                 return try await group.reduce(true) { $0 && $1 }
             }
-            try #require(haveMet, "\(number) at once")
+            try #require(haveMet, "\(number) jobs ran at the same time")
         }
     }
 

@@ -15,20 +15,20 @@ struct RouteFindingsTests {
     @Test("move if they are few among the route's answers")
     func few() {
         #expect(letsMove(found: 200, answered: 1_000, borneOut: 100_000))
-        #expect(letsMove(found: 10, answered: 10, borneOut: 100_000), "a few phones are no outage")
+        #expect(letsMove(found: 10, answered: 10, borneOut: 100_000), "a few devices are no outage")
     }
 
     @Test("stay if they are too many and the route used to be right")
     func many() {
         #expect(!letsMove(found: 201, answered: 1_000, borneOut: 100_000))
         #expect(!letsMove(found: 11, answered: 11, borneOut: 1))
-        #expect(!letsMove(found: 5_000, answered: 0, borneOut: 100_000), "their answers are settled later")
+        #expect(!letsMove(found: 5_000, answered: 0, borneOut: 100_000), "the answers are settled later")
     }
 
     @Test("move in any number if the route was never right")
     func never() {
         #expect(letsMove(found: 300, answered: 344, borneOut: 0))
-        #expect(letsMove(found: 300, answered: 344, borneOut: -1), "what was counted twice proves nothing")
+        #expect(letsMove(found: 300, answered: 344, borneOut: -1), "answers that were counted twice prove nothing")
     }
 
     @Test("move in any number if the operator allows all of them")

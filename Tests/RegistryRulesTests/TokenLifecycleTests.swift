@@ -312,7 +312,7 @@ struct SuspicionRuleTests {
     func batch() {
         #expect(judge(sample(100, 11)) == .dropped)
         #expect(judge(sample(100, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
-        #expect(judge(sample(11, 11)) == .dropped, "more than the smallest sample bears")
+        #expect(judge(sample(11, 11)) == .dropped, "more suspicions than the smallest sample allows")
         #expect(judge(sample(11, 11), all: sample(1_000_000, 11), again: .seconds(9_999)) == .dropped)
     }
 
@@ -322,7 +322,7 @@ struct SuspicionRuleTests {
         let (few, enough) = (sample(1, 1), sample(100, 2))
         #expect(judge(few, all: sample(99, 2), again: .seconds(3_600)) == pause)
         #expect(judge(few, all: enough) == pause)
-        #expect(judge(few, all: enough, again: .seconds(3_599)) == pause, "one batch doubts a token twice")
+        #expect(judge(few, all: enough, again: .seconds(3_599)) == pause, "one batch may suspect a token twice")
         #expect(judge(few, all: enough, again: .seconds(3_600)) == .confirmed)
         #expect(judge(few, all: sample(100, 11), again: .seconds(3_600)) == .dropped)
     }

@@ -68,7 +68,7 @@ struct HelpTests {
                 }
             }
             #expect(lines[0].map { $0.split(separator: " ").count >= 3 } ?? false, "\(command)")
-            #expect(lines[0] == lines[1], "\(command): the line is broken")
+            #expect(lines[0] == lines[1], "\(command): the line is wrapped")
         }
     }
 

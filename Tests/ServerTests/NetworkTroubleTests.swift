@@ -15,7 +15,7 @@ struct NetworkTroubleTests {
     private func reportedOnce(_ base: String, _ authorities: [NIOSSLCertificate]) async -> String {
         do throws(CommandFault) {
             _ = try await GatewayClient(base: base, key: "none", authorities: authorities).list("/v1/apps", of: .app)
-            Issue.record("\(base) can be reached")
+            Issue.record("\(base) was reached")
             return ""
         } catch {
             #expect(error.kind == .unreachable)

@@ -15,12 +15,12 @@ struct UrgencyTests {
         let acceptedAt = try #require(world.store.message(named)).acceptedAt
         let others = sent.filter { $0.message == broadcast }
         #expect(others.count + 1 == sent.count && others.count == 300)
-        #expect(sent[place].leasedAt - acceptedAt < .seconds(4), "planners look every few seconds")
+        #expect(sent[place].leasedAt - acceptedAt < .seconds(4), "planners query every few seconds")
         // These pushes were leased for the full lane before the named push, and sent after it.
         let overtaken = sent[place...].count { $0.message == broadcast && $0.leasedAt < sent[place].leasedAt }
         #expect(overtaken > 0)
         let between = sent[..<place].count { SimulatedWorld.wall(at: $0.openedAt) > sent[place].leasedAt }
-        #expect(between <= 1, "one may leave while the lease's reply is on its way")
+        #expect(between <= 1, "one push may leave before the reply to the lease arrives")
     }
 
     /// A world with one process, one app with 300 devices, and a quota of one push per second. A hundred members, which

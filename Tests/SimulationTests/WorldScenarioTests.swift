@@ -118,7 +118,7 @@ struct WorldScenarioTests {
             rated += world.incidents.rated
             quanta += world.incidents.quanta
         }
-        #expect(rated > 0 && quanta > 500, "\(rated) rates, \(quanta) shares")
+        #expect(rated > 0 && quanta > 500, "\(rated) rates, \(quanta) quanta")
     }
 
     @Test("gives up the one push that ends every process that sends it", arguments: UInt64(3)...22)

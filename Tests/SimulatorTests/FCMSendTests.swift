@@ -154,7 +154,7 @@ struct FCMSendTests {
         }
         #expect(await standIn.simulator.summary().accepted == Self.accepted.count)
         let kept = await standIn.simulator.received("phone").map { String(decoding: $0.body, as: UTF8.self) }
-        #expect(kept == Self.accepted.filter { $0.contains(#""token":"phone""#) }, "byte for byte")
+        #expect(kept == Self.accepted.filter { $0.contains(#""token":"phone""#) }, "the bodies are kept byte for byte")
         #expect(await standIn.simulator.received("/topics/news-1_.~%").count == 1)
         #expect(await standIn.simulator.received("cAbCdEfGhIjKlMnOpQrStU").count == 1)
     }

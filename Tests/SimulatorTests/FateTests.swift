@@ -35,13 +35,13 @@ struct FateTests {
             let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))
             #expect(answer.status == status, "code \(code)")
             #expect(answer.body == body, "code \(code)")
-            #expect(answer.apnsID.utf8.count == 36, "code \(code): said with refusals too")
+            #expect(answer.apnsID.utf8.count == 36, "code \(code): a refusal has an apns-id too")
         }
         for (code, reason) in [("01", "Unregistered"), ("03", "ExpiredToken")] {
             let answer = try provider.ask(Push(token: "dead\(code)00aabb", authorization: authorization))
             #expect(answer.status == 410)
             let timestamp = answer.body.split(separator: ":").last.flatMap { Int($0.dropLast()) } ?? 0
-            #expect(timestamp > 1_700_000_000_000, "milliseconds, and now")
+            #expect(timestamp > 1_700_000_000_000, "the timestamp is the current time in milliseconds")
             #expect(answer.body.contains(reason))
         }
         let waiting = try provider.ask(Push(token: "dead1000aabb", authorization: authorization))

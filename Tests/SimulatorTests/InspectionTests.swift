@@ -42,7 +42,7 @@ struct InspectionTests {
         #expect(first["token"] == "0a")
         #expect(first["path"] == "/3/device/0a")
         #expect(first["headers"]?.object?["apns-collapse-id"] == "room-42")
-        #expect(first["headers"]?.object?["authorization"] == nil, "a secret")
+        #expect(first["headers"]?.object?["authorization"] == nil, "the authorization is a secret")
         let shown = Hashes.sha256(Array(authorization.utf8)).prefix(8)
         #expect(first["provider_token"]?.string == Hexadecimal.text(Array(shown)))
         #expect(first["certificate"] == nil)
@@ -51,7 +51,7 @@ struct InspectionTests {
         let second = all["requests"]?.array?[1].object
         #expect(second?["body_base64"] == "/wA=")
         #expect(second?["answer"]?.object?["reason"] == "BadRequestPayload")
-        #expect(all["requests"]?.array?[2].object?["token"] == "", "a token that nobody can read")
+        #expect(all["requests"]?.array?[2].object?["token"] == "", "an unreadable token is shown as empty")
         #expect(await standIn.simulator.summary().tokens == 2)
 
         #expect(try numbers(list(provider, "?token=0A")) == [1, 4])

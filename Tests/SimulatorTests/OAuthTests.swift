@@ -23,11 +23,11 @@ struct OAuthTests {
         let message = #"{"message":{"token":"phone"}}"#
         #expect(try client.send(message, authorization: authorization).status == 200)
         await standIn.simulator.follow(SimulatorScript(clockOffset: .seconds(seconds)))
-        #expect(try client.send(message, authorization: authorization).status == 401, "expired")
+        #expect(try client.send(message, authorization: authorization).status == 401, "the access token has expired")
         let summary = await standIn.simulator.summary()
         #expect(summary.accessTokensAsked == 1)
         #expect(summary.accessTokensIssued == 1)
-        #expect(summary.requests == 2, "pushes only")
+        #expect(summary.requests == 2, "only pushes count as requests")
     }
 
     @Test("fails with a wrong form, signature, audience, scope or time")

@@ -34,7 +34,7 @@ struct ProviderTokenChangeTests {
         #expect(try reason(other, first) == "")
         await standIn.simulator.follow(APNsScript(clockOffset: .seconds(1_300)))
         #expect(try reason(other, second) == Self.tooMany)
-        #expect(try reason(other, first) == "", "the one in use goes on")
+        #expect(try reason(other, first) == "", "the token in use stays valid")
     }
 
     @Test("fails if it has the same issue time but another signature")

@@ -84,7 +84,7 @@ struct ScriptListenerTests {
                     "\(script)")
             }
             #expect(
-                try provider.ask(Push(authorization: authorization)).status == 200, "others are spared")
+                try provider.ask(Push(authorization: authorization)).status == 200, "other requests are answered")
         }
     }
 
@@ -109,7 +109,7 @@ struct ScriptListenerTests {
         #expect(try report(http1, #"{"now":[{"kind":"goaway","reason":"Shutdown"}]}"#).status == 200)
         try provider.waitForGoAway()
         #expect(provider.goAways.map(\.reason) == [#"{"reason":"Shutdown"}"#])
-        #expect(provider.goAways.map(\.last) == [1], "what was answered was processed")
+        #expect(provider.goAways.map(\.last) == [1], "the GOAWAY includes every answered request")
         for kind in ["drop", "close", "garbage"] {
             let client = try standIn.connect()
             #expect(try client.ask(Push(authorization: authorization)).status == 200)
@@ -122,7 +122,7 @@ struct ScriptListenerTests {
             }
         }
         #expect(
-            try http1.ask("GET", "/simulator/script").body.contains(#""script":0"#), "no script was given")
+            try http1.ask("GET", "/simulator/script").body.contains(#""script":0"#), "the simulator has no script")
     }
 
     @Test("revokes its access tokens as the FCM simulator")

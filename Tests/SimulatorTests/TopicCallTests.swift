@@ -81,7 +81,7 @@ struct TopicCallTests {
             "POST", "phone/topicSubscriptions?topic_name=news", in: "/v1/projects/nobody/registrations/")
         #expect(elsewhere.status == 404 && elsewhere.body.contains("NOT_FOUND"))
         for (method, remaining) in [("GET", "phone/topicSubscriptions"), ("DELETE", "phone/topicSubscriptions")] {
-            #expect(try call(method, remaining).status == 404, "nobody asks for these")
+            #expect(try call(method, remaining).status == 404, "the simulator does not offer these calls")
         }
     }
 

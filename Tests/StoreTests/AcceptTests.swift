@@ -111,7 +111,7 @@ struct AcceptTests {
             for limit in 1...4 {
                 let (ids, count) = try await pages(world, .finished, limit: limit, scanMax: scanMax, parcelsMax: 9)
                 #expect(ids == finished.map(StoreWorld.message))
-                #expect(count >= (7 + scanMax - 1) / scanMax, "no page passes more than it may")
+                #expect(count >= (7 + scanMax - 1) / scanMax, "no page reads more rows than its limit")
             }
         }
     }

@@ -94,7 +94,7 @@ struct AudienceCheckTests {
             let account = try await world.account()
             #expect(account.audience == 2 && account.pending == 0 && account.count(.accepted) == 1)
             #expect(account.reasons == [TerminalTotal(terminalStatus: TerminalStatus(.unregistered, reason), count: 1)])
-            #expect(try await world.badges() == [0, 1, 0], "the next owner's badge counts nothing of it")
+            #expect(try await world.badges() == [0, 1, 0], "the badge of the token's next owner is not raised")
         }
     }
 

@@ -113,7 +113,7 @@ struct DeviceListTests {
                 cursor = page.next
                 pages += 1
             } while cursor != nil
-            #expect(pages == 3, "5,000 a page")
+            #expect(pages == 3, "a page reads 5,000 rows")
         }
     }
 

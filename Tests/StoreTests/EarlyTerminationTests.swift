@@ -63,7 +63,9 @@ struct EarlyTerminationTests {
             // Names are stored in the message's content only, and are deleted with it.
             try await world.pool.script("DELETE FROM message_contents")
             #expect(try await world.failures().items.map(\.installation) == [nil, nil, "i2"])
-            #expect(try await world.pushHistory("ghost").status == .notKept, "whom the message named is not known now")
+            #expect(
+                try await world.pushHistory("ghost").status == .notKept,
+                "the names in the message are deleted with its content")
         }
     }
 
@@ -83,11 +85,15 @@ struct EarlyTerminationTests {
             #expect(retired.status == .ended(Self.retired))
             #expect(
                 retired.steps == [PushStep(at: dawn, parcel: nil, leg: leg, attempts: 0, event: .ended(Self.retired))])
-            #expect(try await world.pushHistory("i3").status == .notInAudience, "everybody else is known")
+            #expect(
+                try await world.pushHistory("i3").status == .notInAudience,
+                "other devices are known to be outside the audience")
             let parcel = try #require(try await world.lease())
             _ = try await world.stores.parcels.settle([parcel.settlingAll()], now: dawn)[0].get()
             _ = try await world.stores.registry.removeDevice(app: world.app, installation: "i1")
-            #expect(try await world.pushHistory("i1").status == .notKept, "it was known, and is not now")
+            #expect(
+                try await world.pushHistory("i1").status == .notKept,
+                "the status was known until the device was removed")
         }
     }
 
@@ -122,7 +128,7 @@ struct EarlyTerminationTests {
             #expect(items.map(\.installation) == [nil, "i3"])
             #expect(items.map(\.provider) == [nil, .apns])
             #expect(try await world.pushHistory("i3").status == .ended(Self.retired))
-            #expect(try await world.pushHistory("i4").status == .notInAudience, "bob counts once")
+            #expect(try await world.pushHistory("i4").status == .notInAudience, "the user counts once")
         }
     }
 }

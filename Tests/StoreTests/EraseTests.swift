@@ -37,7 +37,7 @@ struct EraseTests {
             #expect(try await registry.devices(app: neighbour, installation: "phone").count == 1)
             let names = try await world.feed().map(\.installation)
             #expect(names.count == 4 && names[2] == "other")
-            #expect(names[0] == names[3], "what happened to one device can still be counted as such")
+            #expect(names[0] == names[3], "entries of one device keep one name in common")
             #expect(names[0] != names[1])
             #expect([names[0], names[1]].allSatisfy { $0.hasPrefix("erased-") && $0.utf8.count == 43 })
             let again = try await registry.erase(user: "ada", app: world.app)

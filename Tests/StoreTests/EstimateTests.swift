@@ -172,7 +172,7 @@ struct EstimateTests {
                 return parcel.message
             }
             let first = [try await send(0), try await send(1), try await send(2)]
-            #expect(first == [MessageID](repeating: StoreWorld.message(1), count: 3), "the older one first")
+            #expect(first == [MessageID](repeating: StoreWorld.message(1), count: 3), "the older message is first")
             // The first route of the message is done; the other message has not begun.
             let progress = try await world.checkedProgress(at: dawn + .seconds(2))
             #expect(progress.providers.map(\.ready) == [3] && progress.pushesPerSecond == 1)

@@ -100,11 +100,13 @@ struct FeedbackTests {
             try await report(world, ["a", "b", "c"])
             #expect(try await read(world, after: &cursor) == ["a", "b", "c"])
             try await age(world, "'a', 'b'")
-            #expect(try await world.stores.sweeper.sweep() == 0, "a year is kept where nobody says otherwise")
+            #expect(try await world.stores.sweeper.sweep() == 0, "the default retention is a year")
             #expect(try await sweep(world) == 2)
             #expect(try await world.feed().map(\.installation) == ["c"])
             let first = try await world.stores.feedback.page(app: world.app, limit: 9)
-            #expect(first.items.map(\.installation) == ["c"] && !first.hasGap, "who begins has missed nothing")
+            #expect(
+                first.items.map(\.installation) == ["c"] && !first.hasGap,
+                "a client without a cursor has missed nothing")
             try await report(world, ["d"])
             let next = try await world.stores.feedback.page(app: world.app, after: cursor, limit: 9)
             #expect(next.items.map(\.installation) == ["d"] && !next.hasGap)

@@ -54,7 +54,9 @@ struct GroupCommitterTests {
             ]
             for place in 0...1 { registration[place].asOf = StoreWorld.dawn + .seconds(-1) }
             let changes = try await committer.commit(registration, app: world.app).map { try $0.get().change }
-            #expect(changes == [.created, .stale, .replaced], "the second one waits for its twin, and i2 for it")
+            #expect(
+                changes == [.created, .stale, .replaced],
+                "the second registration waits for the first one of i1, and i2 waits for the second")
         }
     }
 
@@ -83,10 +85,12 @@ struct GroupCommitterTests {
                 guard first != .failure(.contended), attempt < 10 else { continue }
                 #expect((try? first.get())?.change == .replaced)
                 #expect((try? duplicate.get())?.change == .replaced)
-                #expect(try await world.device("i1").token == StoreWorld.token(200 + attempt), "the twin came later")
+                #expect(
+                    try await world.device("i1").token == StoreWorld.token(200 + attempt),
+                    "the duplicate was committed later")
                 return
             }
-            Issue.record("what waits for a row holds up the others of its app")
+            Issue.record("a device that waits for a row holds up the others of its app")
         }
     }
 
@@ -161,7 +165,7 @@ struct GroupCommitterTests {
             }
             _ = await stuck.value
             let later = await committer.commit(Array(registration[..<20]), app: world.app)
-            #expect(later.allSatisfy { (try? $0.get()) != nil }, "its share is its own again")
+            #expect(later.allSatisfy { (try? $0.get()) != nil }, "the app can use its share of the queue again")
         }
     }
 }

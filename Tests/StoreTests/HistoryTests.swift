@@ -109,7 +109,7 @@ struct FailureTests {
             let none = try await world.stores.messages.failures(
                 app: world.app, id: StoreWorld.message(1), filter: FailureFilter(reason: "never"), from: nil, limit: 1,
                 scanMax: 2)
-            #expect(none?.items.isEmpty == true && none?.next != nil, "it stops where it may pass no more")
+            #expect(none?.items.isEmpty == true && none?.next != nil, "the page stops at its limit of rows")
         }
     }
 
@@ -226,13 +226,13 @@ struct PushHistoryPageTests {
                 [parcel.settling([(1..<2, TerminalStatus(.accepted))])], now: dawn)[0].get()
             #expect(try await world.pushHistory("i2").status == .ended(TerminalStatus(.accepted)))
             guard case .sending(let push) = try await world.pushHistory("i3").status else {
-                Issue.record("it is being sent")
+                Issue.record("the push is being sent")
                 return
             }
             #expect(push.parcel == parcel.id)
             // The device is in the hundredth parcel.
             guard case .waiting(let far) = try await world.pushHistory("i300").status else {
-                Issue.record("it waits")
+                Issue.record("the push waits")
                 return
             }
             #expect(far.parcel == ParcelID(100))

@@ -57,8 +57,8 @@ struct MemberOrderTests {
                 return (lease, try await free(first...middle - 1), try await free(middle + 1...first + 4_999))
             }
             #expect(try await lease.value?.members.count == 5_000)
-            #expect(below == 0, "\(below) of the members before the one that was held were not locked")
-            #expect(above == 2_499, "of the members behind it \(2_499 - above) were locked")
+            #expect(below == 0, "\(below) of the members before the locked one were not locked")
+            #expect(above == 2_499, "\(2_499 - above) of the members after the locked one were locked")
         }
     }
 

@@ -329,7 +329,7 @@ struct PlanTests {
             for row in 0..<rows.rowCount {
                 for id in try MemberList.decode(try rows.bytes(row, 1)) {
                     let message = try rows.uuid(row, 0)
-                    #expect(seen.insert([message.high, UInt64(id)]).inserted, "planned twice")
+                    #expect(seen.insert([message.high, UInt64(id)]).inserted, "a member was planned twice")
                 }
             }
             #expect(seen.count == 180)

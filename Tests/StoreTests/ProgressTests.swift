@@ -205,7 +205,9 @@ struct OutageTests {
             try await report(world, [outage(credential, .seconds(1))], at: dawn + .seconds(50))
             let later = try await world.checkedProgress(at: dawn + .seconds(100))
             #expect(later.waits.map(\.since) == [dawn + .seconds(-60)])
-            #expect(try await world.checkedProgress(at: dawn + .seconds(111)).waits.isEmpty, "its process has ended")
+            #expect(
+                try await world.checkedProgress(at: dawn + .seconds(111)).waits.isEmpty,
+                "an outage ends with its process")
             try await report(world, [], at: dawn + .seconds(100))
             #expect(try await world.checkedProgress(at: dawn + .seconds(100)).waits.isEmpty)
             #expect(try await world.number("SELECT count(*) FROM lane_outages") == 0)

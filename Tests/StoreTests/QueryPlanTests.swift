@@ -291,7 +291,7 @@ struct QueryPlanTests {
             try await work(world)
             try await world.pool.script(Self.crowd)
             let plans = try await plans(world)
-            #expect(plans.count > 35, "the day's work was not found: \(plans.map(\.name))")
+            #expect(plans.count > 35, "too few plans were recorded: \(plans.map(\.name))")
             for (name, plan) in plans {
                 for table in Self.large {
                     let scans = ["\n", " "].map { "Seq Scan on \(table)\($0)" }

@@ -149,7 +149,7 @@ struct QuietHourTests {
                     $0.text(night.to)
                 })
             #expect(try [rows.text(0, 0), rows.text(0, 1)] == [night.quiet.from, night.quiet.to])
-            #expect(try rows.int64(0, 2) == rows.int64(0, 3), "without a gap")
+            #expect(try rows.int64(0, 2) == rows.int64(0, 3), "the quiet hours have no gap")
             #expect(try rows.text(0, 4) == night.quiet.to && rows.int64(0, 5) == 1)
         }
     }
@@ -222,7 +222,7 @@ struct QuietHourTests {
                 _ = await meanwhile.result
                 return (change, meanwhile)
             }
-            #expect(try await meanwhile.value == [], "by the hours that still were")
+            #expect(try await meanwhile.value == [], "the lease uses the quiet hours before the change")
             try await change.value
             #expect(try await world.deliverAll(at: dawn + .seconds(60)) == [1, 1, 1, 1])
         }

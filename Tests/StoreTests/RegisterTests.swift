@@ -53,7 +53,7 @@ struct RegisterTests {
             #expect(device.change == .unchanged)
             #expect(device.record.registeredAt == dawn + .seconds(60))
             #expect(device.record.createdAt == dawn)
-            #expect(device.record.badge == 0, "a badge counts at creation only")
+            #expect(device.record.badge == 0, "a badge is used only at creation")
             // Locking the row leaves its version in place.
             #expect(try await world.number(version) == before)
         }

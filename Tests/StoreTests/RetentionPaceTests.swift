@@ -79,7 +79,7 @@ struct RetentionPaceTests {
             #expect(try await world.stores.sweeper.sweep() == 0)
             let read = try await world.pagesRead() - before
             // The pages of the feed are its oldest 5,000 rows, which have no index by age.
-            #expect(read < 200, "a round that found nothing read \(read) pages")
+            #expect(read < 200, "a round without expired rows read \(read) pages")
         }
     }
 
@@ -110,7 +110,7 @@ struct RetentionPaceTests {
                         try await world.stores.sweeper.sweep(brief, now: noon + .seconds(9 * 86_400))
                     }
                     let settles = Task { try await world.writeHistory(until: sweep) }
-                    #expect(await settles.result.isSuccess, "a settle waited for longer than that")
+                    #expect(await settles.result.isSuccess, "no settle waits longer than the time limit")
                     #expect(await sweep.result.isSuccess)
                 }
             }

@@ -73,9 +73,11 @@ struct ControlStepTests {
             _ = notes.take()
             try await write(.pause, world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
-            #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice, "seven, two at a time")
+            #expect(
+                notes.take() == Self.slice + Self.slice + Self.slice + Self.slice,
+                "seven parcels are put on hold, two per slice")
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 0)
-            #expect(notes.take() == [], "there was nothing to do")
+            #expect(notes.take() == [], "no parcel is left to put on hold")
             try await write(.resume, world)
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 7)
             #expect(notes.take() == Self.slice + Self.slice + Self.slice + Self.slice)
@@ -83,7 +85,8 @@ struct ControlStepTests {
             #expect(try await stops.carryOut(now: StoreWorld.dawn) == 14)
             let held = Self.slice + Self.slice + Self.slice + Self.slice
             let ended = Self.slice + Self.slice + Self.slice
-            #expect(notes.take() == held + ended + Self.slice, "and what was said of it is forgotten")
+            #expect(
+                notes.take() == held + ended + Self.slice, "the last slice cleans up the record of the cancellation")
             #expect(try await world.account().count(.cancelled) == 7)
         }
     }

@@ -54,7 +54,7 @@ struct StoreWorld {
         }
         // The answer equals the stored record, whichever way it was built.
         let stored = try await stores.registry.devices(app: app, installation: device.record.installation)
-        #expect(stored.contains(device.record), "\(device.record) was answered, \(stored) is stored")
+        #expect(stored.contains(device.record), "the answer was \(device.record), but \(stored) is stored")
         return device
     }
 
@@ -154,7 +154,7 @@ struct StoreWorld {
         while true {
             let items = try await stores.feedback.page(app: app, limit: 10_000).items
             if items.count == rows { return items }
-            try #require(Clocks.monotonicNow() < limit, "the feed never showed its last rows")
+            try #require(Clocks.monotonicNow() < limit, "the feedback never showed its last rows")
             await Task.yield()
         }
     }

@@ -82,10 +82,12 @@ struct TableSettingsTests {
         try await withStores { world in
             _ = try await world.stores.sweeper.sweep()
             let tables = try await tables(world)
-            #expect(tables.count { $0.name.hasPrefix(Self.days) } == 4, "days of the history are made ahead")
+            #expect(tables.count { $0.name.hasPrefix(Self.days) } == 4, "the history's partitions are created ahead")
             for table in tables {
                 guard let use = table.name.hasPrefix(Self.days) ? .day : Self.uses[table.name] else {
-                    Issue.record("\(table.name) has no use: think of its vacuum, see migrations/0001_registry.sql")
+                    Issue.record(
+                        "\(table.name) is not in the table of uses: choose its vacuum settings, see migrations/0001_registry.sql"
+                    )
                     continue
                 }
                 Self.check(table, use)

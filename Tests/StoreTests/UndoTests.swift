@@ -32,17 +32,17 @@ struct UndoTests {
             let retired = try #require(try await world.feed().last)
             #expect(try await world.device("i1").state == .retired)
             guard case .live(let device) = try await Self.undo(world, retired) else {
-                Issue.record("not undone")
+                Issue.record("the token was not brought back")
                 return
             }
             #expect(device == (try await world.device("i1")))
             #expect(device.state == .active && device.registeredAt == dawn)
             try await Self.retire(world, id)
-            #expect(try await world.device("i1").state == .active, "an answer from before the undo")
+            #expect(try await world.device("i1").state == .active, "an answer from before the undo changes nothing")
             #expect(try await Self.undo(world, retired) == .live(device))
             #expect(try await world.feed().map(\.verdict) == [.retired, .undone])
             try await Self.retire(world, id, generation: 2)
-            #expect(try await world.device("i1").state == .retired, "the provider says so again")
+            #expect(try await world.device("i1").state == .retired, "a later answer retires the token again")
             // The second retirement is another entry of the feed.
             guard case .live(let later) = try await Self.undo(world, retired) else { return }
             #expect(later.state == .retired)
@@ -60,7 +60,7 @@ struct UndoTests {
             #expect(try await world.device("i1").state == .retired)
             #expect(try await world.stores.registry.removeDevice(app: world.app, installation: "i2") == 1)
             guard case .live = try await Self.undo(world, retired) else {
-                Issue.record("its other home is gone")
+                Issue.record("no other installation holds the token any more")
                 return
             }
         }

@@ -229,7 +229,9 @@ struct SuspicionTests {
                 _ = try await world.apply([], answered: 1_000_000, at: dawn + .seconds(start + 7_200))
                 for hour in Int64(1)...12 {
                     #expect(try await world.confirm(at: start + hour * 3_600) == 0)
-                    if hour == 1 { #expect(try await !world.hasPendingSuspicions(), "what was judged is not kept") }
+                    if hour == 1 {
+                        #expect(try await !world.hasPendingSuspicions(), "suspicions are deleted once they are decided")
+                    }
                 }
             }
             #expect(try await world.number("SELECT count(*) FROM registrations WHERE state = 2") == 40)
@@ -244,7 +246,7 @@ struct SuspicionTests {
                 #expect(try await world.confirm(at: hour * 3_600) == 0)
                 _ = try await world.apply([], answered: 10, at: dawn + .seconds(hour * 3_600))
             }
-            #expect(try await world.confirm(at: 90_000) == 0, "it may have been one bad moment")
+            #expect(try await world.confirm(at: 90_000) == 0, "both suspicions may have the same cause")
             try await world.suspectAll([id], answered: 1, suspected: 1, at: dawn + .seconds(90_000))
             #expect(try await world.confirm(at: 90_060) == 1)
             #expect(try await world.device("i1").state == .retired)

@@ -52,7 +52,7 @@ struct ControlKillWorld {
     }
 
     func diesOfIt(_ gateway: Gateway) async throws {
-        #expect(try await gateway.child.end() == .killed(signal: SIGKILL), "the kill came to pass")
+        #expect(try await gateway.child.end() == .killed(signal: SIGKILL), "the fault killed the gateway")
     }
 
     /// Waits until all parcels are on hold: none is leased or can be leased.
@@ -89,7 +89,7 @@ struct ControlKillWorld {
         return (evidence, Dictionary(page.items.map { ($0.installation, $0.state) }) { first, _ in first })
     }
 
-    private var message: String { get throws { try #require(client.answered.last, "no 202 ever came") } }
+    private var message: String { get throws { try #require(client.answered.last, "a 202 was received") } }
 
     /// Waits until the rows of the message's controls are gone.
     private func forgotten() async throws {

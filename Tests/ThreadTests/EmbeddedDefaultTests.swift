@@ -34,10 +34,10 @@ struct EmbeddedDefaultTests {
         let server = try serverProcess()
         first.kill(SIGKILL)
         #expect(try await first.end() == .killed(signal: SIGKILL))
-        #expect(FileManager.default.fileExists(atPath: "/proc/\(server)"), "the server survives")
+        #expect(FileManager.default.fileExists(atPath: "/proc/\(server)"), "the server survives the gateway")
 
         let (second, after) = try await start()
-        #expect(try serverProcess() == server, "the server is adopted, not started anew")
+        #expect(try serverProcess() == server, "the running server is adopted, and no other is started")
         RunEvidence.secrets([before.key])
         #expect(after.key == before.key)
         #expect(try await after.expect(200, "GET", "/v1/apps").text.contains("garden"))
@@ -49,7 +49,7 @@ struct EmbeddedDefaultTests {
         for name in ["admin-key", "master-key"] {
             let path = data.appending(path: name).path(percentEncoded: false)
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
-            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name) is its owner's alone")
+            #expect(attributes[.posixPermissions] as? Int == 0o600, "only its owner can read \(name)")
         }
     }
 }

@@ -35,7 +35,7 @@ struct FrozenTests {
             try await other.stopGently()
 
             let answered = client.answered + answeredLate.answered + second.answered
-            #expect(Set(answered).count == 2, "two keys, two messages")
+            #expect(Set(answered).count == 2, "two idempotency keys make two messages")
             let mayRepeat =
                 step.rawValue >= Step.batchSubmitted.rawValue && step.rawValue <= Step.settleWritten.rawValue
             let evidence = try await world.evidence(

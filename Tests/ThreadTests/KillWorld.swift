@@ -48,7 +48,7 @@ struct KillWorld {
             known = client
             if try await endsByItsFault(gateway, client, isFirst: life == 0) { fired.append(kill) }
         }
-        var client = try #require(known, "the first gateway was ready")
+        var client = try #require(known, "the first gateway became ready")
         let gateway = try await world.gateway()
         try await client.sendUntilAnswered(through: gateway)
         let account = try await client.finished(through: gateway)
@@ -124,7 +124,7 @@ struct Client {
     }
 
     func finished(through gateway: Gateway) async throws -> Account {
-        let id = try #require(answered.last, "no 202 ever came")
+        let id = try #require(answered.last, "a 202 was received")
         var last: Account?
         try await eventually("the message to finish", within: .seconds(120)) {
             last = try await gateway.account(id) ?? last

@@ -35,7 +35,7 @@ struct KilledControlTests {
                     """
             }
             let outcome = try await thread.run()
-            #expect(outcome.fired.map(\.step) == steps, "each kill came to pass")
+            #expect(outcome.fired.map(\.step) == steps, "every fault killed the gateway")
             #expect(Promises.breaches(in: outcome.evidence) == [])
         }
     }

@@ -27,7 +27,7 @@ struct KilledTests {
         try await World.within(devices: Self.devices, settings: ["PARCEL_MEMBERS": "10"]) { world in
             let kills = [Fault(step: step, time: 2), Fault(step: step)]
             let outcome = try await KillWorld(world: world, kills: kills).run()
-            #expect(outcome.fired.first?.step == step, "the first kill came to pass")
+            #expect(outcome.fired.first?.step == step, "the first fault killed the gateway")
             // While one parcel is at the step, the answers of others may not be settled.
             var evidence = outcome.evidence
             evidence.repeatsAllowed = outcome.fired.count
@@ -43,7 +43,7 @@ struct KilledTests {
         ]
         try await World.within(devices: Self.devices) { world in
             let outcome = try await KillWorld(world: world, kills: steps.map { Fault(step: $0) }).run()
-            #expect(outcome.fired.map(\.step) == steps, "each kill came to pass")
+            #expect(outcome.fired.map(\.step) == steps, "every fault killed the gateway")
             #expect(Promises.breaches(in: outcome.evidence) == [])
         }
     }
@@ -51,7 +51,7 @@ struct KilledTests {
     private func keepsItsPromises(_ kills: [Fault]) async throws {
         try await World.within(devices: Self.devices) { world in
             let outcome = try await KillWorld(world: world, kills: kills).run()
-            #expect(outcome.fired.first?.step == kills[0].step, "the first kill came to pass")
+            #expect(outcome.fired.first?.step == kills[0].step, "the first fault killed the gateway")
             #expect(Promises.breaches(in: outcome.evidence) == [])
         }
     }

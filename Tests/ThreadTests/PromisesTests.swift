@@ -32,7 +32,7 @@ struct PromisesTests {
         repeated.pushes.append(Self.push())
         repeated.repeatsAllowed = 1
         repeated.repeatsAllowedInAll = 0
-        #expect(!Promises.breaches(in: repeated).isEmpty, "over all devices fewer may be excused")
+        #expect(!Promises.breaches(in: repeated).isEmpty, "fewer repeats are allowed over all devices")
         repeated.repeatsAllowedInAll = 1
         #expect(Promises.breaches(in: repeated) == [])
     }

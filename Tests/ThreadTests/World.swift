@@ -39,7 +39,7 @@ final class World: Sendable {
                 defer { RunEvidence.keep(logsBelow: world.folder.path(percentEncoded: false)) }
                 try await body(world)
                 let secrets = try world.leakedSecrets()
-                #expect(secrets == [], "the gateways' logs tell nobody's secrets")
+                #expect(secrets == [], "the gateways' logs contain no secrets")
                 outcome = .success(())
             } catch {
                 outcome = .failure(error)
@@ -195,7 +195,7 @@ struct Gateway: Sendable {
     /// Asks the gateway to stop, as an operator does, and waits until it has.
     func stopGently() async throws {
         child.kill(SIGTERM)
-        #expect(try await child.end() == .exited(0), "a gateway that is asked to stop ends well")
+        #expect(try await child.end() == .exited(0), "a gateway that is asked to stop exits with 0")
     }
 }
 

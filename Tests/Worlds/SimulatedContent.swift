@@ -84,7 +84,7 @@ package struct MessageForm: Sendable {
     package init(_ content: SimulatedContent, badge: BadgeChange, _ message: MessageID) {
         let written = content.content(badge: badge)
         guard let apns = try? APNsNotification.compile(written, message: message) else {
-            preconditionFailure("the worlds write messages that the door takes")
+            preconditionFailure("the simulation writes only messages that validation accepts")
         }
         self.content = content
         kind = apns.tokenKind

@@ -69,7 +69,7 @@ extension SimulatedStore {
                     && times.contains { $0.provider == row.stored.provider && row.registeredAt < $0.instant }
             }
         // StoreTests compare filters with the database; worlds send to none.
-        case .filter: preconditionFailure("no world sends to a filter")
+        case .filter: preconditionFailure("no simulated message has a filter")
         case .tags(let expression) where expression.onlyExcludes:
             return range(of: live(message), message, after, idsMax) {
                 audience.includes($0) && expression.includes($0)
@@ -91,7 +91,7 @@ extension SimulatedStore {
         case .users(let names): row.stored.user.map { names.contains($0) } == true ? nil : .user
         case .tags(let expression): expression.includes(row) ? nil : .condition
         case .all, .installations, .tokens, .stale, nil: nil
-        case .filter: preconditionFailure("no world sends to a filter")
+        case .filter: preconditionFailure("no simulated message has a filter")
         }
     }
 

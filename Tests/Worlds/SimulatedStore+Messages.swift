@@ -67,7 +67,7 @@ package struct SimulatedSlice: Equatable, Sendable {
 
 extension SimulatedStore {
     package mutating func accept(_ message: SimulatedMessage, now: WallInstant) {
-        precondition(placeOfMessage(message.id) == nil, "the worlds and the conformance suite make their own ids")
+        precondition(placeOfMessage(message.id) == nil, "a message's id is new")
         for target in message.audience.targets {
             _ = routeOf(
                 app: message.app, provider: target.provider, environment: target.environment, topic: target.topic)

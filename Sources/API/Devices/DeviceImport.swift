@@ -105,7 +105,7 @@ struct DeviceImport: Sendable {
                     output += answer.interrupt(Problem(fault, .isIdempotent))
                     try await write(output)
                     return false
-                case nil: preconditionFailure("the registry answers each registration")
+                case nil: preconditionFailure("the registry answers every registration")
                 }
             }
         }

@@ -68,7 +68,7 @@ actor ImportLines {
 
     /// - Precondition: `take` returned no lines.
     var terminalStatus: End {
-        guard let end else { preconditionFailure("an import is asked for its end before there is one") }
+        guard let end else { preconditionFailure("an import has an end once no lines are left") }
         return end
     }
 

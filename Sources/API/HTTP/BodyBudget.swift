@@ -62,7 +62,7 @@ package final class BodyBudget: Sendable {
         guard bytes > 0 else { return }
         usage.withLock { usage in
             let own = usage.accounts[account, default: 0] - bytes
-            precondition(own >= 0, "what is given back was taken")
+            precondition(own >= 0, "an account returns no more bytes than it took")
             usage.bytes -= bytes
             usage.accounts[account] = own == 0 ? nil : own
         }

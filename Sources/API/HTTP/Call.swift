@@ -25,7 +25,7 @@ struct Call: Sendable {
     var detail: String { parameter(2) }
 
     private func parameter(_ place: Int) -> String {
-        precondition(match.names.indices.contains(place), "the route's template names it")
+        precondition(match.names.indices.contains(place), "the endpoint's path template has this parameter")
         return match.names[place]
     }
 }

@@ -27,7 +27,8 @@ package struct EndpointTable: Sendable {
     private init(_ served: [Endpoint], _ planned: [PlannedEndpoint]) {
         for endpoint in served {
             let leaf = leaf(of: endpoint.template)
-            precondition(!nodes[leaf].served.contains { $0.method == endpoint.method }, "an endpoint is declared once")
+            precondition(
+                !nodes[leaf].served.contains { $0.method == endpoint.method }, "an endpoint is declared only once")
             nodes[leaf].served.append(endpoint)
         }
         for endpoint in planned { nodes[leaf(of: endpoint.template)].planned.append(endpoint) }

@@ -57,7 +57,7 @@ package final class ReadAdmission: Sendable {
 
         mutating func end(_ app: AppID) {
             let left = inFlight[app, default: 0] - 1
-            precondition(left >= 0, "who ends has begun")
+            precondition(left >= 0, "a read that ends was admitted")
             all -= 1
             inFlight[app] = left == 0 ? nil : left
         }
@@ -158,7 +158,7 @@ extension ReadAdmission {
         of app: AppID, _ reading: () async throws(StoreFault) -> Value
     ) async throws(StoreFault) -> Value {
         let reply = await begin(app, waitsForever: true)
-        precondition(reply == .begun, "the patient are never refused")
+        precondition(reply == .begun, "a read without a time limit is never refused")
         defer { end(app) }
         return try await reading()
     }

@@ -111,7 +111,7 @@ final class MessageFollowers: Sendable {
     private func leave(_ subject: Subject, _ number: Int) {
         let over = state.withLock { state -> Task<Void, Never>? in
             let left = state.taken[subject.app, default: 0] - 1
-            precondition(left >= 0, "who leaves had a seat")
+            precondition(left >= 0, "a follower that leaves was admitted")
             state.taken[subject.app] = left == 0 ? nil : left
             state.followers[subject]?.followers[number] = nil
             guard state.followers[subject]?.followers.isEmpty == true else { return nil }

@@ -101,7 +101,7 @@ extension Problem {
             case .unknownCredential: .unknownCredential
             case .overloaded, .openingTooSlow: .overloaded
             case .shareUsedUp: .shareUsedUp
-            case .store: preconditionFailure("the store's faults have their own words")
+            case .store: preconditionFailure("a fault of the store is mapped by its own switch")
             case .vault: .vaultFailed
             }
         self.init(

@@ -85,7 +85,7 @@ extension MessageStore {
     package func failures(
         app: AppID, id: MessageID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int, scanMax: Int
     ) async throws(StoreFault) -> FailurePage? {
-        precondition(limit > 0 && scanMax > 1, "a page has a limit and scans at least two rows")
+        precondition(limit > 0 && scanMax > 1, "a page has a limit of at least one row and scans at least two")
         let start = cursor ?? .start
         let queries = [
             Query(PlannerSQL.throughKeys),
