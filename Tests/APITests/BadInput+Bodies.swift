@@ -91,7 +91,7 @@ extension BadInput {
             "stale after half a day", "PATCH", tower, #"{"settings": {"stale_after_days": {"apns": 0.5}}}"#,
             .invalidValue, at: "/settings/stale_after_days/apns"),
         BadInput(
-            "no time zone", "PATCH", tower, #"{"settings": {"time_zone": "+05:30"}}"#, .invalidValue,
+            "a text that is no time zone", "PATCH", tower, #"{"settings": {"time_zone": "+05:30"}}"#, .invalidValue,
             at: "/settings/time_zone"),
         BadInput(
             "a time zone on Mars", "PATCH", tower, #"{"settings": {"time_zone": "Mars/Olympus_Mons"}}"#, .invalidValue,
@@ -119,10 +119,10 @@ extension BadInput {
             "quiet hours as text", "PATCH", tower, #"{"settings": {"quiet_hours": "22:00-07:30"}}"#, .wrongType,
             at: "/settings/quiet_hours"),
         BadInput(
-            "a cap of nothing", "PATCH", tower, #"{"settings": {"daily_cap": 0}}"#, .invalidValue,
+            "a daily cap of zero", "PATCH", tower, #"{"settings": {"daily_cap": 0}}"#, .invalidValue,
             at: "/settings/daily_cap"),
         BadInput(
-            "a cap of a hundred and one", "PATCH", tower, #"{"settings": {"daily_cap": 101}}"#, .invalidValue,
+            "a daily cap of 101", "PATCH", tower, #"{"settings": {"daily_cap": 101}}"#, .invalidValue,
             at: "/settings/daily_cap"),
         BadInput("a change of an unknown app", "PATCH", "/v1/apps/nowhere", #"{"name": "A"}"#, .unknownApp),
         BadInput("the end of an unknown app", "DELETE", "/v1/apps/nowhere", .unknownApp),
@@ -137,7 +137,7 @@ extension BadInput {
     static let devices: [BadInput] = [
         device("nothing", "{}", .missingMember, at: "/provider"),
         device("an unknown provider", #"{"provider": "pigeon", "token": "00"}"#, .invalidValue, at: "/provider"),
-        device("a provider of later", #"{"provider": "hms", "token": "00"}"#, .notSupported, at: "/provider"),
+        device("a provider of a later version", #"{"provider": "hms", "token": "00"}"#, .notSupported, at: "/provider"),
         device("no token", #"{"provider": "apns"}"#, .missingMember, at: "/token"),
         device("a token that is a number", #"{"provider": "apns", "token": 12}"#, .wrongType, at: "/token"),
         device("an empty token", #"{"provider": "apns", "token": ""}"#, .invalidToken, at: "/token"),
@@ -145,7 +145,7 @@ extension BadInput {
         device("half a byte of a token", #"{"provider": "apns", "token": "00f"}"#, .invalidToken, at: "/token"),
         device("a token of lines", #"{"provider": "fcm", "token": "a\nb"}"#, .invalidToken, at: "/token"),
         device(
-            "a token without end", #"{"provider": "fcm", "token": "\#(String(repeating: "x", count: 4_097))"}"#,
+            "a token that is too long", #"{"provider": "fcm", "token": "\#(String(repeating: "x", count: 4_097))"}"#,
             .invalidToken, at: "/token"),
         device(
             "another provider's kind", #"{"provider": "fcm", "token": "x", "kind": "voip"}"#, .kindNotAllowed,
@@ -155,7 +155,8 @@ extension BadInput {
             "an unknown environment", #"{"provider": "apns", "token": "00", "environment": "test"}"#, .invalidValue,
             at: "/environment"),
         device(
-            "a sandbox of FCM's", #"{"provider": "fcm", "token": "x", "environment": "sandbox"}"#, .invalidValue,
+            "the sandbox environment for FCM", #"{"provider": "fcm", "token": "x", "environment": "sandbox"}"#,
+            .invalidValue,
             at: "/environment"),
         device(
             "a topic with blanks", #"{"provider": "apns", "token": "00", "topic": "a b"}"#, .invalidValue, at: "/topic"),
@@ -170,7 +171,7 @@ extension BadInput {
             "attributes in a list", #"{"provider": "apns", "token": "00", "attributes": []}"#, .wrongType,
             at: "/attributes"),
         device(
-            "attributes without end",
+            "attributes that are too large",
             #"{"provider": "apns", "token": "00", "attributes": {"a": "\#(String(repeating: "x", count: 9_000))"}}"#,
             .valueTooLong, at: "/attributes"),
         device("a badge below zero", #"{"provider": "apns", "token": "00", "badge": -1}"#, .invalidValue, at: "/badge"),
@@ -179,7 +180,7 @@ extension BadInput {
             "a badge beyond 32 bits", #"{"provider": "apns", "token": "00", "badge": 2147483648}"#, .invalidValue,
             at: "/badge"),
         device(
-            "a time that is none", #"{"provider": "apns", "token": "00", "as_of": "noon"}"#, .invalidValue, at: "/as_of"
+            "an invalid time", #"{"provider": "apns", "token": "00", "as_of": "noon"}"#, .invalidValue, at: "/as_of"
         ),
         device(
             "a time far ahead", #"{"provider": "apns", "token": "00", "as_of": "2999-01-01T00:00:00Z"}"#, .invalidValue,
@@ -196,18 +197,21 @@ extension BadInput {
         BadInput(
             "a change of a token", "PATCH", tower + "/devices/phone", #"{"token": "00"}"#, .unknownMember, at: "/token"),
         BadInput(
-            "tags twice over", "PATCH", tower + "/devices/phone", #"{"tags_add": "a"}"#, .wrongType, at: "/tags_add"),
+            "added tags in a string", "PATCH", tower + "/devices/phone", #"{"tags_add": "a"}"#, .wrongType,
+            at: "/tags_add"),
         BadInput("an import for an unknown app", "POST", "/v1/apps/nowhere/devices/import", "{}\n", .unknownApp),
-        BadInput("a search for nothing", "POST", tower + "/devices/lookup", "{}", .missingMember, at: "/token"),
+        BadInput("a lookup without tokens", "POST", tower + "/devices/lookup", "{}", .missingMember, at: "/token"),
         BadInput(
-            "a search for tokens in a string", "POST", tower + "/devices/lookup", #"{"tokens": "00"}"#, .wrongType,
+            "a lookup of tokens in a string", "POST", tower + "/devices/lookup", #"{"tokens": "00"}"#, .wrongType,
             at: "/tokens"),
         BadInput(
-            "a search for one and many", "POST", tower + "/devices/lookup", #"{"token": "00", "tokens": []}"#,
+            "a lookup of one token and a list", "POST", tower + "/devices/lookup", #"{"token": "00", "tokens": []}"#,
             .invalidValue, at: "/tokens"),
         BadInput(
-            "a badge in words", "PUT", tower + "/devices/phone/badge", #"{"badge": "three"}"#, .wrongType, at: "/badge"),
-        BadInput("a badge of nobody's", "PUT", tower + "/devices/nobody/badge", #"{"badge": 1}"#, .unknownDevice),
+            "a badge in letters", "PUT", tower + "/devices/phone/badge", #"{"badge": "three"}"#, .wrongType,
+            at: "/badge"),
+        BadInput(
+            "a badge of an unknown device", "PUT", tower + "/devices/nobody/badge", #"{"badge": 1}"#, .unknownDevice),
         BadInput(
             "nothing consumed", "POST", tower + "/devices/phone/badge/consume", #"{"count": 0}"#, .invalidValue,
             at: "/count"),

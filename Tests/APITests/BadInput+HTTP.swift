@@ -23,8 +23,8 @@ extension BadInput {
         BadInput(
             "a method in small letters", raw: "get / HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest,
             message: "capitals"),
-        BadInput("a method of nobody's", raw: "BREW /pot HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
-        BadInput("a method without end", raw: String(repeating: "G", count: 100_000), .malformedRequest),
+        BadInput("an unknown method", raw: "BREW /pot HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
+        BadInput("a method that is too long", raw: String(repeating: "G", count: 100_000), .malformedRequest),
         BadInput("no path", raw: "GET  HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput("a path without a slash", raw: "GET healthz HTTP/1.1\r\nHost: g\r\n\r\n", .malformedRequest),
         BadInput(
@@ -37,9 +37,9 @@ extension BadInput {
         BadInput(
             "bare bytes in the path", bytes: Array("GET /v1/".utf8) + [0xff, 0xfe] + Array(" HTTP/1.1\r\n\r\n".utf8),
             .malformedRequest),
-        BadInput("a path without end", raw: "GET /" + String(repeating: "x", count: 100_000), .headersTooLarge),
+        BadInput("a path that is too long", raw: "GET /" + String(repeating: "x", count: 100_000), .headersTooLarge),
         BadInput(
-            "a query without end",
+            "a query that is too long",
             raw: "GET /?" + String(repeating: "x", count: 100_000) + " HTTP/1.1\r\nHost: g\r\n\r\n",
             .headersTooLarge),
         BadInput("lines that end with LF alone", raw: "GET / HTTP/1.1\nHost: g\n\n", .malformedRequest),
@@ -58,8 +58,11 @@ extension BadInput {
         BadInput("a name with a parenthesis", raw: get("Acc(ept: a\r\n"), .malformedRequest),
         BadInput("a name that is not ASCII", raw: get("Accépt: a\r\n"), .malformedRequest),
         BadInput(
-            "a value without end", raw: get("X: " + String(repeating: "y", count: 40_000) + "\r\n"), .headersTooLarge),
-        BadInput("a name without end", raw: get(String(repeating: "Y", count: 40_000) + ": x\r\n"), .headersTooLarge),
+            "a header value that is too long", raw: get("X: " + String(repeating: "y", count: 40_000) + "\r\n"),
+            .headersTooLarge),
+        BadInput(
+            "a header name that is too long", raw: get(String(repeating: "Y", count: 40_000) + ": x\r\n"),
+            .headersTooLarge),
         BadInput(
             "two hundred headers", raw: get((0..<200).map { "X-\($0): 1\r\n" }.joined()), .headersTooLarge,
             message: "100 fields"),
@@ -72,7 +75,7 @@ extension BadInput {
             "an expectation with a blank in it", "GET", "/v1/apps", headers: ["Expect: 1 00-continue"],
             .expectationFailed, message: "100-continue"),
         BadInput(
-            "an expectation of nobody's", "GET", "/v1/apps", headers: ["Expect: magic"], .expectationFailed,
+            "an unknown expectation", "GET", "/v1/apps", headers: ["Expect: magic"], .expectationFailed,
             message: "100-continue"),
         BadInput(
             "one expectation too many", "POST", "/v1/apps", "{}", headers: ["Expect: 100-continue, magic"],
@@ -84,7 +87,7 @@ extension BadInput {
     static let lengths: [BadInput] = [
         BadInput(
             "a negative length", raw: post("Content-Length: -1\r\n", ""), .malformedRequest, message: "Content-Length"),
-        BadInput("a length in words", raw: post("Content-Length: two\r\n", "{}"), .malformedRequest),
+        BadInput("a length in letters", raw: post("Content-Length: two\r\n", "{}"), .malformedRequest),
         BadInput("a length with a sign", raw: post("Content-Length: +2\r\n", "{}"), .malformedRequest),
         BadInput("a length in hexadecimal", raw: post("Content-Length: 0x2\r\n", "{}"), .malformedRequest),
         BadInput(
@@ -115,7 +118,7 @@ extension BadInput {
         BadInput("chunks that break off", raw: post(chunked, "2\r\n{}\r\n"), .malformedRequest, message: "ended"),
         BadInput(
             "a body that breaks off", raw: post("Content-Length: 9\r\n", "{}"), .malformedRequest, message: "ended"),
-        BadInput("more announced than is taken", raw: post("Content-Length: 9999999999\r\n", "{}"), .bodyTooLarge),
+        BadInput("a Content-Length above the limit", raw: post("Content-Length: 9999999999\r\n", "{}"), .bodyTooLarge),
         BadInput(
             "more announced than a number here holds", raw: post("Content-Length: 9223372036854775808\r\n", "{}"),
             .bodyTooLarge),
@@ -123,7 +126,7 @@ extension BadInput {
             "more than is taken", raw: post("Content-Length: 1048577\r\n", String(repeating: " ", count: 1_048_577)),
             .bodyTooLarge, message: "1048576"),
         BadInput(
-            "more in chunks than is taken",
+            "chunks above the limit",
             raw: post(
                 chunked, String(repeating: "40000\r\n" + String(repeating: " ", count: 0x4_0000) + "\r\n", count: 5)),
             .bodyTooLarge),

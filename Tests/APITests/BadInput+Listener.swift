@@ -40,7 +40,7 @@ extension BadInput {
             .unknownCredential),
         BadInput("an unknown entry of the feed", "POST", "/v1/apps/tower/feedback/7/undo", .unknownFeedback),
         BadInput("an unknown key", "DELETE", "/v1/apps/tower/keys/999999", .unknownKey),
-        BadInput("a global key by a word", "DELETE", "/v1/keys/first", .unknownKey),
+        BadInput("a global key with an id in letters", "DELETE", "/v1/keys/first", .unknownKey),
     ]
 
     static let planned = reading(

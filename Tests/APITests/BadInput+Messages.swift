@@ -25,54 +25,60 @@ extension BadInput {
 
     static let messages: [BadInput] = [
         message("nothing", "{}", .missingMember, at: "/audience"),
-        audience("an audience of nobody", "{}", .invalidValue, at: "/audience"),
+        audience("an empty audience", "{}", .invalidValue, at: "/audience"),
         audience("an audience in a string", #""all""#, .wrongType, at: "/audience"),
         audience("two audiences", #"{"all": true, "users": ["ann"]}"#, .invalidValue, at: "/audience"),
-        audience("all of nobody", #"{"all": false}"#, .invalidValue, at: "/audience/all"),
+        audience("an audience of all that is false", #"{"all": false}"#, .invalidValue, at: "/audience/all"),
         audience("all in a string", #"{"all": "true"}"#, .wrongType, at: "/audience/all"),
         audience("users in a string", #"{"users": "ann"}"#, .wrongType, at: "/audience/users"),
         audience("a user without a name", #"{"users": [""]}"#, .invalidValue, at: "/audience/users/0"),
         audience("a misspelt audience", #"{"everybody": true}"#, .unknownMember, at: "/audience/everybody"),
-        audience("a filter of no field", #"{"filter": "a == 1"}"#, .invalidFilter, at: "/audience/filter"),
-        audience("tags of nothing", #"{"tags": {}}"#, .invalidValue, at: "/audience/tags"),
+        audience("a filter on an unknown field", #"{"filter": "a == 1"}"#, .invalidFilter, at: "/audience/filter"),
+        audience("tags without any tag", #"{"tags": {}}"#, .invalidValue, at: "/audience/tags"),
         audience(
             "an unknown provider", #"{"all": true, "providers": ["pigeon"]}"#, .invalidValue,
             at: "/audience/providers/0"),
         audience("no provider", #"{"all": true, "providers": []}"#, .invalidValue, at: "/audience/providers"),
         audience(
-            "a kind that its type can't use", #"{"all": true, "kind": "voip"}"#, .notForPushType, at: "/audience/kind"),
+            "a kind that the push type can't use", #"{"all": true, "kind": "voip"}"#, .notForPushType,
+            at: "/audience/kind"),
         audience(
             "a token without its provider", #"{"tokens": [{"token": "00"}]}"#, .missingMember,
             at: "/audience/tokens/0/provider"),
         audience(
-            "more users than it may name",
+            "more users than an audience may name",
             #"{"users": [\#((0...10_000).map { #""u\#($0)""# }.joined(separator: ","))]}"#,
             .valueTooLong, at: "/audience/users"),
-        broadcast("nothing to show", #""data": {}"#, .nothingToShow, at: ""),
+        broadcast("a message without content", #""data": {}"#, .nothingToShow, at: ""),
         broadcast("a title that is a number", #""notification": {"title": 1}"#, .wrongType, at: "/notification/title"),
         broadcast("a misspelt title", #""notification": {"titel": "T"}"#, .unknownMember, at: "/notification/titel"),
         broadcast(
-            "a locale that is none", #""notification": {"body": "B", "localizations": {"a b": {"body": "C"}}}"#,
+            "an invalid locale", #""notification": {"body": "B", "localizations": {"a b": {"body": "C"}}}"#,
             .invalidValue, at: "/notification/localizations"),
         broadcast(
-            "a hole of no field", #""notification": {"title": "Hi {{name}}"}"#, .invalidTemplate,
+            "a placeholder of an unknown field", #""notification": {"title": "Hi {{name}}"}"#, .invalidTemplate,
             at: "/notification/title"),
         broadcast(
-            "a hole that is never closed", #""data": {"a": [1, {"b": "{{user"}]}"#, .invalidTemplate, at: "/data/a/1/b"),
+            "a placeholder that is not closed", #""data": {"a": [1, {"b": "{{user"}]}"#, .invalidTemplate,
+            at: "/data/a/1/b"),
         broadcast(
-            "a hole in a name", #""notification": {"body": "B"}, "data": {"{{user}}": 1}"#, .invalidTemplate,
+            "a placeholder in a member's name", #""notification": {"body": "B"}, "data": {"{{user}}": 1}"#,
+            .invalidTemplate,
             at: "/data/{{user}}"),
         broadcast(
-            "a hole in its collapse id", #""notification": {"body": "B"}, "options": {"collapse_id": "{{user}}"}"#,
+            "a placeholder in the collapse id",
+            #""notification": {"body": "B"}, "options": {"collapse_id": "{{user}}"}"#,
             .invalidTemplate, at: "/options/collapse_id"),
-        broadcast("a badge that falls", #""badge": "decrement""#, .invalidValue, at: "/badge"),
+        broadcast("a badge that decrements", #""badge": "decrement""#, .invalidValue, at: "/badge"),
         broadcast("a badge below zero", #""badge": -1"#, .invalidValue, at: "/badge"),
-        broadcast("its badge twice", #""badge": 1, "apns": {"aps": {"badge": 2}}"#, .badgeTwice, at: "/apns/aps/badge"),
+        broadcast(
+            "a badge in two places", #""badge": 1, "apns": {"aps": {"badge": 2}}"#, .badgeTwice, at: "/apns/aps/badge"),
         broadcast("data in a list", #""notification": {"body": "B"}, "data": []"#, .wrongType, at: "/data"),
         broadcast(
-            "data of Apple's", #""notification": {"body": "B"}, "data": {"aps": 1}"#, .reservedKey, at: "/data/aps"),
+            "data with a name reserved by Apple", #""notification": {"body": "B"}, "data": {"aps": 1}"#, .reservedKey,
+            at: "/data/aps"),
         message(
-            "data of Google's",
+            "data with a name reserved by Google",
             #"{"audience": {"all": true, "providers": ["fcm"]}, "notification": {"body": "B"}, "data": {"google.x": 1}}"#,
             .reservedKey, at: "/data/google.x"),
         broadcast(
@@ -82,32 +88,36 @@ extension BadInput {
             "an unknown priority", #""badge": 1, "options": {"priority": "urgent"}"#, .invalidValue,
             at: "/options/priority"),
         broadcast(
-            "a life below zero", #""badge": 1, "options": {"ttl_seconds": -1}"#, .invalidValue,
+            "a negative time to live", #""badge": 1, "options": {"ttl_seconds": -1}"#, .invalidValue,
             at: "/options/ttl_seconds"),
         broadcast(
-            "a life in words", #""badge": 1, "options": {"ttl_seconds": "1 h"}"#, .wrongType, at: "/options/ttl_seconds"
+            "a time to live in letters", #""badge": 1, "options": {"ttl_seconds": "1 h"}"#, .wrongType,
+            at: "/options/ttl_seconds"
         ),
         broadcast(
             "an hour long ago", #""badge": 1, "options": {"send_at": "2019-01-01T00:00:00Z"}"#, .invalidValue,
             at: "/options/send_at"),
         broadcast(
-            "an hour in another century", #""badge": 1, "options": {"send_at": "2127-01-01T00:00:00Z"}"#, .invalidValue,
+            "a send time in another century", #""badge": 1, "options": {"send_at": "2127-01-01T00:00:00Z"}"#,
+            .invalidValue,
             at: "/options/send_at"),
         broadcast(
             "a long collapse id", #""badge": 1, "options": {"collapse_id": "\#(String(repeating: "c", count: 65))"}"#,
             .invalidCollapseID, at: "/options/collapse_id"),
         broadcast("a misspelt option", #""badge": 1, "options": {"ttl": 1}"#, .unknownMember, at: "/options/ttl"),
         broadcast(
-            "a background push that shows", #""notification": {"body": "B"}, "options": {"push_type": "background"}"#,
+            "a background push with a notification",
+            #""notification": {"body": "B"}, "options": {"push_type": "background"}"#,
             .notForBackground, at: "/notification"),
         broadcast(
-            "a background push in haste",
+            "a background push of high priority",
             #""data": {"a": 1}, "options": {"push_type": "background", "priority": "high"}"#, .priorityNotAllowed,
             at: "/options/priority"),
         broadcast(
-            "a payload that fits nowhere", #""notification": {"body": "\#(String(repeating: "b", count: 4_200))"}"#,
+            "a payload too large for every provider",
+            #""notification": {"body": "\#(String(repeating: "b", count: 4_200))"}"#,
             .payloadTooLarge, at: ""),
-        broadcast("a provider of later", #""badge": 1, "hms": {}"#, .notSupported, at: "/hms"),
+        broadcast("a provider of a later version", #""badge": 1, "hms": {}"#, .notSupported, at: "/hms"),
         broadcast("APNs' part in a string", #""badge": 1, "apns": "x""#, .wrongType, at: "/apns"),
         BadInput(
             "a message of an unknown app", "POST", "/v1/apps/nowhere/messages",
@@ -137,11 +147,11 @@ extension BadInput {
             #"{"provider": "apns", "kind": "token", "environment": "production", "key_id": "A", "team_id": "TEAMID1234", "topics": ["a.b"], "p8": "x"}"#,
             .keyIDMalformed, at: "/key_id"),
         credential(
-            "a key that is none",
+            "an invalid signing key",
             #"{"provider": "apns", "kind": "token", "environment": "production", "key_id": "ABCDE12345", "team_id": "TEAMID1234", "topics": ["a.b"], "p8": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"}"#,
             .keyUnreadable, at: "/p8"),
         credential(
-            "a certificate that is none",
+            "an invalid certificate",
             #"{"provider": "apns", "kind": "certificate", "environment": "sandbox", "pem": "x"}"#,
             .certificateUnreadable),
         credential(
@@ -149,7 +159,7 @@ extension BadInput {
             .wrongType,
             at: "/service_account"),
         credential(
-            "an account of nothing", #"{"provider": "fcm", "kind": "service_account", "service_account": {}}"#,
+            "an empty service account", #"{"provider": "fcm", "kind": "service_account", "service_account": {}}"#,
             .missingMember,
             at: "/service_account/project_id"),
         key("nothing", "{}", .missingMember, at: "/name"),
@@ -158,10 +168,10 @@ extension BadInput {
         key("an unknown scope", #"{"name": "k", "scopes": ["root"]}"#, .invalidValue, at: "/scopes/0"),
         key("a scope twice", #"{"name": "k", "scopes": ["devices", "devices"]}"#, .invalidValue, at: "/scopes/1"),
         key(
-            "an end in the past", #"{"name": "k", "scopes": ["devices"], "expires_at": "2020-01-01T00:00:00Z"}"#,
+            "an expiration in the past", #"{"name": "k", "scopes": ["devices"], "expires_at": "2020-01-01T00:00:00Z"}"#,
             .invalidValue, at: "/expires_at"),
         key(
-            "an end that is none", #"{"name": "k", "scopes": ["devices"], "expires_at": "never"}"#, .invalidValue,
+            "an invalid expiration", #"{"name": "k", "scopes": ["devices"], "expires_at": "never"}"#, .invalidValue,
             at: "/expires_at"),
         key("a taken name", #"{"name": "phones", "scopes": ["devices"]}"#, .keyNameTaken, at: "/name"),
         key("its own text", #"{"name": "k", "scopes": ["devices"], "key": "carillon_x"}"#, .unknownMember, at: "/key"),

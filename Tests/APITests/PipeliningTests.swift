@@ -172,7 +172,7 @@ struct PipeliningTests {
                     GatewayWorld.request(method, path, body, key: "wrong"), to: world.port,
                     trust: isEncrypted ? authority.pem : nil, bytesMax: .max)
             }
-            try await eventually("each to be hung up on") {
+            try await eventually("each connection to be closed") {
                 for flood in floods where !flood.isHungUp { _ = try? flood.push() }
                 return floods.allSatisfy(\.isHungUp)
             }

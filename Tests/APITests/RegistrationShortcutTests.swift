@@ -89,7 +89,7 @@ struct RegistrationShortcutTests {
             try await ShortcutFixture.within(world) { fixture in
                 // A request behind one that was passed on is passed on too.
                 try await fixture.come(puts[0] + puts[1] + ShortcutFixture.get("/healthz") + puts[2])
-                try await eventually("all of it to be handed on") { fixture.journal.text.count == 7 }
+                try await eventually("all requests to be passed on") { fixture.journal.text.count == 7 }
                 #expect(fixture.journal.text == ["201", "201", "GET", "end", "PUT", "body", "end"])
             }
         }
@@ -131,7 +131,7 @@ struct RegistrationShortcutTests {
                 try await fixture.come(whole + next[..<2]) { pipeline in
                     pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
                 }
-                try await eventually("all of it") { fixture.journal.text.count == 4 }
+                try await eventually("all events") { fixture.journal.text.count == 4 }
                 #expect(fixture.journal.text == ["201", "PUT", "body", "quiesce"])
             }
         }
@@ -178,7 +178,7 @@ struct RegistrationShortcutTests {
                 try await ShortcutFixture.within(world, authenticator: authenticator) { fixture in
                     let path = app + "/devices/phone"
                     try await fixture.come(ShortcutFixture.put(path, GatewayWorld.registration(1), key: key))
-                    try await eventually("something") { !fixture.journal.text.isEmpty }
+                    try await eventually("an event") { !fixture.journal.text.isEmpty }
                     text = fixture.journal.text
                 }
                 return text
@@ -242,7 +242,7 @@ struct RegistrationShortcutTests {
                     pipeline.fireErrorCaught(HTTPParserError.invalidMethod)
                     pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
                 }
-                try await eventually("all of it") { fixture.journal.text.count == 5 }
+                try await eventually("all events") { fixture.journal.text.count == 5 }
                 #expect(fixture.journal.text == ["201", "quiesce", "ends input", "error", "input ended"])
             }
         }

@@ -235,7 +235,7 @@ struct ServedDeviceTests {
             }
             var items: [JSONValue] = []
             var cursor: String?
-            try await eventually("the feed to show the three") {
+            try await eventually("the feedback to show the three entries") {
                 let query = "?limit=2" + (cursor.map { "&after=\($0)" } ?? "")
                 let page = try await world.expect(200, "GET", app + "/feedback" + query).json()
                 items += page["items"]?.array ?? []

@@ -208,7 +208,7 @@ struct ServedEventTests {
             // A HEAD request takes no place and frees none.
             #expect(try await world.call("HEAD", path + "/events").status == 200)
             followers = []
-            try await eventually("a client that left to give its seat back") {
+            try await eventually("a client that left to return its place") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(GatewayWorld.request("GET", thirdPath + "/events"))
                 return try await wire.head().status == 200
@@ -313,7 +313,7 @@ struct ServedEventTests {
                     for control in ["pause", "resume"] { try await world.expect(200, "POST", "\(path)/\(control)") }
                 }
             }
-            try await eventually("a client that does not read to be hung up on") {
+            try await eventually("a client that does not read to be disconnected") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(GatewayWorld.request("GET", path + "/events"))
                 return try await wire.head().status == 200

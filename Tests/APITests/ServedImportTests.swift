@@ -214,7 +214,7 @@ struct ServedImportTests {
 
     /// Waits until so many imports can run at once.
     private static func runs(_ count: Int, at path: String, _ world: GatewayWorld, others: Int) async throws {
-        try await eventually("a share to be given back") {
+        try await eventually("a share to be returned") {
             var running: [Wire] = []
             for _ in others..<count {
                 let wire = try Wire(port: world.port)
@@ -331,7 +331,7 @@ struct ServedImportTests {
             try await wire.send(String(request.dropLast(10)))
             await wire.endSending()
             _ = await wire.isEnded()
-            try await eventually("the whole lines to be registered") { try await Self.count(world) == 2 }
+            try await eventually("the complete lines to be registered") { try await Self.count(world) == 2 }
             #expect(try await world.call("GET", "/healthz", key: nil).status == 200)
         }
     }

@@ -116,7 +116,7 @@ struct ServedListenerTests {
             let body = #"{"slug": "slow", "name": "Slow"}"# + String(repeating: " ", count: 968)
             let request = GatewayWorld.request("POST", "/v1/apps", body)
             // If the probe arrives first, the slow request is refused, and both are repeated.
-            try await eventually("the slow one to take the budget") {
+            try await eventually("the slow client to use the budget") {
                 let slow = try Wire(port: world.port)
                 try await slow.send(String(request.dropLast(500)))
                 let probe = #"{"slug": "x", "name": 1}"# + String(repeating: " ", count: 976)
@@ -149,7 +149,7 @@ struct ServedListenerTests {
                 GatewayWorld.request("PUT", app + "/devices/phone", GatewayWorld.registration(1) + padding)
             }
             var held: [Wire] = []
-            try await eventually("the noisy app to have its share") {
+            try await eventually("the busy app to use its share") {
                 let wire = try Wire(port: world.port)
                 try await wire.send(String(request(noisy).dropLast()))
                 held.append(wire)

@@ -37,15 +37,17 @@ extension Journeys {
                 try await world.fill(.garden, Self.live, through: gateway)
                 await world.production.simulator.follow(Self.busy)
                 let broadcast = try await gateway.broadcast(.garden)
-                try await eventually("the lane to rest") { gateway.program.logged.contains("Circuit breaker opened") }
-                try await eventually("nothing to be in hand") {
+                try await eventually("the circuit breaker to open") {
+                    gateway.program.logged.contains("Circuit breaker opened")
+                }
+                try await eventually("no parcel to be leased") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
                     }
                 }
                 let received = await world.production.simulator.summary()
                 #expect(received.requests > 0 && received.requests < Self.refusedMax && received.accepted == 0)
-                try await eventually("the account to tell what the others wait for") {
+                try await eventually("the account to show the cause of waiting") {
                     let wait = try await Self.wait(for: "throttled", broadcast, gateway)
                     return wait?["until"]?.string != nil && wait?["since"]?.string != nil
                         && (wait?["pushes"]?.integer ?? 0) > Int64(Self.live.count - Self.refusedMax)

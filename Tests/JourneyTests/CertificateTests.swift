@@ -43,7 +43,7 @@ extension Journeys {
                 try await world.fill(.forest, neighbours, through: gateway)
                 try await gateway.submit(revoked, as: .pem, in: world.folder)
                 let message = try await gateway.broadcast(.garden)
-                try await eventually("the refusal") { await world.production.simulator.summary().goAways > 0 }
+                try await eventually("the peer's GOAWAY") { await world.production.simulator.summary().goAways > 0 }
                 try await eventually("the lane's block") {
                     try await world.database { try await $0.number("SELECT count(*) FROM lane_blocks") == 1 }
                 }
@@ -87,7 +87,7 @@ extension Journeys {
 
                 let next = try world.certificate(topic: App.garden.topic + ".voip")
                 try await gateway.submit(next, as: .pem, in: world.folder)
-                try await eventually("a call to be taken") {
+                try await eventually("a call to be accepted") {
                     try await phone.get(.voip, through: gateway) == ["accepted": 1]
                 }
                 #expect(try await phone.senders(.voip, at: world.production).last == next.name)

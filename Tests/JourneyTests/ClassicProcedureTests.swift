@@ -42,7 +42,7 @@ extension Journeys {
                     messages.append(
                         try await gateway.send(app, #"{"audience": {"all": true}, "apns": [\#(records)]}"#))
                 }
-                try await eventually("all records to be due, as if they had waited for so long") {
+                try await eventually("all deferred pushes to be due") {
                     let known = try await world.database { pool in
                         try await pool.number(
                             """

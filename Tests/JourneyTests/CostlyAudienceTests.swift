@@ -49,7 +49,7 @@ extension Journeys {
                 try await world.fill(.garden, devices, through: gateway)
                 try await world.database { pool in try await pool.script(Self.gateBehindFirst) }
                 let message = try await gateway.broadcast(.garden)
-                try await eventually("a planner to stand at the gate") {
+                try await eventually("a planner to wait for the lock") {
                     try await world.database { pool in try await pool.number(Self.status) == 1 }
                 }
                 try await world.production.accepted(atLeast: 2_000)
@@ -69,7 +69,7 @@ extension Journeys {
                 try await world.database { pool in try await pool.script(Self.gate) }
                 var messages: [String] = []
                 for _ in 1...Self.broadcasts { messages.append(try await gateway.broadcast(.garden)) }
-                try await eventually("all planners to stand at the gate") {
+                try await eventually("all planners to wait for the lock") {
                     try await world.database { pool in
                         try await pool.number(
                             Self.status) == 3

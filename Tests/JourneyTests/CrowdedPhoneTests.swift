@@ -20,7 +20,7 @@ extension Journeys {
                     let audience = #"{"installations": ["\#(Self.phone.installation)"]}"#
                     messages.append(try await gateway.send(.garden, audience: audience))
                 }
-                try await eventually("all of them to be planned") {
+                try await eventually("all messages to be planned") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(*) FROM parcels") == Self.count
                     }

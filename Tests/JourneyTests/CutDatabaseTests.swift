@@ -45,11 +45,13 @@ extension Journeys {
             try await expectComplaint(far)
             // Slow answers, so that the other gateway is in the middle when the late settles arrive.
             await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(400)))
-            try await eventually("the other gateway to lease what was left") {
+            try await eventually("the other gateway to lease the remaining parcels") {
                 try await world.leasedByNear(among: held.parcels) > 0
             }
             if cut.outlastsTheSessions {
-                try await eventually("PostgreSQL to let go of who is cut off") { try await world.farSessions() == 0 }
+                try await eventually("PostgreSQL to close the sessions that are cut off") {
+                    try await world.farSessions() == 0
+                }
             }
             try network.cable.repair(cut.how)
             let account = try await near.finished(message, of: .garden)
@@ -74,7 +76,7 @@ extension Journeys {
         }
 
         private static func bothSend(_ world: World) async throws {
-            try await eventually("both gateways to own parcels") {
+            try await eventually("both gateways to lease parcels") {
                 try await world.database { pool in
                     try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
                 }
@@ -83,14 +85,14 @@ extension Journeys {
 
         /// An operator sees it in the health check and in the log.
         private static func expectComplaint(_ far: Gateway) async throws {
-            let reply = try await foundEventually("the gateway to say that it is not ready") {
+            let reply = try await foundEventually("the gateway to report that it is not ready") {
                 let reply = try await far.api.call("GET", "/readyz")
                 return reply.status == 200 ? nil : reply
             }
             #expect(reply.status == 503 && reply.text.contains("The database can't be reached."), "\(reply.text)")
             #expect(reply.retryAfter.flatMap { Int($0) } != nil)
             try await far.api.expect(200, "GET", "/healthz")
-            try await eventually("the gateway to log what waits") {
+            try await eventually("the gateway to log the waiting pushes") {
                 far.program.logged.contains("Database failure:")
             }
         }

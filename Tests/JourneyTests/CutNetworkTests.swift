@@ -45,11 +45,11 @@ extension Journeys {
                     #expect(receipts.repeats <= Self.unansweredMax)
                     #expect(far.program.isAlive)
 
-                    try await eventually("the gateway to see that it is alone") {
+                    try await eventually("the gateway to notice that it is cut off") {
                         far.program.logged.contains("its provider can't be reached")
                     }
                     try network.cable.repair()
-                    try await eventually("the gateway to be back") {
+                    try await eventually("the gateway to be reachable again") {
                         far.program.logged.contains("A lane can send again")
                     }
                     let next = try await near.broadcast(.garden)
@@ -90,7 +90,9 @@ extension Journeys {
             try await alone(first)
             try other.cable.cut(.wayInLost)
             try one.cable.repair()
-            try await eventually("the first one to be back") { first.program.logged.contains("A lane can send again") }
+            try await eventually("the first gateway to be reachable again") {
+                first.program.logged.contains("A lane can send again")
+            }
             try await alone(second)
             try other.cable.repair(.wayInLost)
             let accepted = await world.production.simulator.summary().accepted
@@ -112,7 +114,7 @@ extension Journeys {
         }
 
         private static func alone(_ gateway: Gateway) async throws {
-            try await eventually("the gateway to see that it is alone") {
+            try await eventually("the gateway to notice that it is cut off") {
                 gateway.program.logged.contains("its provider can't be reached")
             }
         }
@@ -132,7 +134,7 @@ extension Journeys {
         private static func bothSend(_ world: World) async throws { try await send(2, world) }
 
         private static func send(_ count: Int, _ world: World) async throws {
-            try await eventually("\(count) gateways to own parcels") {
+            try await eventually("\(count) gateways to lease parcels") {
                 try await world.database { pool in
                     try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == count
                 }

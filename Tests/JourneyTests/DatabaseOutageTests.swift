@@ -20,7 +20,7 @@ extension Journeys {
                     try await world.production.accepted(atLeast: 2_000)
                     try await server.kill()
 
-                    try await eventually("the gateway to say that it is not ready") {
+                    try await eventually("the gateway to report that it is not ready") {
                         try await gateway.api.call("GET", "/readyz").status == 503
                     }
                     try await Self.expectSorry(gateway, "PUT", "/v1/apps/garden/devices/new", Self.live[0])
@@ -46,7 +46,7 @@ extension Journeys {
                 try await world.production.accepted(atLeast: 2_000)
                 let server = try #require(world.postmasterFile?.process)
                 #expect(kill(server, SIGKILL) == 0)
-                try await eventually("another server in its place") {
+                try await eventually("another server to replace it") {
                     // The file is missing for a moment.
                     guard let process = world.postmasterFile?.process else { return false }
                     return process != server

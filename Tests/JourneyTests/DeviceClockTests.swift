@@ -27,7 +27,7 @@ extension Journeys {
                     {"audience": {"all": true}, "badge": "increment", "notification": {"body": "\(World.text)"},
                      "options": {"send_at": "\(Place.lagos.shows(due))", "device_local_time": true}}
                     """)[0]
-                try await eventually("a device's clock to show the hour") {
+                try await eventually("a device's clock to reach the local time") {
                     try await gateway.account(message, of: .garden).outcomes["accepted"] == 1
                 }
                 let sent = try await gateway.account(message, of: .garden)
@@ -64,7 +64,7 @@ extension Journeys {
                 // Lagos is three hours behind, and Tokyo is five hours ahead.
                 let message = try await gateway.broadcast(.garden, ttlSeconds: 3_600)
                 let name = Self.devices[0].installation
-                let begun = try await foundEventually("all to be judged") {
+                let begun = try await foundEventually("all pushes to be decided") {
                     let account = try await gateway.account(message, of: .garden)
                     return account.audience == 3 && account.pending == 1 ? account : nil
                 }

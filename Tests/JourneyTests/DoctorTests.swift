@@ -71,7 +71,7 @@ extension Journeys {
                 try await gateway.register([Device](.live, 2), of: .garden)
                 let sent = try await world.command(["send", "--all", "--body", "Noon", "--yes", "--detach"], gateway)
                 let id = sent.printed.trimmingCharacters(in: .whitespacesAndNewlines)
-                try await eventually("words about what waits") {
+                try await eventually("the account to name the cause") {
                     let shown = try await world.command(["messages", "show", id], gateway).printed
                     return shown.contains("2 pushes wait: no active credential covers apns production")
                         && shown.contains("-> carillon credentials add --app garden --p8")

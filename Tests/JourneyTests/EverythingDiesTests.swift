@@ -42,7 +42,7 @@ extension Journeys {
                     await world.production.die()
                     // Each process that lives may have had all its streams open.
                     allowed += 2 * Self.streamLimit * Self.connectionsMax
-                    try await eventually("the others to see that nobody is there") {
+                    try await eventually("the other gateways to notice that the provider is unreachable") {
                         gateways[1...].allSatisfy { $0.program.logged.contains("its provider can't be reached") }
                     }
                     _ = try await world.production.simulator.start()

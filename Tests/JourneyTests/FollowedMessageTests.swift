@@ -16,12 +16,12 @@ extension Journeys {
         func watched(_ signal: Int32) async throws {
             try await Self.within { world, first, message in
                 let watcher = try world.watch(message, first)
-                try await eventually("the command to show some of it") {
+                try await eventually("the command to show some progress") {
                     try Self.shown(watcher).contains { ($0["pending"]?.integer ?? 0) > 0 }
                 }
                 first.program.kill(signal)
                 _ = try await first.program.end()
-                try await eventually("the command to say so") {
+                try await eventually("the command to report the outage") {
                     watcher.logged.contains("The gateway is unreachable: retrying for five minutes.")
                 }
                 #expect(watcher.isAlive)

@@ -40,7 +40,7 @@ extension Journeys {
                 ] {
                     messages.append(try await gateway.send(.garden, audience: audience))
                 }
-                try await eventually("all of them to wait for a credential") {
+                try await eventually("all messages to wait for a credential") {
                     try await world.database { pool in
                         try await pool.number("SELECT coalesce(sum(pending), 0)::int8 FROM parcels") == 16
                     }

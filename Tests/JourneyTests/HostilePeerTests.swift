@@ -103,7 +103,7 @@ extension Journeys {
             try await world.production.accepted(atLeast: 50)
             await peer.follow(APNsScript(faults: [ScriptedFault(.silence, at: 1, every: 1)]))
             // Earlier requests are answered by then.
-            try await eventually("the silence") { await peer.summary().unanswered >= 20 }
+            try await eventually("the peer to fall silent") { await peer.summary().unanswered >= 20 }
             return message
         }
 

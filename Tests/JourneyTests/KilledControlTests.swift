@@ -94,7 +94,7 @@ extension JourneysAlone {
                 let message = try await gateways[0].broadcast(.garden, at: rate)
                 try await world.production.accepted(atLeast: 300)
                 let paused = try await Self.write("pause", of: message, to: gateways[0])
-                try await eventually("all of it to be held") {
+                try await eventually("all parcels to be put on hold") {
                     try await Self.number(world, "SELECT count(*) FROM parcels WHERE state <> 3") == 0
                 }
                 #expect(try await Self.parcels(world) > Self.movedMax)
@@ -158,7 +158,7 @@ extension JourneysAlone {
         }
 
         private static func nothingIsLeft(_ world: World) async throws {
-            try await eventually("what was said of it to be forgotten") {
+            try await eventually("the records of its controls to be deleted") {
                 try await number(
                     world,
                     """

@@ -32,7 +32,7 @@ extension Journeys {
                     for death in 1...2 {
                         try await standIn.answered(atLeast: 7_000 * death)
                         try await standIn.kill()
-                        try await eventually("the gateway to see that nobody is there") {
+                        try await eventually("the gateway to notice that the provider is unreachable") {
                             gateway.program.logged.components(separatedBy: "its provider can't be reached").count
                                 > death
                         }

@@ -14,7 +14,7 @@ extension Journeys {
                 try await gateway.api.expect(201, "POST", "/v1/apps", #"{"slug": "garden", "name": "Garden"}"#)
                 try await gateway.register(live, of: .garden)
                 let message = try await gateway.broadcast(.garden)
-                try await eventually("the log to say that pushes wait") {
+                try await eventually("the log to report that pushes wait") {
                     gateway.program.logged.contains("no usable credential")
                 }
                 try await world.activateToken(for: .garden, through: gateway)

@@ -90,7 +90,7 @@ extension JourneysAlone {
                 let reported = try await world.command(["messages", "pause", message], first)
                 let paused = Clocks.wallNow()
                 #expect(reported.code == 0 && reported.printed.contains("paused"), "\(reported)")
-                try await eventually("what was in flight to be settled") {
+                try await eventually("the pushes in flight to be settled") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
                     }
@@ -99,7 +99,7 @@ extension JourneysAlone {
                 first.program.kill(SIGKILL)
                 #expect(try await first.program.end() == .killed(signal: SIGKILL))
                 let second = try await world.gateway()
-                try await eventually("two polls") { Clocks.wallNow() - paused > .seconds(3) }
+                try await eventually("the time of two polls") { Clocks.wallNow() - paused > .seconds(3) }
                 let resumed = Clocks.wallNow()
                 #expect(try await world.command(["messages", "resume", message], second).code == 0)
                 let account = try await second.finished(message, of: .garden)
@@ -168,7 +168,7 @@ extension JourneysAlone {
                 for _ in 1...3 {
                     try await world.production.accepted(atLeast: reached + 300)
                     _ = try await change(message, "pause", through: gateway)
-                    try await eventually("what was in flight to be settled") {
+                    try await eventually("the pushes in flight to be settled") {
                         try await world.database { pool in
                             try await pool.number("SELECT count(*) FROM parcels WHERE state = 2") == 0
                         }

@@ -20,7 +20,7 @@ struct NetworkCable: Sendable {
         var description: String {
             switch self {
             case .pulled: "the cable is pulled"
-            case .wayInLost: "what should come in is lost"
+            case .wayInLost: "incoming packets are lost"
             }
         }
     }
@@ -61,7 +61,7 @@ struct NetworkCable: Sendable {
     static func tool() throws -> URL {
         let places = ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"]
         guard let place = places.first(where: FileManager.default.isExecutableFile) else {
-            throw Refused(description: "there is no ip (iproute2)")
+            throw Refused(description: "the program ip (iproute2) is missing")
         }
         return URL(filePath: place)
     }

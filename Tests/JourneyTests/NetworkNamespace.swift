@@ -12,7 +12,7 @@ struct NetworkNamespace: Sendable {
 
     /// The kernel requires an administrator's rights, which some containers lack.
     static let isPossible = (try? NetworkNamespace())?.remove() != nil
-    static let whyNot = "this machine lets nobody make a network namespace (ip netns add)"
+    static let whyNot = "this machine allows no network namespace (ip netns add)"
 
     static func within(_ body: (NetworkNamespace) async throws -> Void) async throws {
         let network = try NetworkNamespace()

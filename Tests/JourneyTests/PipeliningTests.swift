@@ -29,7 +29,7 @@ extension Journeys {
                         request, to: port, trust: isEncrypted ? world.authority.pem : nil, bytesMax: Self.bytesEach)
                 }
                 var quiet = 0
-                try await eventually("the gateway to take no more") {
+                try await eventually("the gateway to read no more") {
                     let taken = try floods.reduce(0) { try $0 + $1.push() }
                     quiet = taken == 0 ? quiet + 1 : 0
                     return quiet == Self.quietRounds

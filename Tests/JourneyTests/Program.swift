@@ -111,7 +111,7 @@ final class Program: Sendable {
         let status = try String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix(field) }
         guard let text = line?.split(separator: " ").dropLast().last, let kilobytes = Int(text) else {
-            throw TookTooLong(description: "the kernel tells no \(field) of process \(processID)")
+            throw TookTooLong(description: "the kernel has no \(field) of process \(processID)")
         }
         return (kilobytes + 1_023) / 1_024
     }

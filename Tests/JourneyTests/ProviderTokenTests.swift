@@ -106,7 +106,7 @@ extension Journeys {
         /// Sends a broadcast of which both gateways get parcels.
         private static func broadcast(_ world: World, _ gateways: [Gateway]) async throws {
             let message = try await gateways[0].broadcast(.garden)
-            try await eventually("both to own parcels of it") {
+            try await eventually("both gateways to lease its parcels") {
                 try await world.database { pool in
                     try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
                 }

@@ -43,7 +43,7 @@ struct ReasonJourney: Sendable {
         // No token of a row that needs an app of its own.
         let tokens = rows.indices.map { rows[$0].token(100 + $0) }
         try await fill(.garden, zip(rows, tokens).map { ($0.installation, $1) } + healthy(.garden))
-        try await checkNeighbours("the first of all")
+        try await checkNeighbours("before the first row")
         let message = try await gateway.broadcast(.garden)
         let account = try await gateway.finished(message, of: .garden)
         #expect(account.addsUp && account.audience == rows.count + Self.healthyCount)

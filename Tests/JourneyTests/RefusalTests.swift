@@ -46,7 +46,9 @@ extension Journeys {
                 let message = try await gateway.broadcast(.garden)
                 try await world.production.accepted(atLeast: 50)
                 await peer.follow(APNsScript(clockOffset: .seconds(3_700)))
-                try await eventually("the refusal") { await peer.summary().refused("ExpiredProviderToken") > 0 }
+                try await eventually("the expired token to be refused") {
+                    await peer.summary().refused("ExpiredProviderToken") > 0
+                }
                 // A push that cannot be sent without a token returns to the queue after ten seconds.
                 try await eventually("the pushes to be back in the queue") {
                     try await world.database {
@@ -93,7 +95,7 @@ extension Journeys {
                 try await world.activateToken(for: .garden, topics: [], through: gateway)
                 try await gateway.register(live, of: .garden)
                 let message = try await gateway.broadcast(.garden)
-                try await eventually("the log to say so") {
+                try await eventually("the log to report the paused route") {
                     gateway.program.logged.contains("Route paused: its pushes wait")
                 }
                 let waiting = try await gateway.account(message, of: .garden)

@@ -23,7 +23,7 @@ extension Journeys {
         }
 
         private static func everythingIsBack(_ world: World) async throws {
-            try await eventually("the parcel to come back") {
+            try await eventually("the parcel to return to the queue") {
                 // A query that the database has no time for is repeated.
                 let leased = try? await world.database { pool in
                     try await pool.number("SELECT count(*) FROM parcels WHERE state = 2")

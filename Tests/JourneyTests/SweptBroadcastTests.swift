@@ -66,11 +66,11 @@ extension LongJourneys {
                     #expect(try await pool.number(Self.left) == 5 * Self.old)
                     #expect(try await pool.number(Self.isDayThere) == 1)
                     // A round of maintenance starts every fifteen seconds: nothing interferes before the first one.
-                    try await eventually("something to be gone") {
+                    try await eventually("the first old rows to be deleted") {
                         try await pool.number(Self.left) < 5 * Self.old
                     }
                     let begun = Clocks.wallNow()
-                    try await eventually("what is old to be gone") {
+                    try await eventually("all old rows to be deleted") {
                         try await pool.number(Self.left) + pool.number(Self.isDayThere) == 0
                     }
                     return begun...max(Clocks.wallNow(), begun + .seconds(1))

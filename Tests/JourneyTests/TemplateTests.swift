@@ -87,7 +87,7 @@ extension Journeys {
                          "notification": {"body": "Hi {{attributes.name | default: 'you'}}"}}
                         """)
                 }
-                try await eventually("all of them to be planned") {
+                try await eventually("all messages to be planned") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(*) FROM parcels") == messages.count
                     }

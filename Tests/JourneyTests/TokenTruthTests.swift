@@ -47,7 +47,7 @@ extension Journeys {
                     200, "PUT", "/v1/apps/forest/devices/\(bad[0].installation)",
                     bad[0].registration(named: false, environment: "sandbox"))
 
-                try await eventually("the few to be retired") {
+                try await eventually("the few bad tokens to be retired") {
                     try await gateway.feedback(.forest).count { $0.verdict == "retired" } == bad.count - 1
                 }
                 let retired = try await gateway.feedback(.forest).filter { $0.verdict == "retired" }

@@ -78,7 +78,7 @@ final class Traffic: Sendable {
         _ number: Int, _ method: String, _ path: String, _ body: String? = nil, idempotencyKey: String? = nil
     ) async throws -> GatewayAPI.Reply {
         var number = number
-        return try await foundEventually("\(method) \(path) to be taken at any door") {
+        return try await foundEventually("\(method) \(path) to be accepted by any gateway") {
             let gateways = gateways
             let gateway = gateways[number % gateways.count]
             number += 1
@@ -198,7 +198,7 @@ extension Traffic {
     func expectFeed() async throws {
         let gateway = try #require(gateways.first)
         let whole = try await gateway.feedback(.garden)
-        try await eventually("the reader to be at its end") {
+        try await eventually("the reader to reach the end") {
             let before = state.withLock { $0.feed.count }
             try await readPage(0)
             return state.withLock { $0.feed.count } == before && before >= whole.count

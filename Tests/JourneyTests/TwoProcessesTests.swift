@@ -16,7 +16,7 @@ extension Journeys {
                 try await world.fill(.garden, live + dead, through: gateways[0])
                 await world.production.simulator.follow(APNsScript(answerDelay: .milliseconds(100)))
                 let message = try await gateways[0].broadcast(.garden)
-                try await eventually("both to own parcels of it") {
+                try await eventually("both gateways to lease its parcels") {
                     try await world.database { pool in
                         try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
                     }
@@ -49,14 +49,14 @@ extension Journeys {
                     other.program.kill(SIGSTOP)
                     defer { other.program.kill(SIGCONT) }
                     messages.append(try await gateway.send(.garden, audience: #"{"all": true}"#))
-                    try await eventually("it to own parcels") {
+                    try await eventually("the gateway to lease parcels") {
                         try await world.database { pool in
                             let owners = "SELECT count(DISTINCT owner) FROM parcels WHERE state = 2"
                             return try await pool.number(owners) == turn + 1
                         }
                     }
                 }
-                try await eventually("both to have a part of the quota") {
+                try await eventually("both gateways to have a part of the quota") {
                     try await world.database { pool in
                         try await pool.number(
                             "SELECT count(*) FROM project_quotas, unnest(parts) AS part WHERE part BETWEEN 1 AND 999999"

@@ -137,13 +137,13 @@ extension Journeys {
             await world.production.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
             await world.google.simulator.follow(SimulatorScript(answerDelay: .milliseconds(100)))
             let messages = [try await old.broadcast(.garden), try await new.broadcast(.garden)]
-            try await eventually("both to own parcels of them") {
+            try await eventually("both gateways to lease their parcels") {
                 try await world.database { pool in
                     try await pool.number("SELECT count(DISTINCT owner) FROM parcels WHERE state = 2") == 2
                 }
             }
             try await world.production.accepted(atLeast: 4_000)
-            try await eventually("some of FCM's") { await world.google.simulator.summary().accepted >= 4_000 }
+            try await eventually("some pushes through FCM") { await world.google.simulator.summary().accepted >= 4_000 }
             let left = try await world.database { try await $0.number("SELECT count(*) FROM parcels") }
             try #require(left > 20, "too few parcels are left: \(left)")
             return messages

@@ -40,7 +40,7 @@ struct OutageTests {
                 _ = try await pool.run(query("SELECT 1"))
                 await server.stop()
                 let waiting = Task { try await pool.run(query("SELECT 4::int4")).int32(0, 0) }
-                try await eventually("waits") { await pool.census().waiting == 1 }
+                try await eventually("the query to wait") { await pool.census().waiting == 1 }
                 _ = try await server.start()
                 #expect(try await waiting.value == 4)
             }
@@ -57,7 +57,9 @@ struct OutageTests {
                 }
                 for _ in 0..<3 {
                     let before = try? await pool.count(journal)
-                    try await eventually("grows") { (try? await pool.count(journal)) ?? 0 > (before ?? 0) + 50 }
+                    try await eventually("the journal to grow") {
+                        (try? await pool.count(journal)) ?? 0 > (before ?? 0) + 50
+                    }
                     try await killPostmaster(server)
                     _ = try await server.start()
                 }
@@ -129,7 +131,7 @@ struct BrokenConnectionTests {
                             }
                         }
                     }
-                    try await eventually("sleeps") {
+                    try await eventually("the query to sleep") {
                         try await observer.read(
                             query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
                         ).int64(0, 0) == 1
@@ -251,7 +253,7 @@ struct StrangePeerTests {
         for (host, reason) in [("127.0.0.1", UnavailableReason.unreachable), ("no-such-host.invalid", .nameUnknown)] {
             let settings = try PostgresSettings(parsing: "postgres://somebody@\(host):\(port)/nothing")
             try await withPool(settings) { pool in
-                try await eventually("says why") {
+                try await eventually("the error to give its reason") {
                     let error = await failure { () async throws(PostgresError) in
                         try await pool.run(query("SELECT 1"), deadline: .milliseconds(100))
                     }

@@ -38,7 +38,7 @@ struct BusyPoolTests {
                         await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
                     }
                 }
-                try? await eventually("both wait") { await pool.census().waiting == 2 }
+                try? await eventually("both callers to wait") { await pool.census().waiting == 2 }
                 let error = await failure { () async throws(PostgresError) in try await pool.run(query("SELECT 1")) }
                 #expect(error == .poolExhausted)
                 for task in waiting { task.cancel() }
@@ -62,7 +62,7 @@ struct BusyPoolTests {
             }
             #expect(sum == 499_500)
             // One connection may serve all callers before the other is open.
-            try await eventually("both rest") {
+            try await eventually("both connections to be idle") {
                 let census = await pool.census()
                 return census.open <= 2 && census.busy == 0 && census.waiting == 0 && census.outage == nil
             }
@@ -75,9 +75,9 @@ struct BusyPoolTests {
             try await withPool { pool in
                 let (slow, closing) = try await whileLocked(service) { lock in
                     let slow = Task { try await pool.run(takeLock(lock)).rowCount }
-                    try await eventually("lent") { await pool.census().busy == 1 }
+                    try await eventually("the connections to be lent") { await pool.census().busy == 1 }
                     let closing = Task { await pool.close() }
-                    try await eventually("closing") { await pool.census().outage == .shuttingDown }
+                    try await eventually("the pool to shut down") { await pool.census().outage == .shuttingDown }
                     return (slow, closing)
                 }
                 #expect(try await slow.value == 1)
@@ -116,7 +116,7 @@ struct CancelTests {
         try await withPool(pool: small(2)) { pool in
             let slow = try await whileLocked(pool) { lock in
                 let slow = Task { try await pool.run(takeLock(lock)).rowCount }
-                try await eventually("lent") { await pool.census().busy == 2 }
+                try await eventually("the connections to be lent") { await pool.census().busy == 2 }
                 slow.cancel()
                 return slow
             }

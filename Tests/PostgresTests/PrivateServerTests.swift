@@ -81,7 +81,7 @@ struct PrivateServerTests {
             let service = Task { await server.keepRunning { one in news.withLock { $0.append(one) } } }
             let process = try #require(await server.processID)
             kill(process, SIGKILL)
-            try await eventually("started again") { await server.processID != process }
+            try await eventually("the server to be started again") { await server.processID != process }
             try await withPool(settings) { pool in _ = try await pool.run(query("SELECT 1")) }
             await server.stop()
             await service.value

@@ -102,7 +102,7 @@ func failure<Answer>(_ work: () async throws(PostgresError) -> Answer) async -> 
 func killPostmaster(_ server: PrivateServer) async throws {
     let process = try #require(await server.processID)
     kill(process, SIGKILL)
-    try await eventually("is dead") {
+    try await eventually("the server to be dead") {
         var state = unsafe siginfo_t()
         let found = unsafe waitid(P_PID, id_t(process), &state, WEXITED | WNOWAIT | WNOHANG)
         return unsafe found == 0 && state._sifields._sigchld.si_pid == process

@@ -15,7 +15,7 @@ struct LinkScenarioTests {
             (plan.wallClockOffMax, plan.wallStepEvery, plan.datedPauses) = (600, .seconds(10), 1_000)
             var world = SimulatedWorld(plan: plan)
             #expect(world.run() == nil)
-            let name = "pauses asked for by a date that had passed by the gateway's clock"
+            let name = "pauses requested by a date that had passed by the gateway's clock"
             passed += world.incidents.noted.first { $0.name == name }?.count ?? 0
         }
         #expect(passed > 0)

@@ -13,10 +13,10 @@ struct UpkeepTests {
             #expect(world.run() == nil)
             for (name, count) in world.incidents.noted { ended[name, default: 0] += count }
         }
-        for step in ["holding", "ending unsent", "releasing"] {
+        for step in ["putting on hold", "ending unsent", "releasing"] {
             #expect(ended["processes ended in the middle of \(step)", default: 0] > 0, "\(step)")
         }
-        #expect(ended["steps left half done that others went on with", default: 0] > 0)
+        #expect(ended["unfinished steps that other processes continued", default: 0] > 0)
     }
 
     @Test("completes every control without notifications, at the next query")

@@ -57,7 +57,7 @@ struct ControlKillWorld {
 
     /// Waits until all parcels are on hold: none is leased or can be leased.
     func held() async throws {
-        try await eventually("all of it to be held") {
+        try await eventually("all parcels to be put on hold") {
             try await rows("SELECT count(*) FROM parcels WHERE state <> 3") == 0
         }
     }
@@ -93,7 +93,7 @@ struct ControlKillWorld {
 
     /// Waits until the rows of the message's controls are gone.
     private func forgotten() async throws {
-        try await eventually("what was said of it to be forgotten") {
+        try await eventually("the records of its controls to be deleted") {
             try await rows("SELECT (SELECT count(*) FROM stops) + (SELECT count(*) FROM message_rates)") == 0
         }
     }

@@ -117,7 +117,7 @@ struct Client {
         let end = ContinuousClock.now + .seconds(120)
         while answered.count == before {
             guard gateway.child.isAlive, ContinuousClock.now < end else {
-                throw TookTooLong(description: "no 202 ever came")
+                throw TookTooLong(description: "no 202 was received")
             }
             try await send(through: gateway)
         }

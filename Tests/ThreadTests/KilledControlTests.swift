@@ -110,22 +110,23 @@ struct KilledControlTests {
         let expected = [accepted, 0, 0, 0, 0, cancelled.count, unknown.count]
         let reported = TerminalState.allCases.map { evidence.account.outcomes[$0.name] ?? 0 }
         if evidence.messages.map(\.id) != [evidence.account.id] || evidence.account.state != "cancelled" {
-            breaches.append("P1: \(evidence.messages.count) messages, \(evidence.account.state)")
+            breaches.append(
+                "P1: \(evidence.messages.count) messages are stored, and the state is \(evidence.account.state)")
         }
         if reported != expected || evidence.messages.first?.outcomes != expected
             || evidence.messages.first?.audience != everybody.count
         {
-            breaches.append("P2: the account tells \(reported), and not \(expected)")
+            breaches.append("P2: the account shows \(reported) instead of \(expected)")
         }
         if evidence.parcelsLeft != 0 { breaches.append("P2: \(evidence.parcelsLeft) parcels are left") }
         for name in cancelled.intersection(arrived).sorted() {
-            breaches.append("P2: \(name) was told as cancelled, and got it")
+            breaches.append("P2: \(name) was reported as cancelled, but got the push")
         }
         for name in everybody.subtracting(arrived).subtracting(failures.keys).sorted() {
-            breaches.append("P2: \(name) was told as accepted, and did not get it")
+            breaches.append("P2: \(name) was reported as accepted, but did not get the push")
         }
         if unknown.count > ControlKillWorld.unsettledMax {
-            breaches.append("P2: \(unknown.count) answers are called lost")
+            breaches.append("P2: \(unknown.count) answers are reported as lost")
         }
         for registration in evidence.registrations {
             // A push that was leased and not sent keeps the raised badge: badges count attempts.
@@ -136,7 +137,7 @@ struct KilledControlTests {
         }
         if evidence.pushes.contains(where: { $0.badge != 1 }) { breaches.append("P3: a push had another badge than 1") }
         if evidence.pushes.count != reached.count { breaches.append("P4: a push was repeated after the cancel") }
-        if !evidence.feedback.isEmpty { breaches.append("P5: feedback about the living") }
+        if !evidence.feedback.isEmpty { breaches.append("P5: there is feedback about live tokens") }
         return breaches
     }
 }

@@ -40,7 +40,7 @@ struct Promises {
                 breaches.append("P2: message \(message.id) ended as \(message.outcomes) instead of \(expected)")
             }
             if message.audience != message.outcomes.reduce(0, +) {
-                breaches.append("P2: audience \(message.audience), but \(message.outcomes) ended")
+                breaches.append("P2: the audience is \(message.audience), but \(message.outcomes) ended")
             }
         }
         if evidence.parcelsLeft != 0 { breaches.append("P2: \(evidence.parcelsLeft) parcels are left") }
@@ -48,7 +48,7 @@ struct Promises {
         let stored = evidence.messages.first { $0.id == evidence.account.id }?.outcomes
         if reported != stored || evidence.account.pending != 0 {
             breaches.append(
-                "P2: the API tells \(reported), pending \(evidence.account.pending); the row has \(stored ?? [])")
+                "P2: the API shows \(reported), pending \(evidence.account.pending); the row has \(stored ?? [])")
         }
         return breaches
     }
@@ -96,21 +96,21 @@ struct Promises {
                 }
                 if Set(own.map(\.collapseID)).count > 1 || own.contains(where: { ($0.collapseID ?? "").isEmpty }) {
                     breaches.append(
-                        "P4: repetitions to \(device.installation) would be seen: their collapse ids differ")
+                        "P4: repeated pushes to \(device.installation) would be shown twice: their collapse ids differ")
                 }
             }
             let names = Set(pushes.map(\.id))
             if names.count > messages.count {
-                breaches.append("P4: \(device.installation) got pushes under \(names.count) names")
+                breaches.append("P4: \(device.installation) got pushes with \(names.count) apns-ids")
             }
         }
         let repeats = evidence.pushes.count - Set(evidence.pushes.map { $0.token + ($0.id ?? "") }).count
         if let allowed = evidence.repeatsAllowedInAll, repeats > allowed {
-            breaches.append("P4: \(repeats) pushes were repeated, at most \(allowed) are excused")
+            breaches.append("P4: \(repeats) pushes were repeated; the limit is \(allowed)")
         }
         let known = Set(evidence.devices.map(\.token))
         for push in evidence.pushes where !known.contains(push.token) {
-            breaches.append("P4: a push to \(push.token), which is nobody's")
+            breaches.append("P4: a push went to \(push.token), which no device has")
         }
         return breaches
     }
@@ -127,7 +127,7 @@ struct Promises {
             }
             let reported = evidence.feedback.filter { $0.installation == device.installation }.map(\.verdict)
             let expected = verdicts[device.fate].map { [Int($0.rawValue)] } ?? []
-            if reported != expected { breaches.append("P5: the feedback says \(reported) of \(device.installation)") }
+            if reported != expected { breaches.append("P5: the feedback has \(reported) for \(device.installation)") }
         }
         return breaches
     }

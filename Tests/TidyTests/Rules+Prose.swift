@@ -13,7 +13,7 @@ extension Rule {
                 complaints.append("a comment opens with \"\(first)\": say what it is about")
             }
             for length in Prose.sentenceLengths(paragraph.words) where length > sentenceWordsMax {
-                complaints.append("a sentence of \(length) words: make two of it")
+                complaints.append("a sentence has \(length) words: split it")
             }
             return complaints.map { Finding(path: file.source.path, line: paragraph.line, complaint: $0) }
         }

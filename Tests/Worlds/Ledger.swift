@@ -67,8 +67,8 @@ package struct Ledger: Sendable {
     }
 
     package mutating func end(_ pair: PushPair, _ terminalStatus: TerminalStatus) -> String? {
-        guard let known = status[pair] else { return "a pair ended that was never owed" }
-        guard !known.isEnded else { return "a pair ended twice" }
+        guard let known = status[pair] else { return "a push ended that was never planned" }
+        guard !known.isEnded else { return "a push ended twice" }
         status[pair]?.terminalStatus = terminalStatus
         return nil
     }

@@ -97,7 +97,7 @@ package struct SimulatedWorld {
         while violation == nil, !isQuiet {
             events += 1
             guard events < Self.eventsMax, queue.count < Self.queueMax, let next = queue.takeFirst() else {
-                fail("P1", "the world is wedged after \(events) events, \(queue.count) ahead: \(unfinished)")
+                fail("P1", "the world did not finish within \(events) events, \(queue.count) are left: \(unfinished)")
                 break
             }
             now = next.at

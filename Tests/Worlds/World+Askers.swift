@@ -74,7 +74,7 @@ extension SimulatedWorld {
         guard isReceived else { return }
         messages[number] = message
         if acceptedReceived.insert(number).inserted { sent += 1 }
-        if store.message(message.id) == nil { fail("P1", "a message that was accepted is not there") }
+        if store.message(message.id) == nil { fail("P1", "an accepted message is missing") }
     }
 
     /// A message that was sent again without a key: another message to the same audience.

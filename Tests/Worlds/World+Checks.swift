@@ -15,7 +15,7 @@ extension SimulatedWorld {
 
     /// Checks a lease. The first one changes the badges, and the members carry the badges that the registry has.
     mutating func noteLeased(_ parcel: LeasedParcel) {
-        guard let message = store.message(parcel.message) else { return fail("P1", "a parcel without its message") }
+        guard let message = store.message(parcel.message) else { return fail("P1", "a parcel has no message") }
         checkSpared(parcel, message)
         checkAudience(parcel, message)
         for (place, member) in parcel.members.enumerated()
@@ -39,7 +39,7 @@ extension SimulatedWorld {
             let badge = ledger.badge(of: member.registration)
             judge(.badgeSent)
             if member.badge != badge {
-                fail("P3", "badge \(member.badge) would be sent where \(badge) is due")
+                fail("P3", "badge \(member.badge) would be sent instead of \(badge)")
             }
         }
     }
@@ -53,7 +53,7 @@ extension SimulatedWorld {
             closed.append(before.members[index])
         }
         guard Set(goingOn).count == goingOn.count, Set(goingOn).isSubset(of: Set(closed)) else {
-            return fail("P2", "a remainder names a member twice, or one that is not its own")
+            return fail("P2", "a remainder names a member twice, or a member of another parcel")
         }
         for remainder in settlement.remainders where remainder.route != before.route {
             incidents.handOvers += 1
@@ -66,14 +66,14 @@ extension SimulatedWorld {
         judge(.closed)
         let ended = closed.filter { !goingOn.contains($0) }
         if settlement.terminalCounts.reduce(0, { $0 + $1.count }) != ended.count {
-            fail("P2", "\(ended.count) members ended, the endings say otherwise")
+            fail("P2", "\(ended.count) members ended, but their terminal states have another sum")
         }
         let name = LeaseName(parcel: settlement.parcel, epoch: settlement.epoch)
         let terminalCounts = settlement.terminalStatusOfMembers
         for member in closed { checkClosed(member, as: terminalCounts[member], name, before) }
         for member in ended {
             guard let terminalStatus = terminalCounts[member] else {
-                return fail("P2", "the history does not say how a member ended")
+                return fail("P2", "the history lacks the terminal state of a member")
             }
             if let wrong = ledger.end(PushPair(message: before.message, registration: member), terminalStatus) {
                 fail("P2", wrong)
@@ -101,12 +101,12 @@ extension SimulatedWorld {
         let lateness: Duration = plan.clockStepEvery == nil ? .seconds(5) : .seconds(50)
         // Only a push that expires before the faults end can be late.
         if parcel.expiresAt < databaseWall(at: plan.faultsEnd) { judge(.expiredUnsent) }
-        if wall > parcel.expiresAt + lateness { fail("P2", "a push is sent that has expired") }
+        if wall > parcel.expiresAt + lateness { fail("P2", "an expired push is sent") }
         if answerLedger.finding(push.lease, push.registration).status.isExcluded {
             fail("P2", "a push is sent to a device that its audience no longer includes")
         }
         if ledger[PushPair(message: push.message, registration: push.registration)]?.isEnded != false {
-            fail("P4", "a push is sent that has ended")
+            fail("P4", "a push is sent after it ended")
         }
     }
 
@@ -118,7 +118,7 @@ extension SimulatedWorld {
         guard leases.count > 1 else { return }
         // `until` is set when the parcel is handed to its lane.
         let travelling = leases.filter { $0.until != nil && $0.parcel.lapses >= PoisonRule.quarantineFrom }
-        if !travelling.isEmpty { fail("P2", "a parcel that lapsed twice travels beside others") }
+        if !travelling.isEmpty { fail("P2", "a parcel whose lease expired twice is not leased alone") }
     }
 
     mutating func checkRetired(_ before: RegistrationRow) {
@@ -127,7 +127,7 @@ extension SimulatedWorld {
         ledger.disturb(before.id)
         let token = providers[before.stored.provider, before.stored.token]
         if !token.unregisteredReported.contains(where: { $0 >= before.registeredAt }) {
-            fail("P5", "a token was retired that no answer called dead since it was registered")
+            fail("P5", "a token was retired although no answer since its registration called it dead")
         }
     }
 
@@ -140,7 +140,7 @@ extension SimulatedWorld {
         judge(.suspected)
         let token = providers[before.stored.provider, before.stored.token]
         if !token.suspicionReported.contains(where: { $0 >= before.registeredAt }) {
-            fail("P5", "a token is suspected that no answer doubted since it was registered")
+            fail("P5", "a token is suspected although no answer since its registration cast suspicion on it")
         }
     }
 
@@ -156,14 +156,14 @@ extension SimulatedWorld {
         let sample = ledger.sample(on: suspicion.route, within: window)
         let rule = plan.suspicion
         if Double(sample.suspected) > rule.shareMax * Double(max(sample.answered, rule.sampleMin)) {
-            fail("P5", "a token was retired in a wave of doubts: \(sample.suspected) of \(sample.answered) answers")
+            fail("P5", "a token was retired in a wave of suspicions: \(sample.suspected) of \(sample.answered) answers")
         }
         if sample.answered >= rule.sampleMin { return }
         let all = ledger.sample(on: suspicion.route, within: first...wall)
         if all.answered < rule.sampleMin || Double(all.suspected) > rule.shareMax * Double(all.answered) {
-            fail("P5", "a token was retired on a poor sample: \(all.suspected) of \(all.answered) answers")
+            fail("P5", "a token was retired by a poor sample: \(all.suspected) of \(all.answered) answers")
         }
-        if suspicion.repeatedAt == nil { fail("P5", "a token was retired on one doubt among few answers") }
+        if suspicion.repeatedAt == nil { fail("P5", "a token was retired by one suspicion among few answers") }
     }
 
     mutating func checkBounds(_ index: Int) {
@@ -171,7 +171,9 @@ extension SimulatedWorld {
         if !process.leases.isEmpty { judge(.inFlight) }
         let inFlight = process.leases.reduce(0) { $0 + ($1.lane == nil ? 0 : $1.parcel.members.count) }
         if process.dispatcher.membersInFlight != inFlight {
-            fail("P8", "\(process.dispatcher.membersInFlight) members are said to be in flight, \(inFlight) are")
+            fail(
+                "P8",
+                "the dispatcher counts \(process.dispatcher.membersInFlight) members in flight, but \(inFlight) are")
         }
         if process.dispatcher.runningLeases.count != process.leases.count {
             fail("P8", "the dispatcher and its shell hold different leases")
@@ -182,15 +184,15 @@ extension SimulatedWorld {
         let bound =
             plan.settings.membersMax + plan.settings.membersReserve + plan.settings.urgentMax
             + 2 * plan.settings.leasesMax * ofOneCall
-        if inFlight > bound { fail("P8", "\(inFlight) members in flight, at most \(bound) may be") }
+        if inFlight > bound { fail("P8", "\(inFlight) members are in flight; the limit is \(bound)") }
         // A lane that holds nothing may lease beyond the bound. An urgent parcel has at least one member, so
         // `urgentMax` bounds parcels too.
         let calls = plan.settings.leasesMax * (2 + process.lanes.count)
         let parcelsBound =
             plan.settings.parcelsMax + plan.settings.urgentMax + calls * plan.settings.leaseGroup.parcelsMax
         let parcels = process.leases.count { $0.lane != nil }
-        if parcels > parcelsBound { fail("P8", "\(parcels) parcels in hand, at most \(parcelsBound) may be") }
-        if process.ticksWithoutTime > 100 { fail("P8", "the dispatcher spins") }
+        if parcels > parcelsBound { fail("P8", "\(parcels) parcels are leased; the limit is \(parcelsBound)") }
+        if process.ticksWithoutTime > 100 { fail("P8", "the dispatcher wakes again and again without waiting") }
     }
 }
 

@@ -29,7 +29,7 @@ extension SimulatedWorld {
         let unknown = nobodys.reduce(0) { $0 + $1.count }
         let retired = Int64(ended) - unknown - Int64(frozen.count)
         if account.audience != ended || account.pending != 0 || retired < 0 {
-            fail("P2", "audience \(account.audience ?? -1), ended \(ended), owed \(frozen.count)")
+            fail("P2", "the audience is \(account.audience ?? -1), but \(ended) ended and \(frozen.count) were planned")
         }
         if frozen.contains(where: { ledger[$0]?.isEnded != true }) { fail("P2", "a member never ended") }
         checkProviders(message, account, frozen, retired: retired)
@@ -45,7 +45,7 @@ extension SimulatedWorld {
     ) {
         let all = account.providers.reduce(0) { $0 + $1.members }
         let known = retired + Int64(frozen.count)
-        if all != known { fail("P2", "the providers have \(all) of \(known) members") }
+        if all != known { fail("P2", "the accounts by provider have \(all) of \(known) members") }
         for provider in [Provider.apns, .fcm] {
             var recorded = [Int64](repeating: 0, count: TerminalState.allCases.count)
             for row in store.history where row.message == message.id && store.route(row.route)?.provider == provider {
@@ -57,13 +57,13 @@ extension SimulatedWorld {
             let accepted = frozen.count { pair in
                 providers.seen(pair).contains { $0.push.provider == provider && $0.answer.kind.isAccepted }
             }
-            if own[0] > accepted { fail("P2", "more accepted than \(provider) accepted") }
+            if own[0] > accepted { fail("P2", "the account has more accepted pushes than \(provider) accepted") }
         }
         judge(.account)
         let silent =
             message.reasons.first { $0.terminalStatus == TerminalStatus(.rejected, "nothing_to_show") }?.count ?? 0
         if silent > frozen.count(where: { ledger.refusedHere.contains($0) }) {
-            fail("P2", "a push had nothing to show that its provider has a form of")
+            fail("P2", "a push ended as empty although its provider has a form of it")
         }
     }
 
@@ -82,28 +82,30 @@ extension SimulatedWorld {
                 continue
             }
             for member in row.entry.members {
-                if row.entry.attempts < attempts[member, default: 0] { fail("P2", "attempts go back in the history") }
+                if row.entry.attempts < attempts[member, default: 0] { fail("P2", "attempts decrease in the history") }
                 attempts[member] = row.entry.attempts
                 guard case .ended(let terminalStatus) = row.entry.event else { continue }
                 recorded[member, default: 0] += 1
                 if terminalStatus == TerminalStatus(.gaveUp, TerminalReason.answerLost),
                     !ledger.wasFree(PushPair(message: message.id, registration: member))
                 {
-                    fail("P2", "a push is called lost that no lease was free to send")
+                    fail("P2", "a push is recorded as lost although no lease could send it")
                 }
                 terminalCounts[Int(terminalStatus.state.rawValue) - 1] += 1
             }
         }
         for pair in frozen where recorded[pair.registration] != 1 {
-            fail("P2", "the history has \(recorded[pair.registration] ?? 0) endings of one push")
+            fail("P2", "the history has \(recorded[pair.registration] ?? 0) terminal states of one push")
         }
         let expected = message.counts.indices.map { state in
             message.providers.reduce(nobodys[state]) { $0 + $1.counts[state] }
         }
         checkReasons(message)
-        if terminalCounts != message.counts { fail("P2", "the history ends \(terminalCounts) of \(message.counts)") }
+        if terminalCounts != message.counts {
+            fail("P2", "the history has \(terminalCounts), the message has \(message.counts)")
+        }
         if terminalCounts != expected {
-            fail("P2", "the history ends \(terminalCounts), the providers say \(expected)")
+            fail("P2", "the history has \(terminalCounts), the providers have \(expected)")
         }
     }
 
@@ -119,7 +121,7 @@ extension SimulatedWorld {
         let isSame =
             message.reasons.allSatisfy { recorded[$0.terminalStatus] == $0.count }
             && recorded.count == message.reasons.count
-        if !isSame { fail("P2", "the account has other reasons than the history") }
+        if !isSame { fail("P2", "the reasons in the account and in the history differ") }
     }
 
     /// Checks that only poisonous pushes are given up as poison, where nothing else ends a process.
@@ -128,7 +130,9 @@ extension SimulatedWorld {
             message.reasons.first { $0.terminalStatus == TerminalStatus(.gaveUp, TerminalReason.poison) }?.count ?? 0
         let guilty = frozen.filter { poisonous.contains($0.registration) }.count
         if plan.onlyPoisonLapses, guilty > 0 { judge(.poison) }
-        if plan.onlyPoisonLapses, given > guilty { fail("P2", "\(given) were given up as poison, \(guilty) are") }
+        if plan.onlyPoisonLapses, given > guilty {
+            fail("P2", "\(given) pushes were given up as poison, but \(guilty) are poisonous")
+        }
     }
 
     /// Checks that each undisturbed registration that was never refused got its push.
@@ -151,7 +155,7 @@ extension SimulatedWorld {
         guard plan.everyoneIsReached, forms[message.id]?.content.isSeenTwice == false else { return }
         judge(.everybody)
         if missed.count > poisoned.count {
-            fail("P1", "\(missed.count - poisoned.count) were not reached, and nothing excuses it")
+            fail("P1", "\(missed.count - poisoned.count) devices were not reached without an allowed cause")
         }
     }
 
@@ -159,7 +163,7 @@ extension SimulatedWorld {
         let seen = providers.seen(pair)
         let id = PushIdentity.apnsID(message: pair.message, registration: pair.registration)
         if seen.count > 1 { judge(.name) }
-        if seen.contains(where: { $0.push.apnsID != id }) { fail("P4", "two names for one push") }
+        if seen.contains(where: { $0.push.apnsID != id }) { fail("P4", "one push has two apns-ids") }
         for (earlier, later) in zip(seen, seen.dropFirst()) {
             let isExcused =
                 providers.isAnswerLost(earlier.push) || ledger.hasLapsed(earlier.push.lease)
@@ -169,7 +173,7 @@ extension SimulatedWorld {
             if let pause = asked, !isExcused,
                 later.at - earlier.at + SimulatedTime(clockSlack) < SimulatedTime(pause)
             {
-                fail("P7", "\(earlier.answer.kind) asked for \(pause), the next try came sooner")
+                fail("P7", "\(earlier.answer.kind) requested a pause of \(pause), but the next attempt came sooner")
             }
             guard earlier.answer.kind.isAccepted else { continue }
             if !isExcused { fail("P4", "a push was repeated although its answer came and was settled") }
@@ -184,7 +188,7 @@ extension SimulatedWorld {
         if shown > 1, forms[pair.message]?.content.isSeenTwice == true,
             !seen.contains(where: { isCutShort($0.push.lease) })
         {
-            fail("P4", "a push that must not be repeated was")
+            fail("P4", "a push was repeated that must not be")
         }
     }
 
@@ -198,7 +202,7 @@ extension SimulatedWorld {
         for row in store.registrations {
             let badge = ledger.badge(of: row.id)
             if badge > 0 { judge(.badgeKept) }
-            if row.badge != badge { fail("P3", "badge \(row.badge) in the registry, \(badge) by the book") }
+            if row.badge != badge { fail("P3", "the registry has badge \(row.badge) instead of \(badge)") }
         }
     }
 
@@ -214,16 +218,16 @@ extension SimulatedWorld {
                 row.stored.provider == seen.push.provider && row.stored.token == seen.push.token
                 && row.registeredAt + clockSlack <= since
             if isTheSame { judge(.deadRetired) }
-            if isTheSame, row.isLive { fail("P5", "a token lives on that \(seen.push.provider) called dead") }
+            if isTheSame, row.isLive { fail("P5", "a token is live that \(seen.push.provider) called dead") }
         }
     }
 
     private mutating func checkNothingIsLeased(_ index: Int) {
         if processes[index].dispatcher.membersInFlight != 0 {
-            fail("P8", "a lane keeps count of members that are gone")
+            fail("P8", "a lane counts members that have ended")
         }
         judge(.nothingLeased)
         let actions = processes[index].dispatcher.handle(.drain, now: processes[index].clock.read(at: now))
-        if actions != [.drained] { fail("P8", "an idle dispatcher has something to drain: \(actions)") }
+        if actions != [.drained] { fail("P8", "an idle dispatcher still has to drain: \(actions)") }
     }
 }

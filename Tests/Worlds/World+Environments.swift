@@ -44,7 +44,9 @@ extension SimulatedWorld {
             guard suspectRoutes.contains(row.stored.route) else { continue }
             incidents.suspectRoutes += 1
             ledger.deferral(row.id)
-            if !isExodus, plan.clockStepEvery == nil { fail("P5", "a token that was found stays, without need") }
+            if !isExodus, plan.clockStepEvery == nil {
+                fail("P5", "a token that was found in the other environment was not moved")
+            }
         }
     }
 
@@ -82,7 +84,7 @@ extension SimulatedWorld {
         for entry in settlement.history where entry.event == .ended(TerminalStatus(.rejected, "BadDeviceToken")) {
             judge(.searchedInSibling)
             for member in entry.members where isUncompared(member, offer) {
-                fail("P1", "a token that is unknown at home was not looked for elsewhere")
+                fail("P1", "a token that is unknown on its origin route was not tried on the sibling route")
             }
         }
     }
@@ -94,9 +96,11 @@ extension SimulatedWorld {
 
     private mutating func checkTry(_ member: RegistrationID, _ remainder: Remainder, _ offer: EnvironmentOffer) {
         judge(.triedInSibling)
-        guard let origin = remainder.origin else { return fail("P2", "a push goes elsewhere and knows no home") }
-        if !isUncompared(member, offer) { fail("P5", "a token is tried elsewhere that was tried before") }
-        if offer.generations[member] != origin.generation { fail("P5", "another token than the refused one is tried") }
+        guard let origin = remainder.origin else { return fail("P2", "a cross-environment parcel has no origin route") }
+        if !isUncompared(member, offer) { fail("P5", "a token is tried on the sibling route a second time") }
+        if offer.generations[member] != origin.generation {
+            fail("P5", "the sibling route gets another token than the refused one")
+        }
     }
 
     /// Checks that a token accepted on the sibling route has moved there, whatever its app goes on naming.
@@ -111,7 +115,7 @@ extension SimulatedWorld {
             else { continue }
             judge(.remembered)
             if store.route(row.stored.route)?.environment != providers[.apns, row.stored.token].environment {
-                fail("P5", "a token was found elsewhere, and its registration is where it was")
+                fail("P5", "a token was found in the other environment, but its registration did not move")
             }
         }
     }

@@ -9,6 +9,6 @@ extension SimulatedWorld {
         }
         let account = processes[index].accounts.first { $0.credential == push.lane.credential }
         if account?.refused.isEmpty == false { judge(.accessToken) }
-        if account?.refused.contains(access) ?? true { fail("P7", "an access token goes out that was refused") }
+        if account?.refused.contains(access) ?? true { fail("P7", "a refused access token is sent again") }
     }
 }

@@ -10,7 +10,7 @@ extension SimulatedWorld {
         _ name: LeaseName, _ key: LaneKey, _ positions: [Int32], _ until: MonotonicInstant, _ index: Int
     ) {
         guard let lease = processes[index].leases.firstIndex(where: { $0.name == name }) else {
-            return fail("P2", "a parcel is submitted that is not held")
+            return fail("P2", "a parcel is submitted without a lease")
         }
         processes[index].leases[lease].until = until
         checkQuarantine(index)

@@ -20,7 +20,7 @@ extension SimulatedWorld {
             push.provider == .apns || plan.hasSteadyGoogle, let bound = latencyMax(message.app)
         else { return }
         judge(.latency)
-        if now - since > bound { fail("P7", "a transactional push waits \(now - since), at most \(bound) it may") }
+        if now - since > bound { fail("P7", "a transactional push waits \(now - since); the limit is \(bound)") }
     }
 
     private mutating func isFirst(_ push: WirePush) -> Bool {

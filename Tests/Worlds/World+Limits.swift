@@ -75,7 +75,7 @@ extension SimulatedWorld {
         }
         incidents.note(.quiet)
         let isOver = hours.map { !$0.isQuiet(until, east) && $0.isQuiet(until + .microseconds(-1), east) } ?? false
-        if !quiet || !isOver { fail("P2", "a push waits in no quiet hours, or not until their end") }
+        if !quiet || !isOver { fail("P2", "a push is deferred outside of quiet hours, or not until their end") }
     }
 
     private mutating func checkCap(
@@ -89,7 +89,7 @@ extension SimulatedWorld {
         case .quietHours: break
         case .none:
             let had = ledger.spend(PushPair(message: message.id, registration: member.registration), day)
-            if had > cap { fail("P2", "\(who) gets \(had) messages on a day, \(cap) at most are allowed") }
+            if had > cap { fail("P2", "\(who) gets \(had) messages on a day; the cap is \(cap)") }
         case .dailyCap:
             incidents.note(.capped)
             let had = ledger.messages(day)

@@ -44,10 +44,12 @@ extension SimulatedWorld {
             judge(.localHour)
             let sentAt = max(shown, message.acceptedAt)
             if shown < message.acceptedAt, !sending.sendsPassed {
-                fail("rule 9", "a push is planned whose hour had passed")
+                fail("rule 9", "a push is planned after its local time")
             }
-            if parcel.dueAt != max(sentAt, wall) { fail("rule 9", "a push is due at another hour than its device's") }
-            if parcel.expiresAt != sentAt + lifetime { fail("rule 9", "a push's life does not count from its hour") }
+            if parcel.dueAt != max(sentAt, wall) { fail("rule 9", "a push is not due at its device's local time") }
+            if parcel.expiresAt != sentAt + lifetime {
+                fail("rule 9", "a push's lifetime does not begin at its local time")
+            }
         }
     }
 
@@ -55,12 +57,12 @@ extension SimulatedWorld {
     mutating func checkHour(of push: WirePush) {
         if let hour = hours[push.message], plan.clockStepEvery == nil {
             judge(.sendHour)
-            if wall < hour { fail("rule 9", "a push leaves \(hour - wall) before its message's hour") }
+            if wall < hour { fail("rule 9", "a push leaves \(hour - wall) before its message is due") }
         }
         guard plan.clockStepEvery == nil, let message = store.message(push.message),
             let shown = instant(message, push.registration), wall < max(shown, message.acceptedAt)
         else { return }
-        fail("rule 9", "a push leaves \(shown - wall) before its hour")
+        fail("rule 9", "a push leaves \(shown - wall) before its local time")
     }
 
     /// Checks that only members whose hour had passed were suppressed for it.
@@ -73,7 +75,7 @@ extension SimulatedWorld {
                 guard let shown = instant(message, member) else { continue }
                 judge(.tooLate)
                 if shown >= message.acceptedAt || message.localSending?.sendsPassed != false {
-                    fail("rule 9", "a push is suppressed whose hour was ahead")
+                    fail("rule 9", "a push is suppressed before its local time")
                 }
             }
         }

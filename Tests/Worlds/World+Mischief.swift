@@ -70,7 +70,7 @@ extension SimulatedWorld {
         let offset = Duration.seconds(random.within(-20...20))
         incidents.note(offset > weather.clockOffset ? .clockForward : .clockBack)
         weather.clockOffset = offset
-        trail.add("\(offset.components.seconds) s from the truth")
+        trail.add("\(offset.components.seconds) s from the true time")
     }
 
     /// Sets one gateway's clock back to true time, or away from it.
@@ -78,7 +78,7 @@ extension SimulatedWorld {
         let offset = random.happens(perMille: 300) ? 0 : random.within(-plan.wallClockOffMax...plan.wallClockOffMax)
         incidents.note(.seconds(offset) > processes[index].wallClock.offset ? .wallClockForward : .wallClockBack)
         processes[index].wallClock.offset = .seconds(offset)
-        trail.add("process \(index)'s, \(offset) s from the truth")
+        trail.add("process \(index)'s, \(offset) s from the true time")
     }
 
     mutating func kill(_ index: Int) {

@@ -34,7 +34,7 @@ extension SimulatedWorld {
             if case .excluded = member.status {
                 if isIncluded { fail("P2", "a lease excludes a registration that its audience includes") }
             } else if !isIncluded {
-                fail("P2", "a lease brings a registration that its audience no longer includes")
+                fail("P2", "a lease includes a registration that its audience no longer includes")
             }
         }
     }

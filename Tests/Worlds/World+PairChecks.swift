@@ -35,46 +35,46 @@ extension SimulatedWorld {
     }
 
     private func acceptedWrongly(_ answers: ReceivedAnswers) -> String? {
-        answers.reportsAccepted ? nil : "and nobody heard that it was"
+        answers.reportsAccepted ? nil : "but no process received that answer"
     }
 
     private func rejectedWrongly(
         _ terminalStatus: TerminalStatus, _ pair: PushPair, _ answers: ReceivedAnswers, _ before: ParcelRow
     ) -> String? {
         if terminalStatus.reason == "nothing_to_show" {
-            return ledger.refusedHere.contains(pair) ? nil : "and its provider has a form of it"
+            return ledger.refusedHere.contains(pair) ? nil : "but its provider has a form of it"
         }
         // A message that is too large is so in either environment.
         guard let origin = before.origin, answers.answer?.kind != .payloadTooLarge else {
             guard let kind = answers.answer?.kind, kind.isRefusal, !kind.reportsUnregistered else {
-                return "and no answer refused it"
+                return "but no answer refused it"
             }
-            return kind.provider == .fcm || terminalStatus.reason == kind.rawValue ? nil : "and the answer was \(kind)"
+            return kind.provider == .fcm || terminalStatus.reason == kind.rawValue ? nil : "but the answer was \(kind)"
         }
         let wasSuspected = providers.seen(pair).contains { !$0.push.isElsewhere && $0.answer.kind.suspectsToken }
-        if terminalStatus.reason != origin.reason || !wasSuspected { return "and home did not say so" }
+        if terminalStatus.reason != origin.reason || !wasSuspected { return "but its origin route did not report it" }
         if answers.answer?.kind.isRefusal == true { return nil }
-        return latest(answers, before) >= origin.until ? nil : "and the other environment could still have been asked"
+        return latest(answers, before) >= origin.until ? nil : "but the sibling route could still have been tried"
     }
 
     private func unregisteredWrongly(
         _ terminalStatus: TerminalStatus, _ answers: ReceivedAnswers, _ finding: MemberFinding, _ before: ParcelRow
     ) -> String? {
         switch terminalStatus.reason {
-        case TerminalReason.deviceDeleted: finding.status == .deleted ? nil : "and its registration is there"
-        case TerminalReason.retired: finding.status == .retired ? nil : "and its token lives"
-        case TerminalReason.userChanged: finding.status == .excluded(.user) ? nil : "and its user is the same"
+        case TerminalReason.deviceDeleted: finding.status == .deleted ? nil : "but its registration exists"
+        case TerminalReason.retired: finding.status == .retired ? nil : "but its token is live"
+        case TerminalReason.userChanged: finding.status == .excluded(.user) ? nil : "but its user is the same"
         case TerminalReason.audienceChanged:
-            finding.status == .excluded(.condition) ? nil : "and its audience includes it"
+            finding.status == .excluded(.condition) ? nil : "but its audience includes it"
         default:
             answers.answer?.kind.reportsUnregistered == true && before.origin == nil
-                ? nil : "and no answer called its token dead"
+                ? nil : "but no answer called its token dead"
         }
     }
 
     /// A push is expired if it could not be tried again in time. `checkShown` checks at the end that nobody saw it.
     private func expiredWrongly(_ answers: ReceivedAnswers, _ before: ParcelRow) -> String? {
-        latest(answers, before) >= before.expiresAt ? nil : "and it has \(before.expiresAt - wall) to live"
+        latest(answers, before) >= before.expiresAt ? nil : "but it expires only in \(before.expiresAt - wall)"
     }
 
     private func suppressedWrongly(_ terminalStatus: TerminalStatus, _ finding: MemberFinding, _ before: ParcelRow)
@@ -83,12 +83,12 @@ extension SimulatedWorld {
         switch (terminalStatus.reason, finding.deferral) {
         case (TerminalReason.dailyCap, .dailyCap): nil
         case (TerminalReason.quietHours, .quietHours(let until, _)) where until >= before.expiresAt: nil
-        default: "and no rule of its app says so"
+        default: "but no rule of its app requires it"
         }
     }
 
     private func cancelledWrongly(_ before: ParcelRow) -> String? {
-        cancelled.contains(before.message) ? nil : "and nobody cancelled its message"
+        cancelled.contains(before.message) ? nil : "but its message was not cancelled"
     }
 
     private func gaveUpWrongly(
@@ -96,17 +96,18 @@ extension SimulatedWorld {
     ) -> String? {
         switch terminalStatus.reason {
         case TerminalReason.poison:
-            return ledger.lapses[pair, default: 0] >= Int(PoisonRule.lapsesMax) ? nil : "and ended no three processes"
+            return ledger.lapses[pair, default: 0] >= Int(PoisonRule.lapsesMax)
+                ? nil : "but did not end three processes"
         case TerminalReason.answerLost:
             let isLost = answerLedger.mayBeLost(pair) || ledger.lapses[pair, default: 0] > 0
-            return isLost && ledger.wasFree(pair) ? nil : "and no answer of it was lost"
+            return isLost && ledger.wasFree(pair) ? nil : "but none of its answers was lost"
         case TerminalReason.retriesExhausted:
-            guard answers.isTried, let message = store.message(before.message) else { return "and was not tried" }
+            guard answers.isTried, let message = store.message(before.message) else { return "but was not attempted" }
             // Each try rounds up its wait and the time that it took.
             let rounding = Duration.seconds(2 * (Int64(before.attempt) + 1))
             let spent = latest(answers, before) - message.acceptedAt + rounding
-            return spent >= plan.settings.retry.budget ? nil : "and has tries left"
-        default: return "for no reason that there is"
+            return spent >= plan.settings.retry.budget ? nil : "but has retry time left"
+        default: return "for an unknown reason"
         }
     }
 
@@ -136,10 +137,10 @@ extension SimulatedWorld {
         guard let terminalStatus = ledger[pair]?.terminalStatus, !answerLedger.isContradicted(pair) else { return }
         let isShown = providers.seen(pair).contains { $0.answer.kind.isAccepted }
         switch terminalStatus.state {
-        case .accepted: if !isShown { fail("P2", "a push is called accepted that no provider accepted") }
+        case .accepted: if !isShown { fail("P2", "a push is recorded as accepted although no provider accepted it") }
         case .expired, .cancelled, .suppressed:
             judge(.notShown)
-            if isShown { fail("P2", "a push is called \(terminalStatus.text) that its provider accepted") }
+            if isShown { fail("P2", "a push is recorded as \(terminalStatus.text) although its provider accepted it") }
         case .rejected, .unregistered, .gaveUp: break
         }
     }

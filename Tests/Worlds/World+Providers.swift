@@ -116,7 +116,7 @@ extension SimulatedWorld {
     /// Checks that a push goes to the message's own kind of token, unless the sender named tokens.
     private mutating func checkTarget(_ push: WirePush) {
         if place(of: push.lane).isForCalls, forms[push.message]?.content != .voip {
-            fail("P7", "a push leaves by another service's certificate")
+            fail("P7", "a push is sent with another service's certificate")
         }
         if case .tokens = store.message(push.message)?.audienceWanted.selection { return }
         if plan.manyKinds > 0 || plan.fcmDevices > 0 { judge(.kind) }
@@ -124,7 +124,7 @@ extension SimulatedWorld {
             fail("P2", "a push of kind \(push.kind) went to an installation's token of another kind")
         }
         if push.provider == .fcm, forms[push.message]?.content.isForFCM == false {
-            fail("P2", "a push that FCM has no form of went there")
+            fail("P2", "FCM got a push that it has no form of")
         }
     }
 }

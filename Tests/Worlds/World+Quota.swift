@@ -105,13 +105,15 @@ extension SimulatedWorld {
         let counted = meter.counted(within: 60, at: now)
         // A world must send this much before it can be too much.
         if counted > perMinute / 10 { judge(.minuteQuota) }
-        if counted > bound { fail("P7", "\(counted) pushes count for a minute's quota of \(perMinute)") }
+        if counted > bound { fail("P7", "\(counted) pushes count toward a minute's quota of \(perMinute)") }
         guard plan.clockStepEvery == nil, let began = meter.began, now - began <= .seconds(10) else { return }
         // The rate begins at a tenth and grows for a minute: a quarter after ten seconds.
         let starts = meter.senders(within: 10, at: now) * (1 + aSecond / 10)
         let ramp = 10 * aSecond / 4 + aSecond + starts
         let first = meter.counted(within: 10, at: now)
-        if first > ramp { fail("P7", "\(first) pushes in the first ten seconds, of \(perMinute) a minute") }
+        if first > ramp {
+            fail("P7", "\(first) pushes leave in the first ten seconds of a quota of \(perMinute) a minute")
+        }
     }
 
     /// Checks that a throttled push is not counted: another may leave in its place, where no other lane wants to send.
@@ -122,6 +124,6 @@ extension SimulatedWorld {
         }
         judge(.givenBack)
         let allowance = pace.allowance(share, processes[index].clock.read(at: now))
-        if allowance < 1 { fail("P7", "a push that was answered 429 is counted") }
+        if allowance < 1 { fail("P7", "a push that was answered 429 counts toward the quota") }
     }
 }

@@ -26,13 +26,13 @@ extension SimulatedWorld {
         guard scope == .rateLimited, parcel.leasedAt < parcel.expiresAt else { return }
         incidents.quanta += 1
         guard parcel.ratePerSecond == rateMeters[parcel.message]?.perSecond else {
-            return fail("P7", "a share is leased of a message without its rate")
+            return fail("P7", "a quantum is leased from a message without a rate")
         }
         judge(.rateLeased)
         let wall = wall
         let excess = rateMeters[parcel.message]?.lease(parcel.members.count - parcel.deferredCount, at: wall)
         guard let excess, excess > 0, plan.clockStepEvery == nil else { return }
-        fail("P7", "\(excess) pushes more are leased than \(parcel.ratePerSecond ?? 0) a second allow")
+        fail("P7", "\(excess) more pushes are leased than \(parcel.ratePerSecond ?? 0) a second allow")
     }
 
     /// Checks the rate on the wire, where nothing delays pushes for long. Each process may have a bounded number under
@@ -44,7 +44,7 @@ extension SimulatedWorld {
         else { return }
         if rateMeters[push.message]?.wouldShow(processes: count) == true { judge(.rateOnTheWire) }
         guard excess > 0 else { return }
-        fail("P7", "\(excess) pushes more leave than the rate of their message allows")
+        fail("P7", "\(excess) more pushes leave than the rate of their message allows")
     }
 }
 

@@ -116,7 +116,7 @@ extension SimulatedWorld {
     private mutating func leave(_ index: Int) {
         let process = processes[index]
         if !process.dispatcher.runningLeases.isEmpty || process.dispatcher.membersInFlight != 0 {
-            fail("P8", "a process said that it was drained, with leases in hand")
+            fail("P8", "a process reported that it was drained while it had leases")
         }
         incidents.drains += 1
         processes[index].isAlive = false

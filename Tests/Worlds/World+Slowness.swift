@@ -43,7 +43,7 @@ extension SimulatedWorld {
         guard parcel.urgency == .bulk, let until = processes[index].lanes[place].slowness.until else { return }
         judge(.slowedDown)
         if processes[index].clock.read(at: now) < until {
-            fail("P7", "a push leaves although most of its lane's answers tell it to slow down")
+            fail("P7", "a push leaves although most answers on its lane are throttle signals")
         }
         processes[index].lanes[place].slowness.restart()
     }
@@ -75,11 +75,13 @@ struct ThrottleSignals: Sendable {
 
     /// The reason why the breaker should not be open for so long; nil: it may.
     func objection(to length: Duration, at mono: MonotonicInstant) -> String? {
-        guard let signalAt, signalAt == mono else { return "a lane rests that was told nothing" }
-        if length > max(longest, Self.longestByItself) { return "a lane rests for \(length), which nobody asked for" }
+        guard let signalAt, signalAt == mono else { return "a circuit breaker is open without a throttle signal" }
+        if length > max(longest, Self.longestByItself) {
+            return "a circuit breaker is open for \(length), longer than any answer requested"
+        }
         // A breaker that was open not long ago is half-open: it tries a few pushes, and each signal counts.
         guard openEnds + Self.memory + Self.memory < mono, inARow < Self.signalsMin else { return nil }
-        return "a lane rests after \(inARow) answers that tell it to"
+        return "a circuit breaker opened after only \(inARow) throttle signals"
     }
 
     mutating func begin(openUntil end: MonotonicInstant) {

@@ -26,7 +26,7 @@ extension SimulatedWorld {
         if kept.count > 0, round.step?.makesReady == true { notifyOthers(index) }
         var next = round
         next.advance(kept)
-        if next.passes > UpkeepRound.batchesMax { return fail("P8", "\(round.upkeep) comes to no end") }
+        if next.passes > UpkeepRound.batchesMax { return fail("P8", "\(round.upkeep) does not end") }
         guard next.step != nil else { return end(next, hasFailed: false, index) }
         call(.maintain(next), index)
     }
@@ -74,7 +74,7 @@ extension SimulatedWorld {
             ledger.noteLapse(LeaseName(parcel: parcel.id, epoch: parcel.epoch), pairs)
             let owner = processes.first { $0.id == parcel.lease?.owner && $0.isAlive }
             if let owner { incidents.note(owner.isFrozen ? .lapsedFrozen : .lapsedAlive) }
-            if !plan.mayLapse { fail("P4", "a lease ran out although nothing went wrong") }
+            if !plan.mayLapse { fail("P4", "a lease expired without a fault") }
         }
     }
 

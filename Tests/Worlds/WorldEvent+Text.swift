@@ -4,20 +4,20 @@ import QueueRules
 extension WorldEvent: CustomStringConvertible {
     var description: String {
         switch self {
-        case .wake(let to): "\(to): its alarm rings"
-        case .housekeeping(let to): "\(to) keeps house"
+        case .wake(let to): "\(to) wakes by its timer"
+        case .housekeeping(let to): "\(to) starts its maintenance"
         case .flush(let to): "\(to) hands answers to its dispatcher"
-        case .notified(let to): "\(to) is told of work"
-        case .stopsNotified(let to): "\(to) is told that something was said of a message"
+        case .notified(let to): "\(to) is notified of work"
+        case .stopsNotified(let to): "\(to) is notified that a message was paused, cancelled or changed"
         case .ends(let to): "\(to) ends"
         case .resolved(let to, let serviceRoute, let lane):
             "\(to): route \(serviceRoute.route.value) \(lane.map { "leaves by \($0.text)" } ?? "has no credential")"
-        case .credentialsChanged(let to): "\(to) hears that credentials changed"
+        case .credentialsChanged(let to): "\(to) is notified that credentials changed"
         case .laneCloses(let to, let lane): "\(to): \(lane.text) can't send"
         case .laneOpens(let to, let lane): "\(to): \(lane.text) can send"
-        case .laneTimer(let to, let lane): "\(to): \(lane.text) looks at what waits"
+        case .laneTimer(let to, let lane): "\(to): \(lane.text) reads its queue"
         case .connectionDies(let to, _, let connection): "\(to): connection \(connection) answers no PING"
-        case .lastStreamSent(let to, _, let connection): "\(to): connection \(connection) is told its last stream"
+        case .lastStreamSent(let to, _, let connection): "\(to): connection \(connection) receives its last stream id"
         case .accessArrives(let to, _, let token): "\(to) gets \(token == nil ? "no" : "an") access token"
         case .callArrives(let call, let willBeAnswered):
             "the database gets \(call.text)\(willBeAnswered ? "" : ", whose caller won't hear of it")"
@@ -25,16 +25,16 @@ extension WorldEvent: CustomStringConvertible {
         case .pushArrives(let push): "\(push.provider) gets \(push.text)"
         case .streamEnds(let to, _, let stream, let end): "\(to): stream \(stream) ends, \(end.text)"
         case .repeated(let to, let lease, let position, _):
-            "\(to) hears again of \(lease.text), position \(position)"
+            "\(to) gets a second answer for \(lease.text), position \(position)"
         case .restart(let process): "process \(process) starts"
-        case .thaw(let process): "process \(process) gets time again"
+        case .thaw(let process): "process \(process) is resumed"
         case .mischief(let mischief): mischief.text
-        case .deviceEvent: "a device"
+        case .deviceEvent: "a device acts"
         case .changeOfHands: "a device changes hands"
         case .send(let number): "message \(number + 1) is sent to a gateway"
         case .control(let number, let control): "message \(number + 1): \(control)"
-        case .askArrives(let asking): "message \(asking.number + 1): a request arrives that its asker gave up"
-        case .faultsEnd: "nothing goes wrong from now on"
+        case .askArrives(let asking): "message \(asking.number + 1): a request arrives after its client gave up"
+        case .faultsEnd: "the faults end"
         }
     }
 }
@@ -43,16 +43,16 @@ extension Mischief {
     fileprivate var text: String {
         switch self {
         case .kill: "a process is killed"
-        case .freeze: "a process gets no time"
-        case .drain: "a process is asked to end"
-        case .outage: "the database is gone"
+        case .freeze: "a process is frozen"
+        case .drain: "a process is drained"
+        case .outage: "the database is unreachable"
         case .slowness: "the database is slow"
         case .unreachable: "a provider can't be reached"
         case .connectionTrouble: "a connection is in trouble"
-        case .storm: "a provider refuses"
+        case .storm: "a provider refuses pushes"
         case .credentialTrouble: "a credential is in trouble"
         case .revocation: "access tokens are revoked"
-        case .tokenExpiry: "provider tokens are too old from now on"
+        case .tokenExpiry: "provider tokens expire"
         case .wave: "answers come late, in a wave"
         case .clockStep: "the database's clock steps"
         case .wallStep: "a process's clock steps"
@@ -82,7 +82,7 @@ extension SettleEntry {
 extension StoreCall {
     fileprivate var text: String {
         switch request {
-        case .poll: "\(from)'s question for work"
+        case .poll: "\(from)'s poll for work"
         case .lease(let request): "\(from)'s lease on route \(request.serviceRoute.route.value)"
         case .renew(let leases): "\(from)'s renewal of \(leases.map(\.text).joined(separator: "; "))"
         case .verdicts(let entry): "\(from)'s \(entry.pending.verdicts.count) verdicts of \(entry.name.text)"
@@ -90,7 +90,7 @@ extension StoreCall {
         case .plan: "\(from)'s plan"
         case .maintain(let round): "\(from)'s \(round.step?.text ?? "nothing")"
         case .quota(let project, let ask):
-            "\(from) wants \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
+            "\(from) requests \(ask.wants.millionths) millionths of project \(project), holds \(ask.holds.millionths)"
         }
     }
 }
@@ -99,10 +99,10 @@ extension UpkeepStep {
     fileprivate var text: String {
         switch self {
         case .rescue: "rescue"
-        case .confirm: "look at doubts"
-        case .fallDue: "look for hours that have come"
-        case .checkControls: "look for pauses, cancels and rates"
-        case .putOnHold(let message): "holding of message \(message.value.high)"
+        case .confirm: "query for suspicions"
+        case .fallDue: "query for due schedules"
+        case .checkControls: "query for pauses, cancels and rates"
+        case .putOnHold(let message): "putting message \(message.value.high) on hold"
         case .end(let message): "ending of message \(message.value.high)"
         case .release(let message): "release of message \(message.value.high)"
         case .liftRates(let message): "release of message \(message.value.high) from its rate"

@@ -20,7 +20,7 @@ package struct WorldReport: Sendable {
 
     init(_ seed: UInt64, _ violation: Violation?, _ world: SimulatedWorld) {
         self.violation = violation
-        let terminalStatus = violation.map { "\($0)" } ?? "every promise held"
+        let terminalStatus = violation.map { "\($0)" } ?? "every promise was kept"
         headline =
             "seed \(seed): \(terminalStatus) (\(world.events) events, \(world.providers.log.count) pushes, "
             + "\(world.plan.processes) processes)"

@@ -10,12 +10,12 @@ struct WorldsCommand: AsyncParsableCommand {
         abstract: "Replays the delivery rules in a simulated world of one seed, or in many.",
         discussion: HelpText.of(
             """
-            Gateways, their database, the providers and the devices, with every fault that the seed holds, in a moment \
-            and the same every time: nothing is sent, nothing is stored. One seed is told with its last events and each \
-            message's account; of many, only what broke a promise, and how often each kind of trouble came about. Ends \
-            with 1 where a promise was broken, or where some kind of trouble never came about in \
-            thousands of them. docs/simulation.md tells what is simulated, and how a seed \
-            of the worlds with a real database is tried again, which takes the sources.
+            Simulates gateways, their database, the providers and the devices, with every fault that the seed draws. A \
+            seed gives the same run every time; nothing is sent or stored. For one seed it prints the last events and \
+            each message's account. For several it prints the broken promises, and how often each fault occurred. \
+            It ends with 1 if a promise was broken, or if a fault never occurred in thousands of runs. \
+            docs/simulation.md describes what is simulated. It also explains how to repeat a seed of the worlds \
+            with a real database, which needs the sources.
             """,
             examples: [
                 "carillon-worlds --seed 11", "carillon-worlds --seed 11 --events 1000000",
@@ -25,19 +25,19 @@ struct WorldsCommand: AsyncParsableCommand {
     /// The number of seeds that the suite tries.
     private static let reportEveryMin: UInt64 = 2_000
 
-    @Option(help: "The seed; of many, the first.")
+    @Option(help: "The seed, or the first of several.")
     var seed: UInt64
 
-    @Option(help: ArgumentHelp("How many of the last events are told.", valueName: "count"))
+    @Option(help: ArgumentHelp("The number of last events to print.", valueName: "count"))
     var events = 60
 
-    @Option(help: ArgumentHelp("Tries so many seeds, from --seed on.", valueName: "count"))
+    @Option(help: ArgumentHelp("The number of seeds to run, starting with --seed.", valueName: "count"))
     var worlds: UInt64 = 1
 
     func validate() throws {
-        guard events >= 1 else { throw ValidationError("--events is at least 1.") }
+        guard events >= 1 else { throw ValidationError("--events must be at least 1.") }
         guard worlds >= 1, seed.addingReportingOverflow(worlds).overflow == false else {
-            throw ValidationError("--worlds is at least 1, and the last seed has to fit in 64 bits.")
+            throw ValidationError("--worlds must be at least 1, and the last seed must fit in 64 bits.")
         }
     }
 
@@ -66,7 +66,7 @@ struct WorldsCommand: AsyncParsableCommand {
         Console.write("\(harvest.reports.count) of \(worlds) worlds broke a promise.")
         // Few worlds need not see everything. In as many as the suite tries, each kind comes about hundreds of times.
         let missing = worlds >= Self.reportEveryMin ? harvest.census.missing : []
-        if !missing.isEmpty { Console.write("Nothing was tried of: \(missing.joined(separator: "; "))") }
+        if !missing.isEmpty { Console.write("These faults did not occur: \(missing.joined(separator: "; "))") }
         return harvest.reports.isEmpty && missing.isEmpty
     }
 }
