@@ -4,7 +4,7 @@
 #   docker run --rm carillon --help
 
 FROM swift:6.3.1-bookworm AS build
-# Debian's stable versions change for their security fixes only, and older ones are taken away.
+# Debian's stable versions change only for security fixes, and older ones are removed.
 # hadolint ignore=DL3008
 RUN apt-get update -q \
     && apt-get install -y -q --no-install-recommends libnghttp2-dev libpq-dev libssl-dev pkg-config \
@@ -17,7 +17,7 @@ COPY migrations migrations
 COPY docs docs
 RUN swift build -c release --product carillon && strip .build/release/carillon
 
-# The same Swift's libraries, without its compiler.
+# The libraries of the same Swift version, without its compiler.
 FROM swift:6.3.1-bookworm-slim
 # hadolint ignore=DL3008
 RUN apt-get update -q \
@@ -29,7 +29,7 @@ USER 10001:10001
 WORKDIR /var/lib/carillon
 ENV CARILLON_LISTEN=0.0.0.0:8080
 EXPOSE 8080
-# Drains, as after Ctrl-C.
+# SIGTERM drains, as Ctrl-C does.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["carillon"]
 CMD ["serve"]

@@ -1,18 +1,18 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The structure of the project, and nowhere else: Tests/TidyTests reads this file as text.
+// The only description of the project's structure. Tests/TidyTests reads this file as text.
 
-/// From the bottom up. A target may depend on targets of its own layer and of lower ones.
+/// The layers, from the bottom up. A target may depend on targets of its own layer and of lower ones.
 enum Layer {
     case base, system, values, rules, providers, simulator, adapters, services, http, application, executables, tests
 }
 
-/// Their targets are pure, as is a target marked `isPure`: no clock, socket, Foundation or randomness, and dependencies
-/// that are pure as well.
+/// The layers whose targets are pure, as is a target marked `isPure`. A pure target has no clock, socket, Foundation or
+/// randomness, and only pure dependencies.
 let pureLayers: [Layer] = [.values, .rules, .providers]
 
-/// Warnings are errors. Unsafe code is for the system layer.
+/// Warnings are errors. Unsafe code is allowed only in the system layer.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
@@ -42,8 +42,8 @@ func executable(
     .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
 }
 
-/// Tests are the larger half of the code, and optimizing them would be the larger part of the build. What they test is
-/// optimized as in the product: it is compiled once for both.
+/// Tests are the larger half of the code, and optimizing them would be the larger part of the build. The code that they
+/// test is optimized as in the product: it is compiled once for both.
 let testSettings = settings + [.unsafeFlags(["-Onone"])]
 
 func testTarget(
@@ -69,7 +69,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Base: what every layer may name, and the C libraries with what Swift cannot see of them.
+        // Base: types that every layer may name, and the C libraries with macros and headers that Swift cannot see.
         cLibrary("CNGHTTP2", .base, pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
         cLibrary("COpenSSL", .base, pkgConfig: "openssl", apt: "libssl-dev"),
         cLibrary("CPostgres", .base, pkgConfig: "libpq", apt: "libpq-dev"),
@@ -84,7 +84,7 @@ let package = Package(
         target("Postgres", .system, ["CPostgres", "Basis", "Reactor"]),
         target("PrivatePostgres", .system, ["CShims", "Basis", "Reactor", "Postgres"]),
 
-        // Values: the vocabulary, and how it is written.
+        // Values: the vocabulary, and its text formats.
         target("Model", .values, ["Basis"]),
         target("JSON", .values, ["Model"]),
         target("Encodings", .values, ["Basis", "Model"]),
@@ -97,19 +97,19 @@ let package = Package(
         target("Content", .rules, ["Basis", "Model", "JSON", "Expressions"]),
         target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
 
-        // Providers: a folder each.
+        // Providers: one folder each.
         target("ProviderInterface", .providers, ["Basis"], path: "Sources/Providers/ProviderInterface"),
         target("APNs", .providers, ["Basis", "Model", "JSON", "Encodings", "Content"], path: "Sources/Providers/APNs"),
         target(
             "FCM", .providers, ["Basis", "Model", "JSON", "Encodings", "Calendar", "Content"],
             path: "Sources/Providers/FCM"),
 
-        // Beside the layers: providers over real TLS and HTTP/2, without any code of the gateway.
+        // Beside the layers: simulators of the providers over real TLS and HTTP/2, without any code of the gateway.
         target(
             "Simulator", .simulator,
             ["Basis", "Reactor", "Signing", "TLS", "HTTP2", "Model", "JSON", "Encodings", "Calendar", "APNs"]),
 
-        // Adapters: bytes out and answers in; the registry and the queue as named SQL.
+        // Adapters: HTTP/2 requests and their answers; the registry and the queue as named SQL.
         target("Lanes", .adapters, ["Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules", "ProviderInterface"]),
         target(
             "Store", .adapters,
@@ -125,7 +125,7 @@ let package = Package(
                 .embedInCode("0006_clocks_and_caps.sql"),
             ]),
 
-        // Services: what the running gateway does.
+        // Services: the work of the running gateway.
         target("GroupCommit", .services, ["Model"]),
         target(
             "Credentials", .services,
@@ -142,8 +142,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // HTTP: the API.
-        // The contract is a link to docs/: what is served is what is written there.
+        // HTTP: the API. The contract is a link to docs/, so that the served document is the written one.
         target(
             "API", .http,
             [
@@ -158,7 +157,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ], resources: [.embedInCode("openapi.yaml")]),
 
-        // Application: the commands that ask a gateway; settings, wiring and the commands that serve.
+        // Application: the commands that call a gateway; settings, wiring and the commands that serve.
         target(
             "CommandLine", .application,
             [
@@ -193,7 +192,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ], path: "Sources/Bench"),
 
-        // Programs that tests and their readers run. None of them is shipped.
+        // Programs that tests and developers run. None of them is shipped.
         cTarget("CAllocationCounter", .tests, path: "Tests/AllocationCounter"),
         cTarget("CInstructionCounter", .tests, path: "Tests/InstructionCounter"),
         // Code that several suites share. It is optimized: generators of random input run in tight loops.

@@ -1,13 +1,13 @@
--- The registry: apps, their routes, and which device has which token.
+-- The registry: apps, their routes, and the token of each device.
 --
--- registrations is wide and changes seldom. registration_pulse is narrow and changes at every app start and every
+-- registrations is wide and seldom changes. registration_pulse is narrow and changes at every app start and every
 -- badge, so that these updates stay HOT and cheap.
 --
 -- Numbers in smallint columns are the raw values of the enums in Sources/Model.
 --
--- The server's own autovacuum settings wait until a fifth of a table is dead: two million rows of a registry of ten
--- million. So each table that grows or turns over has settings for its use. docs/operations.md tells operators of them,
--- and TableSettingsTests has a line for every table.
+-- With the server's own autovacuum settings a table waits until a fifth of its rows are dead: two million of a registry
+-- of ten million. Each table that grows or turns over therefore has settings for its use. docs/operations.md describes
+-- them for operators, and TableSettingsTests has a line for every table.
 
 CREATE TABLE apps (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -22,10 +22,10 @@ CREATE TABLE apps (
 );
 CREATE INDEX apps_deleted ON apps (id) WHERE deleted_at IS NOT NULL;
 
--- Where a registration's pushes leave from. A topic of '' means the only topic of the credential.
+-- The route over which a registration's pushes leave. A topic of '' means the only topic of the credential.
 --
--- Every route of APNs has a sibling route, the same topic in the other environment: a token that its own environment
--- does not know is tried there once (decision 0016). Triggers keep it so.
+-- Every route of APNs has a sibling route, the same topic in the other environment. A token that its own environment
+-- does not know is tried there once (decision 0016). Triggers create the sibling routes.
 CREATE TABLE routes (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id      bigint   NOT NULL REFERENCES apps ON DELETE CASCADE,
@@ -33,11 +33,11 @@ CREATE TABLE routes (
     environment smallint NOT NULL,
     topic       text     NOT NULL DEFAULT '' CHECK (octet_length(topic) <= 255),
     -- Counts the routes of the app. An app names its topics itself, and every process walks all routes at every poll:
-    -- without a bound one app could delay the deliveries of all. Sibling routes that nobody named have 0.
+    -- without a bound one app could delay the deliveries of all. Sibling routes that the app did not name have 0.
     number      integer  NOT NULL DEFAULT 1,
     CONSTRAINT routes_per_app CHECK (number BETWEEN 0 AND 1000),
     UNIQUE (app_id, provider, environment, topic),
-    -- Registrations and parcels repeat the app (and provider) of their route; their references point at these.
+    -- Registrations and parcels repeat the app (and provider) of their route; their references point at these keys.
     UNIQUE (id, app_id, provider),
     UNIQUE (id, app_id)
 );
@@ -56,7 +56,7 @@ END $$;
 CREATE TRIGGER routes_lock_app BEFORE INSERT ON routes
     FOR EACH ROW WHEN (NEW.provider = 1) EXECUTE FUNCTION routes_lock_app();
 
--- Looks before it writes, because a conflict would cost an id.
+-- Queries before it writes, because a conflict would cost an id.
 CREATE FUNCTION routes_add_sibling() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO routes (app_id, provider, environment, topic, number)
@@ -72,8 +72,8 @@ CREATE TRIGGER routes_add_sibling AFTER INSERT ON routes
 
 -- state: 1 active, 2 suspected, 3 retired. Removing a device removes its rows.
 --
--- The route is checked by triggers below: a foreign key checks each row by itself, with a statement and a lock of the
--- same route each time, and took a sixth of what PostgreSQL does for a new registration.
+-- Triggers below check the route. A foreign key checks each row by itself, with a statement and a lock of the same
+-- route each time. The key took a sixth of PostgreSQL's work for a new registration.
 CREATE TABLE registrations (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id       bigint      NOT NULL,
@@ -91,46 +91,48 @@ CREATE TABLE registrations (
     tags         text[]      NOT NULL DEFAULT '{}',
     attributes   jsonb       NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(attributes) = 'object'),
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- The generation of the token that was tried in both environments; it is not tried again.
+    -- The generation of the token that was tried in both environments. It is not tried again.
     environments_compared integer,
-    -- The route that the app named, where that try found the token in the other environment. Both columns mean nothing
-    -- for another generation. No foreign key: routes go with their app alone.
+    -- The route that the app named, if that attempt found the token in the other environment. Both columns mean nothing
+    -- for another generation. There is no foreign key, because routes are deleted only with their app.
     mistaken_route_id     bigint,
     UNIQUE (app_id, installation, kind)
 ) WITH (
-    -- A tenth of each page stays free: a new app version or locale is written into the page of the old row, and into no
-    -- index at all.
+    -- A tenth of each page stays free. A new app version or locale is then written into the page of the old row, and
+    -- changes no index.
     fillfactor = 90,
-    -- One row in fifty: a vacuum passes through all indexes, whatever it finds. After new rows earlier still, because
-    -- planners read registrations_planning by index alone, and visit a page unless a vacuum called it visible to all.
+    -- A vacuum runs after one dead row in fifty, because it reads all indexes whatever it finds. It runs earlier after
+    -- new rows. Planners read registrations_planning by index only, and visit a page unless a vacuum marked it
+    -- all-visible.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.02);
 -- One token never belongs to two live registrations of one app. Hashed, because a token may be longer than an index row.
 CREATE UNIQUE INDEX registrations_live_token ON registrations (app_id, provider, sha256(token)) WHERE state < 3;
 -- The planner walks an app's live registrations in id order.
 CREATE INDEX registrations_planning ON registrations (app_id, kind, id) INCLUDE (route_id) WHERE state < 3;
--- Devices are found by user, tag and state too. An index for each filter would cost every registration: only users and
+-- Devices are also found by user, tag and state. An index for each filter would cost every registration. Only users and
 -- tags have one, and the few registrations that are not active.
 CREATE INDEX registrations_of_user ON registrations (app_id, user_id, id) WHERE user_id IS NOT NULL;
 CREATE INDEX registrations_not_active ON registrations (app_id, state, id) WHERE state > 1;
--- Each lease asks which of its members were tried in both environments: hardly any. In the row that column stands behind
--- all that a device reports of itself, which had to be decoded for each member of each broadcast.
+-- Each lease asks which of its members were tried in both environments: hardly any. In the row, that column follows all
+-- that a device reports of itself, which would have to be decoded for each member of each broadcast.
 CREATE INDEX registrations_compared ON registrations (id) WHERE environments_compared = generation;
 
--- No other index may ever be added here. as_of: when the backend learned what the registration reports; an older one is
--- stale. No foreign key: the trigger registrations_deleted deletes these rows, for a whole statement at once.
+-- No other index may ever be added here. as_of is the time at which the backend learned the registration's values; an
+-- older registration is stale. There is no foreign key: the trigger registrations_deleted deletes these rows, for a
+-- whole statement at once.
 CREATE TABLE registration_pulse (
     registration_id bigint      PRIMARY KEY,
     badge           integer     NOT NULL DEFAULT 0 CHECK (badge >= 0),
     registered_at   timestamptz NOT NULL,
     as_of           timestamptz
 ) WITH (
-    -- Half of each page is free. An update clears away what the one before left on its page, so no vacuum is needed for
-    -- updates: after each broadcast it would read the whole table for nothing. What is left to it are deleted devices.
+    -- Half of each page is free. An update removes the dead rows of earlier ones from its page, so updates need no
+    -- vacuum, which would read the whole table for nothing after each broadcast. Only deleted devices remain for it.
     fillfactor = 50, autovacuum_vacuum_scale_factor = 2, autovacuum_analyze_scale_factor = 20);
 
--- The tags of registrations once more, because an array cannot be walked in the order of ids. The array is what a device
--- shows; triggers keep this table true to it.
+-- The tags of registrations once more, because an array cannot be walked in the order of ids. The API shows the array;
+-- triggers keep this table equal to it.
 CREATE TABLE registration_tags (
     app_id          bigint NOT NULL,
     tag             text   NOT NULL,
@@ -141,8 +143,8 @@ CREATE TABLE registration_tags (
     autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX registration_tags_by_tag ON registration_tags (app_id, tag, registration_id);
 
--- New registrations: their routes are locked until their transaction ends, and their tags are copied. Nothing is copied
--- where no row has a tag. A tag may stand in an array twice.
+-- For new registrations. Their routes are locked until the transaction ends, and their tags are copied. Rows without
+-- tags cost no copy. A tag may occur in an array twice.
 CREATE FUNCTION registrations_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
@@ -163,7 +165,7 @@ END $$;
 CREATE TRIGGER registrations_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION registrations_inserted();
 
--- Few registrations get another route, so this checks row by row.
+-- Few registrations get another route, so this function checks row by row.
 CREATE FUNCTION registration_rerouted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM routes WHERE id = NEW.route_id AND app_id = NEW.app_id AND provider = NEW.provider FOR KEY SHARE;
@@ -178,9 +180,9 @@ CREATE TRIGGER registration_rerouted AFTER UPDATE OF route_id, app_id, provider 
         OLD.route_id <> NEW.route_id OR OLD.app_id <> NEW.app_id OR OLD.provider <> NEW.provider)
     EXECUTE FUNCTION registration_rerouted();
 
--- Row by row, for those alone whose tags change: the old and new rows of a statement could only be matched by a join,
--- whose plan the settings of a batch would make a quadratic one. Plans are made once, maybe while the table is empty:
--- they must not read it whole. That holds for the next two functions too.
+-- This runs row by row, and only for rows whose tags change. The old and new rows of a statement could only be matched
+-- by a join, and with a batch's settings its plan would be quadratic. Plans are made once, maybe while the table is
+-- empty, so they must not read the whole table. The same is true of the next two functions.
 CREATE FUNCTION registration_tags_changed() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     DELETE FROM registration_tags WHERE registration_id = NEW.id AND tag <> ALL (NEW.tags);
@@ -192,7 +194,7 @@ END $$;
 CREATE TRIGGER registration_tags_changed AFTER UPDATE OF tags ON registrations
     FOR EACH ROW WHEN (OLD.tags IS DISTINCT FROM NEW.tags) EXECUTE FUNCTION registration_tags_changed();
 
--- Badges are locked in the order of ids, as everywhere.
+-- Badges are locked in the order of ids, as in every other statement.
 CREATE FUNCTION registrations_deleted() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -207,7 +209,7 @@ END $$;
 CREATE TRIGGER registrations_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE AS deleted
     FOR EACH STATEMENT EXECUTE FUNCTION registrations_deleted();
 
--- By the app, which has an index where a route has none, and each app once.
+-- The function deletes by app, which has an index while a route has none, and each app once.
 CREATE FUNCTION routes_deleted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     IF EXISTS (SELECT FROM deleted) THEN

@@ -1,51 +1,53 @@
--- Parcels: what is still owed to whom; and the history of what was done.
+-- Parcels: the pushes that are still to be sent, and the history of those that were.
 
--- A parcel holds the ids of its members and never changes them. What became of them is counted beside, and the CHECKs
--- repeat the sums that the product promises (P2). A parcel without pending members is deleted; its counts are folded into
--- its message.
+-- A parcel holds the ids of its members and never changes them. Their terminal states are counted beside them, and the
+-- CHECKs repeat the sums that the product promises (P2). A parcel without pending members is deleted; its counts are
+-- added to its message.
 --
 -- state: 1 ready, 2 leased, 3 on hold (its message is paused or cancelled), 4 rate-limited (it waits for its message's
--- rate). Only ready ones stand in the indexes that leases search.
+-- rate). The indexes that leases search hold only ready parcels.
 CREATE TABLE parcels (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     message_id    uuid        NOT NULL REFERENCES messages ON DELETE CASCADE,
     app_id        bigint      NOT NULL,
     route_id      bigint      NOT NULL,
-    -- The message's.
+    -- The format of the message.
     format        smallint    NOT NULL,
-    -- Which of the topic's services: 0 app, 1 voip, 2 complication, 3 file provider. Route and service together are what one
-    -- credential covers.
+    -- The service of the topic: 0 app, 1 voip, 2 complication, 3 file provider. A credential covers a route and a
+    -- service.
     service       smallint    NOT NULL DEFAULT 0 CHECK (service BETWEEN 0 AND 3),
     priority      smallint    NOT NULL CHECK (priority IN (1, 2)),
     state         smallint    NOT NULL DEFAULT 1,
-    -- Each lease raises it; each settle of a lease raises settles.
+    -- Each lease raises epoch; each settle of a lease raises settles.
     epoch         integer     NOT NULL DEFAULT 0,
     settles       integer     NOT NULL DEFAULT 0,
     attempt       smallint    NOT NULL DEFAULT 0,
-    -- How often a lease expired.
+    -- The number of leases that expired.
     lapses        smallint    NOT NULL DEFAULT 0,
-    -- Microseconds of waits that the gateway chose.
+    -- The sum of the waits that the gateway chose, in microseconds.
     retry_spent   bigint      NOT NULL DEFAULT 0 CHECK (retry_spent >= 0),
     badge_marked  boolean     NOT NULL DEFAULT false,
-    -- A bitmap over the members that the badge mark leaves out: limits deferred them at every lease. null: it leaves out none.
+    -- A bitmap over the members that the badge mark leaves out, because limits deferred them at every lease. null:
+    -- none.
     uncounted     bytea,
     answer_lost   boolean     NOT NULL DEFAULT false,
-    -- Why the members wait; null: for their first attempt.
+    -- The reason for which the members wait; null: they wait for their first attempt.
     waits_for     text,
     due_at        timestamptz NOT NULL,
     expires_at    timestamptz NOT NULL,
     owner         uuid,
     lease_until   timestamptz,
-    -- Of a cross-environment parcel: the route that refused its members, the generation of their tokens there, the reason,
-    -- when the parcel was leased there, and until when the answer of the other environment is awaited. A device that
-    -- registered after origin_as_of is not suspected because of that refusal.
+    -- Only for a cross-environment parcel: the route that refused its members, the generation of their tokens there,
+    -- the reason and the time of that lease. origin_until ends the wait for the answer of the other environment. A
+    -- device that registered after origin_as_of is not suspected because of that refusal.
     origin_route_id   bigint,
     origin_generation integer,
     origin_reason     text,
     origin_as_of      timestamptz,
     origin_until      timestamptz,
-    -- Sorted ids, delta-coded or a bitmap; the first byte says which. settled: a bitmap over their positions, set where a
-    -- member ended or went on in another parcel. Both are toasted where they are long: a change of state moves a short row.
+    -- Sorted ids, delta-coded or a bitmap; the first byte says which. settled is a bitmap over their positions, with a
+    -- bit for each member that ended or continued in another parcel. Long values of both are toasted, so that a change
+    -- of state moves a short row.
     members       bytea       NOT NULL,
     settled       bytea,
     member_count  integer     NOT NULL CHECK (member_count > 0),
@@ -73,26 +75,26 @@ CREATE TABLE parcels (
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on, vacuum_truncate = off,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 4000,
     toast.autovacuum_vacuum_cost_delay = 0, toast.vacuum_truncate = off);
--- A lease takes the first of a route and service that is due.
+-- A lease takes the first due parcel of a route and service.
 CREATE INDEX parcels_claim ON parcels (route_id, service, priority, due_at, id) WHERE state = 1;
--- Parcels whose leases expired twice are leased in quarantine: each poll asks which routes have one.
+-- Parcels whose leases expired twice are leased in quarantine. Each poll asks which routes have one.
 CREATE INDEX parcels_lapsed ON parcels (route_id, service, priority, due_at, id) WHERE state = 1 AND lapses >= 2;
--- Each poll asks which routes and services have a due parcel that this program can send. The format stands before the time, so that the
--- answer costs as little where a hundred thousand parcels wait for a newer program.
+-- Each poll asks which routes and services have a due parcel that this program can send. The format comes before the
+-- time, so that the query costs no more while a hundred thousand parcels wait for a newer program.
 CREATE INDEX parcels_ready ON parcels (route_id, service, format, priority, due_at) WHERE state = 1;
 CREATE INDEX parcels_leases ON parcels (lease_until) WHERE state = 2;
 CREATE INDEX parcels_on_hold ON parcels (message_id, id) WHERE state = 3;
--- The next one of a message on a route, and the routes on which it has any.
+-- The next parcel of a message on a route, and the routes on which the message has any.
 CREATE INDEX parcels_rate_limited ON parcels (message_id, route_id, due_at, id) WHERE state = 4;
 CREATE INDEX parcels_of_message ON parcels (message_id);
 
--- What each settle did with which members: one row for each way in which they ended, or went on after an attempt. Written in
--- the transaction of the settle. Failure lists and the story of one push are read from here; nothing is counted from it.
--- Rows hold ids of registrations and no name of a device, so that an erased person is nameless here at once.
+-- The result of each settle for its members: one row for each way in which they ended, or continued after an attempt.
+-- The settle's transaction writes it. Failure lists and the history of one push are read from here; nothing is counted
+-- from it. Rows hold ids of registrations and no name of a device, so that an erased user has no name here at once.
 --
--- state: a terminal state, or 0: they go on. reason: why they ended, or why they wait. settle: which one of its parcel.
--- members: as in parcels. Message ids rise with time (UUIDv7): each partition has a day's messages, and is dropped with
--- them. Where a day has no partition its rows lie in the default one, and are deleted singly.
+-- state: a terminal state, or 0 for members that continue. reason: why they ended, or why they wait. settle: the number
+-- of the settle of its parcel. members: as in parcels. Message ids rise with time (UUIDv7). Each partition has a day's
+-- messages, and is dropped with them. Rows of a day without a partition lie in the default one, and are deleted singly.
 CREATE TABLE push_history (
     message_id   uuid        NOT NULL,
     parcel_id    bigint      NOT NULL,
@@ -109,8 +111,8 @@ CREATE TABLE push_history (
     members      bytea       NOT NULL,
     PRIMARY KEY (message_id, parcel_id, settle, place)
 ) PARTITION BY RANGE (message_id);
--- Delta-coded or a bitmap: compressing it again would cost time and save nothing.
+-- The value is delta-coded or a bitmap: compressing it again would cost time and save nothing.
 ALTER TABLE push_history ALTER COLUMN members SET STORAGE EXTERNAL;
--- HistoryPartitions makes the days' partitions, ahead of time.
+-- HistoryPartitions creates the partitions of the days ahead of time.
 CREATE TABLE push_history_other PARTITION OF push_history DEFAULT WITH (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);

@@ -1,7 +1,7 @@
--- What providers' answers say about tokens, and what the app's backend reads of it.
+-- The verdicts of providers' answers about tokens, and the feedback that the app's backend reads.
 
--- Suspicions: unconfirmed verdicts that a token may be bad, until the window, the share and the sample confirm or drop them
--- (P5). suspected_again_at: when the token was last suspected again. due_at: when it is judged next, by one process.
+-- Suspicions: unconfirmed verdicts that a token may be bad, until the window, the share and the sample confirm or drop
+-- them (P5). suspected_again_at is when the token was last suspected again. due_at is when a process next judges it.
 CREATE TABLE suspicions (
     registration_id    bigint      PRIMARY KEY REFERENCES registrations ON DELETE CASCADE,
     route_id           bigint      NOT NULL,
@@ -15,8 +15,8 @@ CREATE TABLE suspicions (
     vacuum_index_cleanup = on, vacuum_truncate = off);
 CREATE INDEX suspicions_due ON suspicions (due_at, registration_id);
 
--- How many answers each route had, and how many of them raised a suspicion: the sample and the share, over all processes.
--- found: tokens that the other environment took. Where those are too many, none of them moves.
+-- The number of answers on each route, and the number of those that raised a suspicion: the sample and the share, over
+-- all processes. found counts tokens that the other environment accepted. If they are too many, none of them moves.
 CREATE TABLE route_minutes (
     route_id  bigint      NOT NULL REFERENCES routes ON DELETE CASCADE,
     minute    timestamptz NOT NULL,
@@ -29,9 +29,9 @@ CREATE TABLE route_minutes (
     vacuum_index_cleanup = on);
 
 -- verdict: 1 retired, 2 suspected, 3 replaced, 4 moved, 5 undone, 6 cleared, 7 environment_changed.
--- number: the cursor of the feed. It is given after commit, in one step at a time, so that no cursor skips a row that
--- commits late (decision 0007); null: nobody has read the row yet.
--- undone_at: an undo that comes twice has one effect.
+-- number is the cursor of the feedback. It is given after the commit, in one step at a time, so that no cursor skips a
+-- row that commits late (decision 0007). null: the row has not been read yet. undone_at makes a repeated undo have one
+-- effect.
 CREATE TABLE feedback (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     app_id           bigint      NOT NULL REFERENCES apps ON DELETE CASCADE,
@@ -52,10 +52,10 @@ CREATE TABLE feedback (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, vacuum_index_cleanup = on);
 CREATE UNIQUE INDEX feedback_numbered ON feedback (app_id, number) WHERE number IS NOT NULL;
 CREATE INDEX feedback_unnumbered ON feedback (app_id, id) WHERE number IS NULL;
--- Entries get another name where a person is erased.
+-- Entries get another name when a user is erased.
 CREATE INDEX feedback_of_installation ON feedback (app_id, installation);
 
--- The highest number of an entry that retention took: a cursor from before it is told so.
+-- The highest number of an entry that retention deleted. A cursor from before it is refused.
 CREATE TABLE feedback_swept (
     app_id  bigint PRIMARY KEY REFERENCES apps ON DELETE CASCADE,
     through bigint NOT NULL

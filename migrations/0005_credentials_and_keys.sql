@@ -1,6 +1,7 @@
--- What proves the gateway to providers, and clients to the gateway. Secrets are sealed: AES-256-GCM under the master key.
+-- Proofs of the gateway to providers, and of clients to the gateway. Secrets are sealed: AES-256-GCM under the master
+-- key.
 
--- state: 1 staged, 2 active, 3 retired. facts hold nothing secret.
+-- state: 1 staged, 2 active, 3 retired. facts holds no secret.
 -- A slot is (app, provider, environment, set of topics, sorted); it has at most one active credential.
 CREATE TABLE credentials (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -26,9 +27,9 @@ CREATE TABLE lane_blocks (
     until         timestamptz NOT NULL
 );
 
--- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). open_until: until when its circuit
--- breaker is open because the provider asked for less; null: the provider can't be reached. Reported again while it lasts:
--- a row that was not reported for a minute is of a process that has ended. Nothing is decided by it.
+-- Lanes that can't send, as each process judges by itself (decisions 0008 and 0040). open_until is the time until which
+-- its circuit breaker is open because of throttling; null: the provider can't be reached. A process repeats its report.
+-- A row that was not reported for a minute belongs to a process that has ended. No decision depends on this table.
 CREATE TABLE lane_outages (
     credential_id bigint      NOT NULL REFERENCES credentials ON DELETE CASCADE,
     process       uuid        NOT NULL,
@@ -39,7 +40,7 @@ CREATE TABLE lane_outages (
     PRIMARY KEY (credential_id, process)
 );
 
--- The signed provider token of a key, shared by all processes, sealed. Without one: a process is about to sign.
+-- The signed provider token of a key, shared by all processes, sealed. A row without one: a process is about to sign.
 CREATE TABLE provider_tokens (
     key_fingerprint bytea PRIMARY KEY,
     sealed          bytea,
@@ -47,9 +48,9 @@ CREATE TABLE provider_tokens (
     CHECK ((sealed IS NULL) = (issued_at IS NULL))
 );
 
--- Who may use which part of a project's quota (decision 0033). Written once a second by each process that sends.
--- written_at: when a process last wrote it. The arrays have one element for each process, in one order: reported_at says when
--- it reported; wants and parts are in millionths.
+-- The part of a project's quota that each process may use (decision 0033). Each process that sends writes it once a
+-- second; written_at is the last time. The arrays have one element for each process, in one order. reported_at says
+-- when the process reported; wants and parts are in millionths.
 CREATE TABLE project_quotas (
     project     text          PRIMARY KEY CHECK (octet_length(project) BETWEEN 1 AND 100),
     ramp_since  timestamptz,
@@ -61,21 +62,21 @@ CREATE TABLE project_quotas (
     reported_at timestamptz[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50);
 
--- Tells at the start whether the master key is the one that sealed this database's secrets.
+-- Shows at the start whether the master key is the one that sealed this database's secrets.
 CREATE TABLE master_key_proof (
     id     smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     sealed bytea    NOT NULL
 );
 
--- API keys beside the operator's. Only their SHA-256 is kept.
+-- API keys other than the operator's. Only their SHA-256 is stored.
 CREATE TABLE api_keys (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- null: it is good for all apps.
+    -- null: the key is valid for all apps.
     app_id       bigint      REFERENCES apps ON DELETE CASCADE,
     name         text        NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 64),
     scopes       text[]      NOT NULL CHECK (cardinality(scopes) > 0),
     sha256       bytea       NOT NULL UNIQUE CHECK (octet_length(sha256) = 32),
-    -- Its last characters, for people to recognise it by.
+    -- The last characters of the key, by which people recognize it.
     hint         text        NOT NULL CHECK (octet_length(hint) = 4),
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at   timestamptz,

@@ -1,11 +1,12 @@
--- Hours of many clocks, and what a person got on a day: local send times, quiet hours and daily caps (decisions 0024 and
--- 0026).
+-- Local times and daily counts: local send times, quiet hours and daily caps (decisions 0024 and 0026).
 
--- When a clock in a zone shows an hour; null: no such zone is known here. An hour that is left out in spring counts as if
--- the clocks had not been changed yet (02:30 shows as 03:30). An hour that comes twice in autumn is the second one.
+-- The instant at which a clock in a zone shows a local time; null: the zone is not known here. A time that is skipped
+-- in spring counts as if the clocks had not been changed yet (02:30 shows as 03:30). A time that occurs twice in autumn
+-- means the second one.
 --
--- Only names of zones count, and GMT+03:00, which is how phones write a clock that was set by hand. The server would read
--- IST as Israel's, which phones in India mean otherwise, and GMT+3, by POSIX, as three hours west of Greenwich.
+-- Only names of zones are accepted, and GMT+03:00, which is how phones write a clock that was set by hand. The server
+-- would read IST as Israel's, which phones in India mean otherwise. It would read GMT+3, by POSIX, as three hours west
+-- of Greenwich.
 CREATE FUNCTION instant_of_hour(hour timestamp, zone text) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
     in_utc  CONSTANT timestamptz := hour AT TIME ZONE 'UTC';
@@ -20,19 +21,19 @@ BEGIN
         'singapore', 'turkey', 'uct', 'universal', 'utc', 'w-su', 'wet', 'zulu']) THEN
         instant := hour AT TIME ZONE zone;
     END IF;
-    -- No clock on earth stands further from UTC, and messages are planned and kept by that.
+    -- No clock on earth is further from UTC; planning and retention of messages rely on that.
     RETURN CASE WHEN instant BETWEEN in_utc - interval '14 hours' AND in_utc + interval '12 hours' THEN instant END;
 EXCEPTION WHEN invalid_parameter_value THEN
     RETURN NULL;
 END $$;
 
--- Until when the hours from one to the other last, on a clock in a zone; null: they have not begun. Where the zone is not
--- known here the other zone's clock is read.
+-- The end of the quiet hours from one local time to another, on a clock in a zone; null: they have not begun. If the
+-- zone is not known here, the other zone's clock is used.
 --
--- Both ends are hours as instant_of_hour finds them: one that comes twice is the second, one that is left out comes an
--- hour later. The begin is also looked for by what was an hour before it, which finds the first of two, and by what comes
--- an hour after it, which finds one left out as if the clocks had been changed already. By an hour, that is: on Lord Howe
--- Island, where clocks change by half an hour, these nights begin half an hour early.
+-- Both ends are found by instant_of_hour: a time that occurs twice is the second, a skipped one comes an hour later.
+-- The begin is also looked for by the time an hour before it, which finds the first of two. The time an hour after it
+-- finds a skipped one as if the clocks had been changed already. Both use a whole hour: on Lord Howe Island, where
+-- clocks change by half an hour, these nights begin half an hour early.
 CREATE FUNCTION quiet_until(instant timestamptz, hour_from time, hour_to time, zone text, other_zone text)
 RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT span.ended
@@ -40,7 +41,7 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
             WHEN instant_of_hour(instant AT TIME ZONE 'UTC', zone) IS NOT NULL THEN zone
             WHEN instant_of_hour(instant AT TIME ZONE 'UTC', other_zone) IS NOT NULL THEN other_zone
             ELSE 'UTC' END AS zone) AS clock
-    -- Yesterday's hours may last still, and the date there is at most one day off.
+    -- Yesterday's quiet hours may still last, and the local date is at most one day off.
     CROSS JOIN generate_series(-2, 1) AS away
     CROSS JOIN LATERAL (SELECT clock.today + away + hour_from AS shown,
         instant_of_hour(clock.today + away + hour_from, clock.zone) AS began,
@@ -54,7 +55,7 @@ RETURNS timestamptz LANGUAGE sql STABLE AS $$
     ORDER BY span.ended DESC LIMIT 1
 $$;
 
--- Which day it is on a clock in a zone; in Greenwich where the zone is not known here.
+-- The day on a clock in a zone, or in Greenwich if the zone is not known here.
 CREATE FUNCTION day_of(instant timestamptz, zone text) RETURNS date LANGUAGE sql STABLE AS $$
     SELECT coalesce(max(day), (instant AT TIME ZONE 'UTC')::date)
     FROM generate_series(-1, 1) AS away
@@ -62,9 +63,9 @@ CREATE FUNCTION day_of(instant timestamptz, zone text) RETURNS date LANGUAGE sql
     WHERE instant_of_hour(day + time '00:00', zone) <= instant
 $$;
 
--- What a person got on a day of the app's clock: as many messages at most as the app's cap allows. who: 'user:' and the
--- registrations' user, or 'device:' and the id of a registration without one. No foreign key: rows of a deleted app go
--- with their day.
+-- The messages that a user got on a day of the app's clock, at most as many as the app's cap allows. who is 'user:' and
+-- the registrations' user, or 'device:' and the id of a registration without one. There is no foreign key: rows of a
+-- deleted app are deleted with their day.
 CREATE TABLE user_days (
     day      date   NOT NULL,
     app_id   bigint NOT NULL,
