@@ -31,8 +31,8 @@ struct Contract {
                 operations[operation, default: [:]][Int(status.1) ?? 0] = status.2.map(String.init) ?? ""
             case ("components/responses:", 4): component = String(entry.dropLast())
             case ("components/responses:", 5...):
-                guard let word = entry.wholeMatch(of: /- ([a-z0-9_]+)/) else { continue }
-                codes[component, default: []].append(String(word.1))
+                guard let code = entry.wholeMatch(of: /- ([a-z0-9_]+)/) else { continue }
+                codes[component, default: []].append(String(code.1))
             default: continue
             }
         }

@@ -50,8 +50,8 @@ struct ContractTests {
         #expect(listed.sorted() == ProblemCode.allCases.filter { !apart.contains($0) }.map(\.rawValue).sorted())
         for endpoint in Endpoint.all {
             for (status, refusal) in Contract.current.answers(of: endpoint) {
-                for word in Contract.current.codes[refusal] ?? [] {
-                    #expect(ProblemCode(rawValue: word)?.status == status, "\(endpoint.name), \(word)")
+                for code in Contract.current.codes[refusal] ?? [] {
+                    #expect(ProblemCode(rawValue: code)?.status == status, "\(endpoint.name), \(code)")
                 }
             }
         }

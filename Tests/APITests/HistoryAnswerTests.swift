@@ -47,7 +47,7 @@ struct HistoryAnswerTests {
     }
 
     @Test("omits parcel and route for an installation that was never registered")
-    func nobody() {
+    func unknownInstallation() {
         let terminalStatus = TerminalStatus(.rejected, "unknown_device")
         let step = PushStep(at: noon, parcel: nil, leg: nil, attempts: 0, event: .ended(terminalStatus))
         #expect(

@@ -98,8 +98,8 @@ actor Wire {
     }
 
     func head() async throws -> WireReply {
-        let words = try await line().split(separator: " ")
-        let status = try #require(words.count > 1 ? Int(words[1]) : nil)
+        let fields = try await line().split(separator: " ")
+        let status = try #require(fields.count > 1 ? Int(fields[1]) : nil)
         var headers: [(name: String, value: String)] = []
         while true {
             let line = try await line()

@@ -150,7 +150,7 @@ struct ResponseTests {
         arguments: [
             "0123456789abcdef", "a1", "Bad\\u0041", "Bad-Token", "Wort mit ä", "", String(repeating: "a", count: 49),
         ])
-    func reasonsAreWords(reason: String) {
+    func unsafeReasons(reason: String) {
         guard case .rejected(let rejection) = verdict(400, #"{"reason":"\#(reason)"}"#).outcome else {
             Issue.record("the push was not rejected")
             return

@@ -36,7 +36,7 @@ struct TopicTests {
     }
 
     @Test("may be a bundle id that ends like a suffix")
-    func commonWords() {
+    func suffixLikeBundleID() {
         for topic in ["com.example.voip", "com.complication"] {
             #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .alert) == topic)
             #expect(APNsPushTypes.bundleID(ofTopic: topic, kind: .voip) == topic)

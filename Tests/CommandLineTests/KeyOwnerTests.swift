@@ -12,7 +12,7 @@ struct KeyOwnerTests {
     }
 
     @Test("never means all apps unless --all-apps is given, and given alone", arguments: [[:], ["CARILLON_APP": ""]])
-    func nobody(environment: [String: String]) {
+    func noOwner(environment: [String: String]) {
         let fault = #expect(throws: CommandFault.self) {
             try KeyOwner.slug(given: nil, environment: environment, isAllApps: false)
         }

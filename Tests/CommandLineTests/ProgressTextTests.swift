@@ -76,7 +76,7 @@ struct ProgressTextTests {
     }
 
     @Test("says why no device received the message: empty audience, cancelled, or all failed")
-    func nobody() {
+    func noReceiver() {
         let empty: JSONValue = ["id": "m", "state": "finished", "audience": 0]
         #expect(empty.whyNobody == "the audience is empty: no device matches it")
         for outcomes in [["accepted": 0], ["accepted": 0, "cancelled": 2]] as [JSONValue] {

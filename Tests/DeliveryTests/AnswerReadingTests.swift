@@ -120,7 +120,7 @@ struct AnswerReadingTests {
     }
 
     @Test("add only a limited number of undocumented reasons")
-    func inventedWords() {
+    func inventedReasons() {
         var names = ReasonNames()
         let letters = "abcdefghijklmnopqrstuvwxyz".map(String.init)
         let invented = letters.flatMap { first in letters.map { (UInt16(400), "Made" + first + $0, "") } }

@@ -219,7 +219,7 @@ struct ResponseTests {
             (500, "providerBusy", 10, nil), (502, "providerBusy", 10, nil), (503, "providerUnavailable", 10, nil),
             (599, "providerBusy", 10, nil), (302, "providerBusy", 10, nil), (103, "providerBusy", 10, nil),
         ] as [(Int, String, Int64?, ProviderAlarm?)])
-    func noWords(status: Int, meaning: String, seconds: Int64?, alarm: ProviderAlarm?) {
+    func unparsedBody(status: Int, meaning: String, seconds: Int64?, alarm: ProviderAlarm?) {
         for body in ["", "<html>Service Unavailable</html>", "{\"error\":{\"code\":\(status)"] {
             let verdict = verdict(status, body)
             switch verdict.outcome {
@@ -261,7 +261,7 @@ struct ResponseTests {
         arguments: [
             "fcm-token:APA91bx", "Bad", "A1", "_A", "A", "", "SENDER ID", "ABC-DEF", String(repeating: "A", count: 49),
         ])
-    func reasonsAreWords(code: String) {
+    func unsafeReasons(code: String) {
         #expect(verdict(400, answer(400, "ALSO-NONE", code: code)).reason == "status_400")
         #expect(verdict(400, answer(400, "SOME_STATUS", code: code)).reason == "SOME_STATUS")
     }

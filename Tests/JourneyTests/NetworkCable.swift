@@ -26,7 +26,7 @@ struct NetworkCable: Sendable {
     }
 
     /// An unused address: the other end drops packets to it.
-    private static let nobody = "02:00:00:00:00:01"
+    private static let unusedAddress = "02:00:00:00:00:01"
 
     /// - Parameter net: the first three numbers of both addresses.
     init(into namespace: String, _ name: String, net: String) throws {
@@ -45,7 +45,7 @@ struct NetworkCable: Sendable {
         switch how {
         case .pulled: try Self.ip("link", "set", name, "down")
         case .wayInLost:
-            try Self.ip("neigh", "replace", inside, "lladdr", Self.nobody, "nud", "permanent", "dev", name)
+            try Self.ip("neigh", "replace", inside, "lladdr", Self.unusedAddress, "nud", "permanent", "dev", name)
         }
     }
 

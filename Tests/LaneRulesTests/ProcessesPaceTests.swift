@@ -105,11 +105,11 @@ struct ProcessesPaceTests {
         var world = Gateways(seconds: 70)
         world.add(perMinute: 60_000)
         world.run()
-        var lone = RequestPace(perMinute: 60_000)
+        var single = RequestPace(perMinute: 60_000)
         var expected = 0
         for step in 0..<7_000 {
-            let count = lone.allowance(MonotonicInstant(nanoseconds: Int64(step) * 10_000_000))
-            lone.took(count)
+            let count = single.allowance(MonotonicInstant(nanoseconds: Int64(step) * 10_000_000))
+            single.took(count)
             expected += count
         }
         #expect(world.sent(0..<70) >= expected - 20)

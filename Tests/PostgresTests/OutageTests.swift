@@ -246,7 +246,7 @@ struct StrangePeerTests {
     }
 
     @Test("counts as unreachable if its port is closed, and as unknown if its name is")
-    func nobody() async throws {
+    func closedPort() async throws {
         let peer = try StrangePeer(nil)
         let port = peer.port
         peer.stop()

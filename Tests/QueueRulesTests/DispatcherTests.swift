@@ -205,7 +205,7 @@ struct DispatcherBlockedTests {
     }
 
     @Test("leases again after a lost lane notice, when the next poll resolves the lane")
-    func lostWord() {
+    func lostNotice() {
         var bench = DispatcherBench()
         bench.blocked = [DispatcherBench.lane]
         bench.report(.leased([], asked: bench.find([DispatcherBench.route(3)]).leaseRequests[0]))

@@ -19,21 +19,21 @@ struct ConformanceTests {
     @Test("answer the same and store the same after every operation of a random sequence")
     func agree() async throws {
         try await ConformanceServer.visit { pool in
-            var (heldBack, leavingSome) = (0, 0)
+            var (groupsDeferred, groupsLeavingSome) = (0, 0)
             for seed in Self.first..<Self.first + max(1, Self.sequences) {
                 var run = try await ConformanceRun(seed: seed, pool: pool)
                 if let difference = try await run.run() {
                     Issue.record("\(difference)")
                     return
                 }
-                heldBack += run.groupsDeferred
-                leavingSome += run.groupsLeavingSome
+                groupsDeferred += run.groupsDeferred
+                groupsLeavingSome += run.groupsLeavingSome
             }
             // Fewer sequences may not meet both situations.
             guard Self.sequences >= 50 else { return }
             #expect(
-                heldBack > 0 && leavingSome > 0,
-                "\(heldBack) groups were deferred, \(leavingSome) in part: too few to compare")
+                groupsDeferred > 0 && groupsLeavingSome > 0,
+                "\(groupsDeferred) groups were deferred, \(groupsLeavingSome) in part: too few to compare")
         }
     }
 }

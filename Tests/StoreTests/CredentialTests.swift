@@ -115,7 +115,7 @@ struct CredentialSlotTests {
     }
 
     @Test("treats a bundle ID that ends with a service name as the app's own topic")
-    func commonWords() async throws {
+    func serviceLikeBundleID() async throws {
         try await withStores { world in
             let app = try await world.activated(["com.example.voip"])
             for topic in ["", "com.example.voip"] {

@@ -95,7 +95,7 @@ struct GroupCommitterTests {
     }
 
     @Test("delays no other device of the app, however many duplicates are queued")
-    func crowdOfTwins() async throws {
+    func crowdOfDuplicates() async throws {
         try await withStores { world in
             let committer = RegistrationCommitter(registry: world.stores.registry)
             let duplicates = Array(repeating: StoreWorld.registration("i1", token: 1), count: 400)

@@ -74,8 +74,8 @@ struct PatchTests {
             let tooMany = try await Self.patch(world) { $0.attributes = .set(many) }
             #expect(tooMany == .tooManyAttributes(members: 5))
             #expect(try await world.device("i1").user == nil)
-            let nobody = try await Self.patch(world, "i2") { $0.user = .clear }
-            #expect(nobody == .unknownDevice)
+            let unknown = try await Self.patch(world, "i2") { $0.user = .clear }
+            #expect(unknown == .unknownDevice)
             let otherKind = try await Self.patch(world, kind: .voip) { $0.user = .clear }
             #expect(otherKind == .unknownDevice)
         }

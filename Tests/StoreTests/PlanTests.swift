@@ -107,7 +107,7 @@ struct PlanTests {
     }
 
     @Test("finishes at once when its audience is empty")
-    func nobody() async throws {
+    func emptyAudience() async throws {
         try await withStores { world in
             for audience in [Audience.all, .installations([])] {
                 let id = audience == .all ? UInt64(1) : 2

@@ -256,7 +256,7 @@ struct PausedMessageTests {
     }
 
     @Test("finishes at the end of its planning when its audience is empty")
-    func nobody() async throws {
+    func emptyAudience() async throws {
         try await withStores { world in
             _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
             _ = try await world.control(.pause)
