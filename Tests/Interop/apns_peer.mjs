@@ -1,31 +1,31 @@
-// A stand-in for APNs that shares no code with the gateway: Node's http2, Apple's answers.
+// A simulator of APNs that shares no code with the gateway: Node's http2, Apple's answers.
 //
-// Every request becomes one line of JSON in the log, written before its answer leaves, so that the log knows of
+// Every request becomes one line of JSON in the log, written before its answer leaves, so that the log has
 // every push whose answer the gateway can have seen. Prints {"port": N} when it listens.
 //
 //   --cert FILE --key FILE   the server's identity, PEM
-//   --log FILE               where the lines go (appended)
+//   --log FILE               the log (lines are appended)
 //   --port N                 0: a free one
 //   --with-parent            ends when standard input does
 //   --verify FILE            public key, PEM: provider tokens must be signed by it
-//   --gone-prefix HEX        tokens that begin so are dead: 410 Unregistered       (default dead)
+//   --gone-prefix HEX        tokens with this prefix are dead: 410 Unregistered    (default dead)
 //   --gone-at MS             the timestamp of those 410s                           (default: now)
-//   --bad-prefix HEX         tokens that begin so are refused: 400 BadDeviceToken  (default bad0)
-//   --known-prefix HEX       if given, tokens that begin otherwise are refused as BadDeviceToken
+//   --bad-prefix HEX         tokens with this prefix get 400 BadDeviceToken        (default bad0)
+//   --known-prefix HEX       if given, tokens with another prefix get 400 BadDeviceToken
 //   --max-streams N          SETTINGS_MAX_CONCURRENT_STREAMS                       (default 1000)
-//   --delay-ms N             answers come this late
-//   --status N --reason R    answers every push so
+//   --delay-ms N             the delay of each answer
+//   --status N --reason R    the answer to every push
 // Misbehaviour; N counts requests over all connections:
 //   --drop-every N           every Nth request is never answered
 //   --reset-every N          every Nth stream is reset with INTERNAL_ERROR, its request processed
-//   --goaway-every N         says goodbye to the connection of every Nth request, and answers what it took
-//   --close-every N          cuts the connection of every Nth request without a word
+//   --goaway-every N         sends GOAWAY on the connection of every Nth request, and answers accepted streams
+//   --close-every N          cuts the connection of every Nth request without GOAWAY
 //   --garbage-every N        writes bytes that are no frame into the connection of every Nth request
 //   --half-frame-every N     writes half a frame and cuts the connection
 //   --huge-header-every N    answers with a header of 40,000 bytes
-//   --one-stream-after N     from the Nth request on only one stream at a time
+//   --one-stream-after N     from the Nth request on, allows only one stream at a time
 //   --silent                 accepts connections and never speaks HTTP/2
-//   --stall-after N          from the Nth request on nothing is answered
+//   --stall-after N          from the Nth request on, answers nothing
 import { constants, createServer } from 'node:http2';
 import { createServer as createTLSServer } from 'node:tls';
 import { Duplex } from 'node:stream';
@@ -54,7 +54,7 @@ const note = (line) => writeSync(log, JSON.stringify(line) + '\n');
 let connections = 0;
 let requests = 0;
 
-// What Apple would say of the request's form; undefined where it is well-formed.
+// Apple's answer to a malformed request; undefined if the request is well-formed.
 function complaint(headers, path, body) {
   if (headers[':method'] !== 'POST') return [405, 'MethodNotAllowed'];
   const token = /^\/3\/device\/(.*)$/.exec(path)?.[1];
@@ -112,7 +112,7 @@ function answerFor(headers, path, body) {
   return [200, undefined];
 }
 
-// The fate of the Nth request, besides its answer; one at most.
+// The misbehaviour for the Nth request, at most one.
 function fateOf(count) {
   if (options['stall-after'] && count >= number('stall-after')) return 'dropped';
   const every = (name) => options[name] && count % number(name) === 0;
@@ -126,7 +126,7 @@ function fateOf(count) {
   return undefined;
 }
 
-// 64 KiB would not even be accepted by Node's own limit for headers; 40,000 bytes are more than any client wants.
+// Node's own limit for headers forbids 64 KiB; no client accepts 40,000 bytes.
 const hugeHeader = 'x'.repeat(40_000);
 // A frame header that announces a DATA frame of 100 bytes on stream 1, and 10 of the bytes.
 const halfFrame = Buffer.concat([Buffer.from([0, 0, 100, 0, 0, 0, 0, 0, 1]), Buffer.alloc(10)]);
@@ -168,13 +168,13 @@ function handle(stream, headers, body) {
     case 'closed': return socket.destroy();
     case 'garbage': return void socket.write(garbage);
     case 'half-frame': return void socket.write(halfFrame, () => socket.destroy());
-    case 'goaway': session.close(); // GOAWAY with the last stream that was taken; those are still answered.
+    case 'goaway': session.close(); // GOAWAY with the last accepted stream; accepted streams are still answered.
   }
   const delay = number('delay-ms');
   if (delay) setTimeout(answer, delay); else answer();
 }
 
-// Node's HTTP/2 speaks through a wire of ours, so that other bytes than its own can be put on the socket.
+// Node's HTTP/2 uses a stream of ours, so that other bytes can be written to the socket too.
 function wireOver(socket) {
   const wire = new Duplex({
     read() { socket.resume(); },

@@ -18,7 +18,7 @@ SLUG = "garden"
 TOPIC = "com.example.garden"
 IMPORT_LINES = 5_000
 SECONDS_MAX = 600
-# Devices say their locale as they like; two of them have no text of their own.
+# Devices spell their locales in several ways; two of the locales have no text of their own.
 LOCALES = [None, "en-US", "fr-CA", "fr-FR", "fr", "de_AT", "FR_ca", "ja", "pt-BR"]
 MESSAGE = {
     "audience": {"tags": {"any": ["news", "bells"], "none": ["muted"]}},
@@ -37,7 +37,7 @@ MESSAGE = {
 
 
 def device(number):
-    """One of the audience. Its place in the sequence decides everything."""
+    """A device of the audience. Its index determines all its values."""
     places = ["production"] * 5 + ["sandbox"] * 2 + ["fcm"] * 3
     place = places[number % 10]
     fate = {7: "dead", 18: "dead", 31: "strayed", 45: "strayed", 53: "dead"}.get(number % 59, "lives")
@@ -45,7 +45,7 @@ def device(number):
         token = ("UNREGISTERED-" if fate == "dead" else "") + f"tablet{number}:APA91b"
         fate = "lives" if fate == "strayed" else fate
     else:
-        # A strayed token lives in the other environment than its registration says (docs/simulator.md).
+        # A strayed token belongs to the other environment than its registration (docs/simulator.md).
         other = {"production": "dead3100", "sandbox": "dead3000"}[place]
         start = {"dead": "dead0100", "strayed": other, "lives": "a11e0000"}[fate]
         token = start + f"{number:056x}"
@@ -57,7 +57,7 @@ def device(number):
 
 
 def bystander(number):
-    """Not in the audience: without its tags, or muted."""
+    """A device outside the audience: without its tags, or muted."""
     tags = [["spring"], ["news", "muted"], []][number % 3]
     return {**device(number), "installation": f"bystander-{number}", "token": f"b57a{number:060x}", "tags": tags,
             "place": "production", "fate": "lives"}
@@ -79,7 +79,7 @@ def registration(one):
 def world():
     stand_in = StandIn("--sandbox-port", "0")
     try:
-        # The stand-ins forget nothing below 256 MiB; a budget as wide as the audience leaves FCM's pace out of it.
+        # The simulators drop no request below 256 MiB. A quota as large as the audience disables FCM's pace.
         settings = {
             "APNS_PRODUCTION_URL": stand_in.apns_url, "APNS_SANDBOX_URL": stand_in.sandbox_url,
             "FCM_URL": stand_in.fcm_url, "PROVIDER_CA_FILE": stand_in.ca_file, **wide_fcm_budget(),
@@ -136,7 +136,7 @@ def by_token(requests):
 
 
 class Checker:
-    """Holds what each port received against what each device had to receive; complains at most twenty times."""
+    """Compares each port's requests with the expected ones. Keeps at most twenty complaints."""
 
     def __init__(self, account):
         self.account = account
@@ -167,7 +167,7 @@ class Checker:
     def fcm(self, one, request):
         sent = json.loads(request["body"])
         self.seen_message = self.seen_message or sent
-        # Whole seconds that were left when the parcel was written: after the message came, before the push arrived.
+        # Whole seconds left when the parcel was written: after the message was accepted, before the push arrived.
         arrived = datetime.fromisoformat(request["at"].replace("Z", "+00:00")).timestamp()
         ttl = sent["message"]["android"]["ttl"]
         left = self.account["expires_seconds"] - arrived
@@ -217,26 +217,27 @@ def test_a_broadcast_over_three_routes_reaches_each_device_with_its_own_bytes(wo
 
 
 def check_pushes(checker, audience, bystanders, got):
-    """Each push byte for byte. Returns the strayed tokens, each found in the other environment, once, by the same id."""
+    """Checks each push byte for byte, and that each strayed token was tried once elsewhere, by one id. Returns them."""
     found = set()
     other = {"production": "sandbox", "sandbox": "production"}
     for one in audience:
-        home = got[one["place"]].pop(one["token"], [])
-        statuses = [request["answer"]["status"] for request in home]
+        origin = got[one["place"]].pop(one["token"], [])
+        statuses = [request["answer"]["status"] for request in origin]
         refused = {"lives": 200, "dead": 404 if one["place"] == "fcm" else 410, "strayed": 400}[one["fate"]]
         checker.expect(statuses == [refused], one["token"], one["place"], statuses, "not", [refused])
-        for request in home:
+        for request in origin:
             (checker.fcm if one["place"] == "fcm" else checker.apns)(one, request)
         if one["fate"] == "strayed":
-            away = got[other[one["place"]]].pop(one["token"], [])
-            checker.expect([request["answer"]["status"] for request in away] == [200], one["token"], "away", len(away))
-            for request in away:
+            sibling = got[other[one["place"]]].pop(one["token"], [])
+            statuses = [request["answer"]["status"] for request in sibling]
+            checker.expect(statuses == [200], one["token"], "sibling", len(sibling))
+            for request in sibling:
                 checker.apns(one, request)
-                ids = {each["answer"]["id"] for each in home + away}
+                ids = {each["answer"]["id"] for each in origin + sibling}
                 checker.expect(len(ids) == 1, one["token"], "more than one id", ids)
                 found.add(one["token"])
     left = {place: sorted(tokens)[:3] for place, tokens in got.items() if tokens}
-    assert left == {}, f"nobody of the audience has these: {left}"
+    assert left == {}, f"no device of the audience has these tokens: {left}"
     assert not checker.wrong, checker.complaint()
     return found
 
@@ -250,22 +251,22 @@ def check_account(account, audience, found):
         provider["unregistered" if fate == "dead" else "accepted"] += 1
     assert (account["audience"], account["pending"]) == (len(audience), 0)
     for provider, counts in expected.items():
-        told = account["providers"][provider]
-        assert {name: told["outcomes"][name] for name in counts} == counts, provider
-        assert sum(told["outcomes"].values()) == told["audience"] == sum(counts.values()), provider
-        assert told["pending"] == 0
+        shown = account["providers"][provider]
+        assert {name: shown["outcomes"][name] for name in counts} == counts, provider
+        assert sum(shown["outcomes"].values()) == shown["audience"] == sum(counts.values()), provider
+        assert shown["pending"] == 0
     assert set(account["providers"]) == set(expected)
     assert account["outcomes"] == {
         name: sum(account["providers"][provider]["outcomes"][name] for provider in expected)
         for name in account["outcomes"]}
     strayed = {one["token"] for one in audience if one["fate"] == "strayed"}
     assert found == strayed
-    # The audience is what it is only if all kinds are in it.
+    # The audience must have devices of every kind.
     assert all(counts["accepted"] and counts["unregistered"] for counts in expected.values()) and strayed
 
 
 def check_registry(gateway, audience):
-    """Where they were found, they live."""
+    """Checks that strayed devices are registered in the environment in which they were found."""
     other = {"production": "sandbox", "sandbox": "production"}
     for one in [one for one in audience if one["fate"] == "strayed"][:50]:
         shown = gateway.api.expect(200, "GET", f"/v1/apps/{SLUG}/devices/{one['installation']}")
@@ -273,18 +274,18 @@ def check_registry(gateway, audience):
 
 
 def check_feed(feed, audience):
-    told = {}
+    reported = {}
     for item in feed:
-        said = (item["provider"], item["reason"])
+        values = (item["provider"], item["reason"])
         if item["verdict"] == "environment_changed":
-            said = (item["from"], item["to"])
-        told.setdefault(item["verdict"], {})[item["installation"]] = said
+            values = (item["from"], item["to"])
+        reported.setdefault(item["verdict"], {})[item["installation"]] = values
     dead = {
         one["installation"]: ("fcm", "UNREGISTERED") if one["place"] == "fcm" else ("apns", "Unregistered")
         for one in audience if one["fate"] == "dead"}
-    assert told.pop("retired") == dead
+    assert reported.pop("retired") == dead
     strayed = {
         one["installation"]: (one["place"], {"production": "sandbox", "sandbox": "production"}[one["place"]])
         for one in audience if one["fate"] == "strayed"}
-    assert told.pop("environment_changed") == strayed
-    assert told == {}, "nobody who was found elsewhere was ever doubted"
+    assert reported.pop("environment_changed") == strayed
+    assert reported == {}, "no token that was found elsewhere was ever suspected"

@@ -1,4 +1,4 @@
-"""Fixtures, and one line of JSON a case for whoever counts."""
+"""Fixtures, and one line of JSON per case for the count."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def stand_in_of_module():
 
 @pytest.fixture
 def stand_in(stand_in_of_module):
-    """A stand-in that remembers nothing of the case before."""
+    """A simulator without any records of earlier cases."""
     stand_in_of_module.reset()
     return stand_in_of_module
 

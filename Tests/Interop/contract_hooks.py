@@ -1,4 +1,4 @@
-"""What schemathesis is told about the gateway: the import's media type, and what exists in it."""
+"""Facts about the gateway for schemathesis: the import's media type, and existing resources."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import zlib
 import schemathesis
 
 KNOWN = json.loads(os.environ["CARILLON_CONTRACT_KNOWN"])
-# Deleting the app of the others would leave nothing but 404.
+# Deleting the app that the other calls use would give them only 404.
 KNOWN_TO_DELETE = {"app": "doomed"}
 
 
@@ -23,7 +23,7 @@ def last_line(ctx, response):
 
 @schemathesis.hook
 def before_call(context, case, **kwargs):
-    """Most calls are about things that are there; guessed names alone would be answered 404 for ever."""
+    """Most calls use existing resources; guessed names would always get 404."""
     deletes_app = case.operation.label == "DELETE /v1/apps/{app}"
     known = KNOWN_TO_DELETE if deletes_app else KNOWN
     lot = zlib.crc32(repr((case.path_parameters, case.query, case.body)).encode())

@@ -1,7 +1,7 @@
-"""What each device has to receive, built from the documents (docs/push-types.md, docs/openapi.yaml) and nothing else.
+"""The expected push of each device, built only from the documents (docs/push-types.md, docs/openapi.yaml).
 
-Shares no code with the gateway. The order of keys in FCM's message is nowhere promised, so it is taken from one push that
-was seen (`ordered_like`); values never are.
+This module shares no code with the gateway. The order of keys in FCM's message is not documented, so it is taken from
+one observed push (`ordered_like`); values never are.
 """
 
 import json
@@ -13,14 +13,14 @@ def written(value):
 
 
 def text_for(locale, notification):
-    """Title and body for a device: its own locale's, then its language's, then the common ones, member by member."""
+    """Title and body for a device: each from its locale, else from its language, else the common one."""
     common = {name: notification[name] for name in ("title", "body")}
     if not locale:
         return common
     by_tag = {tag.replace("_", "-").lower(): text for tag, text in notification["localizations"].items()}
     wanted, text = locale.replace("_", "-").lower(), {}
     while wanted:
-        # What a narrower locale said stays.
+        # The text of a narrower locale wins.
         text = {**by_tag.get(wanted, {}), **text}
         wanted = wanted.rpartition("-")[0]
     return {**common, **text}
@@ -48,7 +48,7 @@ def apns_headers(account, message, topic):
 
 
 def fcm_body(device, message, account, seconds_left):
-    """One text for all of a token's platforms; on each a repeat shows once, and the badge is each platform's own."""
+    """One text for all platforms of a token. On each a repeat shows once, and each has its own badge."""
     identity, badge, sound = account["id"], badge_for(device, message), message["sound"]
     return {"message": {
         "token": device["token"], "notification": text_for(device["locale"], message["notification"]),
@@ -75,7 +75,7 @@ def fcm_body(device, message, account, seconds_left):
 
 
 def ordered_like(value, seen):
-    """The same value with its keys in the order that was seen; keys that were not seen come last."""
+    """The same value with its keys in the observed order; other keys come last."""
     if isinstance(value, dict) and isinstance(seen, dict):
         names = [name for name in seen if name in value] + [name for name in value if name not in seen]
         return {name: ordered_like(value[name], seen.get(name)) for name in names}

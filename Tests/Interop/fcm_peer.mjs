@@ -1,13 +1,13 @@
-// A stand-in for FCM and its OAuth that shares no code with the gateway: Node's http2, Google's answers.
+// A simulator of FCM and its OAuth that shares no code with the gateway: Node's http2, Google's answers.
 //
 // Every request becomes one line of JSON in the log, written before its answer leaves. Prints {"port": N} when it
 // listens. Tokens that begin with "gone" are unregistered; those that begin with "busy" are answered 503 the first time.
 //
 //   --cert FILE --key FILE   the server's identity, PEM
-//   --log FILE               where the lines go (appended)
+//   --log FILE               the log (lines are appended)
 //   --verify FILE            public key, PEM: assertions must be signed by it
 //   --account EMAIL          the only account
-//   --key-id ID              of its key
+//   --key-id ID              the id of its key
 //   --project ID             the only project
 import { createSecureServer } from 'node:http2';
 import { openSync, readFileSync, writeSync } from 'node:fs';
@@ -36,7 +36,7 @@ const failure = (code, status, message, errorCode) => json(code, {
 });
 const refusedGrant = (description) => json(400, { error: 'invalid_grant', error_description: description });
 
-// RFC 7523, as Google asks for it.
+// RFC 7523, in the form that Google requires.
 function accessToken(headers, body, url) {
   if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
     return json(400, { error: 'invalid_request', error_description: 'no form' });
@@ -63,7 +63,7 @@ function accessToken(headers, body, url) {
   if (!claimed.scope?.split(' ').some((one) => scopes.includes(one))) {
     return json(400, { error: 'invalid_scope', error_description: 'no scope of messaging' });
   }
-  // As long as real ones may be, and with the dots at their end.
+  // These are as long as real ones may be, with dots at the end.
   const token = `ya29.${randomBytes(600).toString('base64url')}.....`;
   issued.add(token);
   return json(200, { access_token: token, expires_in: 3599, token_type: 'Bearer' });

@@ -1,8 +1,8 @@
-// Node's HTTP/2 client as a sender of pushes: reads a job as JSON from standard input, prints what it saw as JSON.
+// Node's HTTP/2 client as a sender of pushes: reads a job as JSON from standard input, prints its results as JSON.
 //
 //   {"url", "ca_file", "headers", "tokens", "body", "connections_max"}
 //
-// What had no answer is sent again on a new connection, as Apple asks for after a GOAWAY.
+// Unanswered pushes are sent again on a new connection, as Apple requires after a GOAWAY.
 import { connect, constants } from 'node:http2';
 import { readFileSync } from 'node:fs';
 
@@ -10,7 +10,7 @@ const job = JSON.parse(readFileSync(0));
 const ca = readFileSync(job.ca_file);
 const seen = { answers: {}, connections: 0, limits: [], goaways: [], refused: 0, errors: [] };
 
-// One push; undefined where the connection or the stream ended without an answer.
+// Sends one push; undefined if the connection or the stream ended without an answer.
 function push(session, token) {
   return new Promise((resolve) => {
     let status, id;
@@ -29,7 +29,7 @@ function push(session, token) {
   });
 }
 
-// Sends what it can over one connection; what had no answer comes back.
+// Sends as many pushes as it can over one connection; returns the unanswered ones.
 async function overOneConnection(tokens) {
   seen.connections += 1;
   const session = connect(job.url, { ca });

@@ -1,4 +1,4 @@
-"""Keys and certificates of the peers, made by the cryptography package."""
+"""Keys and certificates of the peers, created by the cryptography package."""
 
 import datetime
 import ipaddress

@@ -1,4 +1,4 @@
-"""What the cases share: programs that are started and ended, and calls over HTTP."""
+"""Code that the cases share: programs that they start and end, and calls over HTTP."""
 
 import http.client
 import json
@@ -15,24 +15,24 @@ import urllib.parse
 INTEROP = pathlib.Path(__file__).resolve().parent
 ROOT = INTEROP.parent.parent
 PROGRAM = os.environ.get("CARILLON_PROGRAM", str(ROOT / ".build/release/carillon"))
-# Debian keeps servers where an ordinary user's PATH does not lead.
+# Debian keeps servers outside an ordinary user's PATH.
 SEARCH_PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
-# A loaded machine is slow to start things; nobody waits this long elsewhere.
+# A loaded machine starts programs slowly; no case waits this long otherwise.
 START_SECONDS_MAX = 120
 
 
 def folder(name):
-    """A new folder that PostgreSQL's unprivileged user can enter, under a short path: sockets lie in it."""
+    """A new folder that PostgreSQL's unprivileged user can enter, with a short path for its sockets."""
     path = pathlib.Path(tempfile.mkdtemp(prefix=f"interop-{name}-"))
     path.chmod(0o755)
     return path
 
 
 class RunEvidence:
-    """What scripts/test looks through at its end: logs, and the secrets that may stand in none of them."""
+    """Files for the search at the end of scripts/test: logs, and the secrets that no log may contain."""
 
     RUN = os.environ.get("CARILLON_RUN_FOLDER")
-    # Whose strings are tokens, keys or payloads; what can be guessed from a few letters is looked for by nobody.
+    # The members whose strings are tokens, keys or payloads. Strings of a few letters are not searched for.
     MEMBERS = {"token", "p8", "pem", "pkcs12", "password", "private_key", "title", "body"}
 
     @classmethod
@@ -46,7 +46,7 @@ class RunEvidence:
 
     @classmethod
     def of_request(cls, value):
-        """Whatever a request holds of them."""
+        """Adds the secrets of a request."""
         if isinstance(value, list):
             for element in value:
                 cls.of_request(element)
@@ -56,7 +56,7 @@ class RunEvidence:
 
     @classmethod
     def keep(cls, place):
-        """Takes logs and keys out of a folder that is about to be removed."""
+        """Moves logs and keys out of a folder that is about to be removed."""
         if not cls.RUN:
             return
         told = pathlib.Path(cls.RUN) / "told"
@@ -69,7 +69,7 @@ class RunEvidence:
 
 
 class Program:
-    """A child of ours. Little is inherited: a variable of whoever runs the tests decides nothing."""
+    """A child process. It inherits few variables, so that the caller's environment has no effect."""
 
     def __init__(self, arguments, cwd, settings=None, keeps_input=False):
         self.folder = cwd
@@ -85,7 +85,7 @@ class Program:
                 stdin=subprocess.PIPE if keeps_input else subprocess.DEVNULL)
 
     def wait_for(self, what, found):
-        """The first true answer of `found`; ends with the program's own words where it dies before."""
+        """The first true answer of `found`. If the program dies before, fails with its output."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while time.monotonic() < deadline:
             answer = found()
@@ -98,14 +98,14 @@ class Program:
         raise AssertionError(f"{what}: not to be had (ended: {self.process.poll()}): {words}")
 
     def line(self, beginning):
-        """The first line of its output that begins so."""
+        """The first line of its output with this beginning."""
         def found():
             lines = self.output.read_text(errors="replace").split("\n")[:-1]
             return next((line for line in lines if line.startswith(beginning)), None)
         return self.wait_for(f"a line that begins with {beginning!r}", found)
 
     def peak_memory_mib(self):
-        """VmHWM: the most memory it ever had."""
+        """VmHWM: its peak memory."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
@@ -124,7 +124,7 @@ class Program:
 
 
 class Caller:
-    """Calls one server; keeps its connection."""
+    """Calls one server over one kept connection."""
 
     def __init__(self, url, ca_file=None, key=None, seconds=60):
         self.url = urllib.parse.urlsplit(url)
@@ -137,7 +137,7 @@ class Caller:
             self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=seconds)
 
     def call(self, method, path, body=None, headers=None):
-        """Status and body; JSON is read where the answer says that it is JSON."""
+        """Status and body. The body is parsed if its media type is JSON."""
         headers = dict(headers or {})
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
@@ -166,7 +166,7 @@ class Caller:
 
 
 class StandIn(Program):
-    """`carillon simulate`, and what it remembers."""
+    """`carillon simulate`, and its records."""
 
     def __init__(self, *flags):
         self.identity = folder("stand-in")
@@ -188,7 +188,7 @@ class StandIn(Program):
         return urllib.parse.urlsplit(self.apns_url).port
 
     def received(self, caller, token):
-        """What the stand-in says that a token received."""
+        """The pushes that a token received, as the simulator recorded them."""
         return caller.expect(200, "GET", "/simulator/received/" + urllib.parse.quote(token, safe=":"))["pushes"]
 
     def requests(self, caller, token=None):
@@ -265,7 +265,7 @@ class Gateway(Program):
 
 
 def free_port():
-    """A port that was free a moment ago, for programs that can't take one themselves."""
+    """A port that was free a moment ago, for programs that can't choose one themselves."""
     import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

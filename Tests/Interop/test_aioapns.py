@@ -1,4 +1,4 @@
-"""aioapns, as it comes from PyPI, sends to the APNs stand-in."""
+"""aioapns from PyPI sends to the APNs simulator."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ SUFFIXES = {
 
 
 def sent(stand_in, requests, certificate=False, one_by_one=False):
-    """The results, in the order of the requests; all are under way at once, unless one by one."""
+    """The results, in the order of the requests. All requests run at once, unless one by one."""
     APNsProductionClientProtocol.APNS_SERVER = "localhost"
     APNsProductionClientProtocol.APNS_PORT = stand_in.apns_port
     context = ssl.create_default_context(cafile=stand_in.ca_file)
@@ -59,8 +59,8 @@ def test_every_push_type_is_accepted_and_kept_as_it_was_sent(stand_in, certifica
         requests.append(request(
             f"a0{number:02x}", push_type, message, priority=5, time_to_live=3600, collapse_key=f"noon-{number}"))
     results = sent(stand_in, requests, certificate)
-    told = [(one.status, one.description) for one in results]
-    assert told == [("200", None)] * len(requests)
+    answers = [(one.status, one.description) for one in results]
+    assert answers == [("200", None)] * len(requests)
     for one in requests:
         (push,) = stand_in.requests(stand_in.apns, one.device_token)
         assert json.loads(push["body"]) == one.message
@@ -92,7 +92,7 @@ def test_hundreds_at_once_on_one_connection(stand_in):
     assert len({push["connection"] for push in stand_in.requests(stand_in.apns)}) == 1
 
 
-# What its Apple answer is, for each fate that asks for a documented reason (docs/simulator.md).
+# Apple's answer for each fate with a documented reason (docs/simulator.md).
 REASONS = {
     "01": ("410", "Unregistered"), "02": ("410", "Unregistered"), "03": ("410", "ExpiredToken"),
     "04": ("400", "BadDeviceToken"), "05": ("400", "DeviceTokenNotForTopic"), "06": ("429", "TooManyRequests"),

@@ -1,4 +1,4 @@
-"""curl and nghttp, as Debian ships them, send to the stand-ins."""
+"""curl and nghttp from Debian send to the simulators."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""schemathesis reads docs/openapi.yaml and holds the running gateway against it.
+"""schemathesis reads docs/openapi.yaml and compares the running gateway with it.
 
 CARILLON_CONTRACT_SECONDS (60) bounds it, CARILLON_CONTRACT_SEED (1) chooses what it tries.
 """
@@ -41,7 +41,7 @@ def gateway():
 
 
 def furnish(gateway, stand_in):
-    """An app with a credential, devices, a message and a retired token; what they are called."""
+    """The names of an app with a credential, devices, a message and a retired token."""
     gateway.make_app(SLUG)
     gateway.make_app("doomed")
     credentials = gateway.hand_in(SLUG, {
@@ -83,6 +83,6 @@ def test_the_gateway_keeps_to_its_contract(gateway):
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
     assert gateway.process.poll() is None
-    # Every operation, and none for want of time.
+    # Every operation was called; none was left out for lack of time.
     operations = re.search(r"Selected:\s+(\d+)/(\d+)\s+Tested:\s+(\d+)", done.stdout)
     assert operations and len(set(operations.groups())) == 1, done.stdout[-2000:]

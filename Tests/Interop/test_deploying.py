@@ -1,4 +1,4 @@
-"""The files for deploying, as the tools of others read them. Nothing is built or started here."""
+"""The files for deployment, read by the tools of others. No case builds or starts a program."""
 
 import configparser
 import importlib.util
@@ -13,7 +13,7 @@ import jsonschema_rs
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of the package only its copy of the schema is used, so that it is found and not imported.
+# Only the package's copy of the schema is used: the package is located and not imported.
 SCHEMAS = pathlib.Path(importlib.util.find_spec("check_jsonschema").origin).parent / "builtin_schemas/vendor"
 
 
@@ -58,7 +58,7 @@ def test_dockerfile_has_no_known_fault():
 
 
 def test_dockerfile_copies_all_that_the_build_reads():
-    """What the package names, and where its links lead."""
+    """The names that the package uses, and the targets of its links."""
     copied = set(re.findall(r"^COPY (\S+) ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)) - {"--from=build"}
     needed = {"Package.swift", "Sources", "Tests"}
     needed |= {match.split("/")[0] for match in re.findall(r'path: "([^"]+)"', (ROOT / "Package.swift").read_text())}
@@ -72,14 +72,14 @@ def test_unit_file():
     unit = configparser.RawConfigParser(strict=False)
     unit.optionxform = str
     unit.read(path)
-    # The program alone hears SIGTERM; it ends a PostgreSQL of its own after the drain.
+    # Only the program receives SIGTERM; it stops its own PostgreSQL after the drain.
     assert unit["Service"]["KillMode"] == "mixed"
     assert unit["Service"]["ExecStart"].endswith("carillon serve")
     names = [
         line.partition("=")[2].partition("=")[0]
         for line in path.read_text().splitlines() if line.startswith("Environment=")]
     assert {name.removeprefix("CARILLON_") for name in names} <= settings()
-    # Where systemd is, it reads the file too. The program itself is installed elsewhere, later.
+    # If systemd is installed, it reads the file too. The program itself is installed elsewhere, later.
     if not shutil.which("systemd-analyze"):
         return
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""firebase-admin for Python, as it comes from PyPI, sends to the FCM stand-in."""
+"""firebase-admin for Python from PyPI sends to the FCM simulator."""
 
 import asyncio
 import datetime
@@ -10,7 +10,7 @@ from firebase_admin import credentials, exceptions, messaging
 
 @pytest.fixture
 def app(stand_in, monkeypatch):
-    # requests reads the one, httpx the other.
+    # requests reads the first variable, httpx the second.
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", stand_in.ca_file)
     monkeypatch.setenv("SSL_CERT_FILE", stand_in.ca_file)
     service = messaging._MessagingService
@@ -56,8 +56,8 @@ def test_a_message_with_every_part_is_accepted_and_kept_as_it_was_sent(stand_in,
 def test_a_dry_run_is_checked_and_not_accepted(stand_in, app):
     name = messaging.send(messaging.Message(token="phone", data={"a": "b"}), dry_run=True)
     assert name.endswith("/messages/fake_message_id")
-    told = summary(stand_in)
-    assert (told["dry_runs"], told["accepted"]) == (1, 0)
+    counts = summary(stand_in)
+    assert (counts["dry_runs"], counts["accepted"]) == (1, 0)
     (push,) = stand_in.requests(stand_in.fcm, "phone")
     assert push["dry_run"] is True
     with pytest.raises(messaging.UnregisteredError):
@@ -72,7 +72,7 @@ def test_topics_and_conditions_are_targets(stand_in, app):
     assert summary(stand_in)["accepted"] == 2
 
 
-# The exception that the SDK makes of each answer, and the SDK's own code for it.
+# The SDK's exception for each answer, and its own code for it.
 ERRORS = {
     "UNREGISTERED": (messaging.UnregisteredError, "NOT_FOUND"),
     "SENDER_ID_MISMATCH": (messaging.SenderIdMismatchError, "PERMISSION_DENIED"),
@@ -102,10 +102,10 @@ def test_every_documented_error_becomes_its_exception(stand_in, app):
     messages = [messaging.Message(token=f"{fate}-phone", data={"a": "b"}) for fate in ERRORS]
     batch = messaging.send_each(messages + [messaging.Message(token="phone", data={"a": "b"})])
     assert (batch.success_count, batch.failure_count) == (1, len(ERRORS))
-    told = {
+    raised = {
         fate: (type(one.exception), one.exception.code) for fate, one in zip(ERRORS, batch.responses, strict=False)
     }
-    assert told == ERRORS
+    assert raised == ERRORS
     assert batch.responses[-1].message_id
     assert summary(stand_in)["accepted"] == 1
     # The SDK tries 500 and 503 again, four times; 401 after a new access token, twice.
@@ -133,8 +133,8 @@ def test_many_at_once_over_http_2(stand_in, app):
     batch = asyncio.run(send_and_hang_up())
     assert (batch.success_count, batch.failure_count) == (200, 1)
     assert isinstance(batch.responses[200].exception, messaging.UnregisteredError)
-    told = summary(stand_in)
-    assert (told["accepted"], told["tokens"]) == (200, 201)
+    counts = summary(stand_in)
+    assert (counts["accepted"], counts["tokens"]) == (200, 201)
     for number in range(200):
         (push,) = stand_in.received(stand_in.fcm, f"phone-{number}")
         assert push["payload"]["message"]["data"] == {"n": str(number)}
@@ -152,7 +152,7 @@ def test_tokens_join_and_leave_a_topic(stand_in, app):
 
 
 def test_tokens_join_and_leave_a_topic_one_by_one(stand_in, app):
-    # The one address that is no attribute of the class.
+    # The only address that is not an attribute of the class.
     service = messaging._get_messaging_service(app)
     service._fcm_topic_url = f"{stand_in.fcm_url}/v1/projects/{stand_in.project}/registrations"
     tokens = [
@@ -166,10 +166,10 @@ def test_tokens_join_and_leave_a_topic_one_by_one(stand_in, app):
     assert [(one.index, one.reason) for one in answer.errors] == errors
     answer = messaging.unsubscribe_from_topic(tokens, "news")
     assert [(one.index, one.reason) for one in answer.errors] == errors
-    # The outage was tried again.
+    # The request that met the outage was repeated.
     assert summary(stand_in)["topic_calls"] == 2 * len(tokens) + 1
-    told = stand_in.received(stand_in.fcm, "/topics/news")
-    assert sum(call["status"] == 200 for call in told) == 4
+    calls = stand_in.received(stand_in.fcm, "/topics/news")
+    assert sum(call["status"] == 200 for call in calls) == 4
 
     async def join_and_hang_up():
         answer = await messaging.subscribe_to_topic_async([f"phone-{number}" for number in range(150)], "bells")

@@ -1,4 +1,4 @@
-"""The gateway sends to servers that others wrote: Node's http2 as APNs and as FCM, and nghttpd."""
+"""The gateway sends to servers by others: Node's http2 as APNs and as FCM, and nghttpd."""
 
 import json
 import re
@@ -57,7 +57,7 @@ class House:
         return json.loads(peer.line("{"))["port"]
 
     def echo(self):
-        """nghttpd, which answers every POST with 200 and its own body, and writes what it reads."""
+        """nghttpd answers every POST with 200 and its own body, and prints the requests."""
         home = self.place / "nghttpd"
         home.mkdir()
         port = free_port()
@@ -161,7 +161,7 @@ def test_a_push_to_nghttpd(house):
     house.register(slug, "phone", provider="apns", environment="sandbox", token="b0" * 32)
     account = house.gateway.finished(slug, house.gateway.send(slug, MESSAGE))
     assert (account["audience"], outcomes(account)) == (1, {"accepted": 1})
-    told = re.sub(r"\x1b\[[0-9;]*m", "", house.nghttpd.output.read_text(errors="replace"))
-    assert len(re.findall(r":path: /3/device/" + "b0" * 32, told)) == 1
+    log = re.sub(r"\x1b\[[0-9;]*m", "", house.nghttpd.output.read_text(errors="replace"))
+    assert len(re.findall(r":path: /3/device/" + "b0" * 32, log)) == 1
     for header in (":method: POST", ":scheme: https", f"apns-topic: {TOPIC}", "apns-push-type: alert"):
-        assert header in told, told
+        assert header in log, log

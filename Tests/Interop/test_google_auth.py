@@ -1,4 +1,4 @@
-"""google-auth alone asks the OAuth stand-in for access tokens."""
+"""google-auth by itself requests access tokens from the OAuth simulator."""
 
 import json
 import pathlib

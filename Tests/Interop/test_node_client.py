@@ -1,4 +1,4 @@
-"""Node's HTTP/2 client sends to the APNs stand-in, which changes its settings and says goodbye."""
+"""Node's HTTP/2 client sends to the APNs simulator, which changes its settings and sends GOAWAY."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ BODY = '{"aps":{"alert":"Noon"}}'
 
 @pytest.fixture(scope="module")
 def apple_like():
-    """As strict with streams as Apple is: one until the first success."""
+    """A simulator that is as strict with streams as Apple: one until the first success."""
     stand_in = StandIn()
     yield stand_in
     stand_in.stop()
@@ -53,8 +53,8 @@ def test_a_thousand_streams_one_at_first_then_many(strict):
     assert seen["left"] == [] and seen["connections"] == 1 and seen["goaways"] == []
     assert {answer["status"] for answer in seen["answers"].values()} == {200}
     assert seen["limits"][0] == 1 and seen["limits"][-1] == 1000
-    told = summary(strict)
-    assert (told["accepted"], told["tokens"], told["repeated"]) == (1000, 1000, 0)
+    counts = summary(strict)
+    assert (counts["accepted"], counts["tokens"], counts["repeated"]) == (1000, 1000, 0)
     ids = {push["token"]: push["answer"]["id"] for push in strict.requests(strict.apns)}
     assert ids == {token: answer["id"] for token, answer in seen["answers"].items()}
 
@@ -68,8 +68,8 @@ def test_a_goaway_in_the_middle_loses_and_repeats_nothing(strict):
     assert len(seen["answers"]) == 300
     (goaway,) = seen["goaways"]
     assert goaway["code"] == 0 and json.loads(goaway["data"])["reason"] == "Shutdown"
-    told = summary(strict)
-    assert (told["goaways"], told["faults"], told["accepted"], told["tokens"]) == (1, 1, 300, 300)
+    counts = summary(strict)
+    assert (counts["goaways"], counts["faults"], counts["accepted"], counts["tokens"]) == (1, 1, 300, 300)
     kept = strict.requests(strict.apns)
     assert sorted(push["token"] for push in kept) == tokens
     assert sum(1 for push in kept if push["connection"] == kept[0]["connection"]) == 99
@@ -80,8 +80,8 @@ def test_a_change_of_the_stream_limit_is_heard_and_obeyed(strict):
     seen = sent(strict, tokens_of(200))
     assert seen["left"] == [] and seen["connections"] == 1
     assert seen["limits"][0] == 1 and 7 in seen["limits"]
-    told = summary(strict)
-    assert (told["accepted"], told["faults"], told["refused"], told["reset"]) == (200, 1, [], 0)
+    counts = summary(strict)
+    assert (counts["accepted"], counts["faults"], counts["refused"], counts["reset"]) == (200, 1, [], 0)
 
 
 def test_refusals_among_many_are_told_apart(strict):

@@ -20,7 +20,7 @@ MARK = "--- carillon has printed this ---"
 
 
 def blocks(title):
-    """(command, expected) of a section; expected is None where nothing is promised."""
+    """(command, expected) of a section; expected is None if the README shows no output."""
     text = (ROOT / "README.md").read_text()
     section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
     found = []
@@ -34,7 +34,7 @@ def blocks(title):
 
 
 class Shell:
-    """A person's terminal, which waits for each block to end before the next one is pasted."""
+    """A terminal in which each block ends before the next one is pasted."""
 
     def __init__(self, place, **environment):
         self.process = subprocess.Popen(
@@ -43,8 +43,8 @@ class Shell:
             env={"HOME": str(place), "LC_ALL": "C.UTF-8", "TERM": "dumb", **environment})
 
     def paste(self, command):
-        """Status of the last line, and what was printed."""
-        # On a line of its own, also where the last one has no end.
+        """The status of the last line, and the output."""
+        # It is on its own line, even if the last line has no newline.
         self.process.stdin.write(f"{command}\nprintf '\\n%s %d\\n' '{MARK}' $?\n")
         self.process.stdin.flush()
         printed = []
@@ -86,13 +86,13 @@ def place():
 
 
 def holds(expected, printed):
-    """Whether the text fits, `...` standing for anything, also for several lines."""
+    """Whether the text matches. `...` matches anything, also several lines."""
     pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
 def walk(terminal, title, adapt, passed_by=None):
-    """Pastes the blocks of a section, but for those that hold `passed_by`."""
+    """Pastes the blocks of a section, except those that contain `passed_by`."""
     walked = 0
     for command, expected in blocks(title):
         if passed_by is not None and passed_by in command:
@@ -129,7 +129,7 @@ def test_the_tour(shell, place):
                 "/tmp/carillon-demo-$(id -un)", str(place))
 
         assert walk(shell(ROOT), "A tour of five minutes", adapt) >= 6
-        # Whoever walks it again finds the same; only the list shows what has come since.
+        # A second tour gives the same output, except for the list, which also shows newer devices.
         assert walk(shell(ROOT), "A tour of five minutes", adapt, passed_by="devices list") >= 5
     finally:
         demo.terminate()
@@ -138,7 +138,7 @@ def test_the_tour(shell, place):
 
 
 def test_for_real(shell, place):
-    """With keys of the stand-ins' making instead of Apple's and Google's."""
+    """The commands work with keys from the simulators instead of Apple's and Google's."""
     subprocess.run([ROOT / "certs/make", place], check=True, capture_output=True, timeout=60)
     account = service_account(place)
     (place / "firebase.json").write_text(json.dumps(account))
@@ -149,9 +149,9 @@ def test_for_real(shell, place):
     def adapt(command):
         lines = [
             line for line in command.replace("127.0.0.1:8080", f"127.0.0.1:{port}").splitlines()
-            # Built and found already.
+            # The program is built and found already.
             if not line.startswith(("swift build", "sudo install"))]
-        # The providers are out of reach for a test, and the doctor says so by its status.
+        # A test cannot reach the providers, which the doctor reports by its status.
         return "\n".join(line + "; [ $? -le 1 ]" if line == "carillon doctor" else line for line in lines)
 
     walk(terminal, "For real", adapt)
@@ -161,7 +161,7 @@ def test_for_real(shell, place):
 
 
 def service_account(place):
-    """As the Firebase console makes it, but for its key, which a stand-in made."""
+    """A file as from the Firebase console, with a key from a simulator."""
     stand_in = subprocess.Popen(
         [PROGRAM, "simulate", "--identity-dir", str(place / "stand-in"), "--json"], stdout=subprocess.PIPE,
         text=True)

@@ -1,4 +1,4 @@
-"""Provider tokens of APNs, made by PyJWT."""
+"""Provider tokens of APNs, created by PyJWT."""
 
 import pathlib
 import time
