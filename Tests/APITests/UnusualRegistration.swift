@@ -46,7 +46,7 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
             parts[2] = .end(HTTPHeaders([("X-Sum", "1")]))
             return parts
         },
-        UnusualRegistration("an app that nobody asked for") { _ in
+        UnusualRegistration("an app that has not been requested before") { _ in
             ShortcutFixture.put("/v1/apps/cellar/devices/phone", GatewayWorld.registration(1))
         },
         put("another route", "/devices/phone/badge", #"{"badge": 1}"#),

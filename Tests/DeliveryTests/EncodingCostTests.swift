@@ -74,7 +74,7 @@ struct EncodingCostTests {
         /// Only arrays that double in size allocate, a few times in thousands of pushes.
         private static let allocationsMax = 0.02
         static let areInstructionsCounted = instructions_can_be_counted()
-        static let whyNot = "no thread is stopped behind each instruction here (the trap flag of x86-64)"
+        static let whyNot = "this machine cannot stop a thread after each instruction (the trap flag of x86-64)"
     #endif
     /// A fifth of the instructions that sending a push may take.
     private static let instructionsMax = 5_400.0

@@ -130,7 +130,9 @@ final class WetWorld {
             let stream = try client.submitRequest(
                 Wire.pushHeaders(tag: UInt64(tag)), body: body.span, tag: UInt64(tag))
             pushes.append(Push(stream: stream, body: body))
-            if client.openStreams > client.peerStreamLimit { faults.append("more streams than the peer allows") }
+            if client.openStreams > client.peerStreamLimit {
+                faults.append("the client opened more streams than the peer allows")
+            }
         }
     }
 
@@ -159,7 +161,7 @@ final class WetWorld {
         try client.takeOutput(into: &bytes, atMost: 1 + chance.below(30_000))
         receive()
         if let takenAtGoAway, pushes.count(where: { client.wasTaken($0.stream) }) > takenAtGoAway {
-            faults.append("a push left behind our own goodbye")
+            faults.append("a push left after the client's own GOAWAY")
         }
         if !toServer.isCut { toServer.bytes += bytes }
     }
@@ -175,7 +177,7 @@ final class WetWorld {
             guard case .ended(let answer) = event else { continue }
             let place = Int(answer.tag)
             guard pushes.indices.contains(place), pushes[place].conclusion == nil else {
-                faults.append("push \(place) ended twice, or never was")
+                faults.append("push \(place) ended twice, or was never submitted")
                 continue
             }
             pushes[place].conclusion = answer.conclusion
@@ -213,14 +215,14 @@ final class WetWorld {
     /// between.
     private func receive(_ request: HTTP2Request) {
         guard let place = pushes.firstIndex(where: { $0.stream == request.streamID }), !pushes[place].isRequested else {
-            return faults.append("stream \(request.streamID) is no push, or came twice")
+            return faults.append("stream \(request.streamID) is not a push, or arrived twice")
         }
         pushes[place].isRequested = true
         let fields = server.fields(of: request).map { [server.bytes($0.name), server.bytes($0.value)] }
         let meant = Wire.pushHeaders(tag: UInt64(place))
         let input = meant.fields.map { [Array(meant.bytes[$0.name.range]), Array(meant.bytes[$0.value.range])] }
-        if fields != input { faults.append("push \(place) came with other fields") }
-        if server.bytes(request.body) != pushes[place].body { faults.append("push \(place) came with another body") }
+        if fields != input { faults.append("push \(place) arrived with other fields") }
+        if server.bytes(request.body) != pushes[place].body { faults.append("push \(place) arrived with another body") }
         pending.append(place)
     }
 
@@ -282,7 +284,7 @@ extension WetWorld {
         isConnected = false
         client.connectionLost()
         receive()
-        if client.openStreams > 0 { faults.append("streams are open on a connection that is gone") }
+        if client.openStreams > 0 { faults.append("streams are open on a closed connection") }
         while !toServer.bytes.isEmpty, !server.isFinished { try serverReads() }
         try serverWrites()
     }
@@ -306,7 +308,7 @@ extension WetWorld {
             // has received our GOAWAY keeps its last refusals to itself. Both connections are closed then.
             if client.isFinished, !client.wasTaken(push.stream) { continue }
             if server.isFinished, troubles.contains(.ownGoAway), !push.isRequested { continue }
-            faults.append("push \(place) has no end, though nothing is in its way")
+            faults.append("push \(place) did not end although no obstacle is left")
         }
     }
 
@@ -318,18 +320,22 @@ extension WetWorld {
             let id = String(decoding: client.bytes(answer.apnsID), as: UTF8.self)
             let body = String(decoding: client.bytes(answer.body), as: UTF8.self)
             let input = answer.status == 200 ? "" : #"{"reason":"\#(place)"}"#
-            if !isSame || id != "id-\(place)" || body != input { faults.append("push \(place) has another's answer") }
+            if !isSame || id != "id-\(place)" || body != input {
+                faults.append("push \(place) got the answer of another push")
+            }
         case .refused:
             if !push.isRequested && !push.isBeyondGoAway { troubles.insert(.overLimit) }
         case .unsent, .lost(wasSent: false): break
         case .reset(.refusedStream) where push.isBeyondGoAway && answer.status != 0: break
         case .reset(.flowControlError) where mayMiscount: break
         case .reset(let code):
-            if push.resetCode != code { faults.append("push \(place) is called reset, which the peer never said") }
+            if push.resetCode != code {
+                faults.append("push \(place) is reported as reset, but the peer sent no such reset")
+            }
         case .cancelled:
-            if !push.isCancelled { faults.append("push \(place) is called cancelled, which nobody asked for") }
+            if !push.isCancelled { faults.append("push \(place) is reported as cancelled, but was not cancelled") }
         case .lost(wasSent: true):
-            if isConnected { faults.append("push \(place) is called lost on a living connection") }
+            if isConnected { faults.append("push \(place) is reported as lost on an open connection") }
         }
     }
 
@@ -338,17 +344,17 @@ extension WetWorld {
             switch push.conclusion {
             case nil: faults.append("push \(place) never ended")
             case .unsent?, .lost(wasSent: false)?:
-                if push.isRequested { faults.append("push \(place) is called unsent, and the peer has it") }
+                if push.isRequested { faults.append("push \(place) is reported as unsent, but the peer received it") }
             case .refused?:
                 let isExcused = push.resetCode == .refusedStream || push.isBeyondGoAway
                 if push.isRequested, !isExcused {
-                    faults.append("push \(place) is called refused, and the peer has it")
+                    faults.append("push \(place) is reported as refused, but the peer received it")
                 }
             default: break
             }
         }
         for code in [client.goAwaySent, server.goAwaySent] {
-            if let code, code != .noError { faults.append("one side says that the other broke the protocol: \(code)") }
+            if let code, code != .noError { faults.append("one side reports a protocol error of the other: \(code)") }
         }
     }
 }

@@ -97,7 +97,7 @@ enum Steps {
         static let whyNot = "without the optimiser a push takes many times as many instructions"
     #else
         static let areCounted = instructions_can_be_counted()
-        static let whyNot = "no thread is stopped behind each instruction here (the trap flag of x86-64)"
+        static let whyNot = "this machine cannot stop a thread after each instruction (the trap flag of x86-64)"
     #endif
 }
 

@@ -211,7 +211,7 @@ private struct Member {
             let contested = (0..<member.dice.below(crowd.contestedMax + 1)).map { _ in member.contested() }
             let answers = await committer.commit(lot.map(\.registration) + contested.map(\.registration), app: app)
             for (asked, answer) in zip(lot, answers) where !Self.fits(answer, asked.expected) {
-                member.wrong.append("\(asked.registration.installation): \(answer), not \(asked.expected)")
+                member.wrong.append("\(asked.registration.installation): \(answer) instead of \(asked.expected)")
             }
             for ((registration, user), answer) in zip(contested, answers[lot.count...]) {
                 switch answer {
@@ -222,7 +222,7 @@ private struct Member {
                             token: registration.token,
                             user: user, isNew: device.isNew))
                 case .failure(.contended): break
-                case .failure(let fault): member.wrong.append("hot: \(fault)")
+                case .failure(let fault): member.wrong.append("registration failed: \(fault)")
                 }
             }
         }

@@ -76,7 +76,7 @@ struct KillWorld {
     /// Waits until the gateway has died at its fault; returns false if the message ended before. The first gateway must
     /// die, even if its fault comes after the commit that reports that end.
     private func endsByItsFault(_ gateway: Gateway, _ client: Client, isFirst: Bool) async throws -> Bool {
-        try await eventually("the fault, or the end of the message") {
+        try await eventually("the fault to fire, or the message to end") {
             guard gateway.child.isAlive else { return true }
             guard !isFirst, let id = client.answered.last else { return false }
             return try await gateway.account(id)?.state == "finished"

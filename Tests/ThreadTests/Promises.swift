@@ -92,7 +92,7 @@ struct Promises {
                 if own.isEmpty || own.count > 1 + evidence.repeatsAllowed {
                     breaches.append(
                         "P4: \(device.installation) got message \(message.id) \(own.count) times, at most"
-                            + " \(1 + evidence.repeatsAllowed) are excused")
+                            + " \(1 + evidence.repeatsAllowed) are allowed")
                 }
                 if Set(own.map(\.collapseID)).count > 1 || own.contains(where: { ($0.collapseID ?? "").isEmpty }) {
                     breaches.append(
