@@ -98,11 +98,18 @@ let package = Package(
         target("Expressions", .rules, ["Basis", "Model", "JSON", "Calendar"]),
 
         // Providers: one folder each.
-        target("ProviderInterface", .providers, ["Basis"], path: "Sources/Providers/ProviderInterface"),
-        target("APNs", .providers, ["Basis", "Model", "JSON", "Encodings", "Content"], path: "Sources/Providers/APNs"),
         target(
-            "FCM", .providers, ["Basis", "Model", "JSON", "Encodings", "Calendar", "Content"],
+            "ProviderInterface", .providers, ["Basis", "Model", "JSON", "Content", "LaneRules", "QueueRules"],
+            path: "Sources/Providers/ProviderInterface"),
+        target(
+            "APNs", .providers, ["Basis", "Model", "JSON", "Encodings", "Content", "QueueRules", "ProviderInterface"],
+            path: "Sources/Providers/APNs"),
+        target(
+            "FCM", .providers,
+            ["Basis", "Model", "JSON", "Encodings", "Calendar", "Content", "QueueRules", "ProviderInterface"],
             path: "Sources/Providers/FCM"),
+        target(
+            "Providers", .providers, ["Model", "ProviderInterface", "APNs", "FCM"], path: "Sources/Providers/Providers"),
 
         // Beside the layers: simulators of the providers over real TLS and HTTP/2, without any code of the gateway.
         target(
@@ -137,8 +144,9 @@ let package = Package(
         target(
             "Delivery", .services,
             [
-                "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules", "QueueRules",
-                "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store", "GroupCommit", "Credentials",
+                "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
+                "ProviderInterface", "APNs", "FCM", "Providers", "Lanes", "Store", "GroupCommit",
+                "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -146,8 +154,8 @@ let package = Package(
         target(
             "API", .http,
             [
-                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions", "APNs", "FCM",
-                "Store", "Credentials", "Registry", "Delivery",
+                "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
+                "ProviderInterface", "APNs", "Providers", "Store", "Credentials", "Registry", "Delivery",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -161,8 +169,8 @@ let package = Package(
         target(
             "CommandLine", .application,
             [
-                "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "Content", "APNs", "FCM", "Delivery",
-                "API", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Basis", "Reactor", "Model", "JSON", "Encodings", "Calendar", "Content", "ProviderInterface",
+                "Providers", "Delivery", "API", .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -215,7 +223,7 @@ let package = Package(
             "APITests",
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
-                "QueueRules", "APNs", "Store", "Credentials", "Registry", "Delivery", "API", "TestSupport",
+                "QueueRules", "Content", "APNs", "Store", "Credentials", "Registry", "Delivery", "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -237,7 +245,7 @@ let package = Package(
             "DeliveryTests",
             [
                 "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
-                "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
+                "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Providers", "Lanes", "Store",
                 "Credentials", "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),

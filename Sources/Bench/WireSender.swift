@@ -97,7 +97,7 @@ struct WireSender: Sendable {
         return PushBatch(
             idHeader: Array("apns-id".utf8),
             sharedFields: fields.map {
-                PushBatch.SharedField(name: Array($0.0.utf8), value: Array($0.1.utf8), isIndexed: true)
+                PushBatch.SharedField($0.0, $0.1.utf8)
             },
             bytes: bytes,
             frames: [

@@ -1,6 +1,6 @@
-import APNs
 import JSON
 import Model
+import Providers
 
 /// An audience in plain language, for the question before a message is sent.
 package struct AudienceDescription: Equatable {
@@ -65,7 +65,7 @@ package struct AudienceDescription: Equatable {
     private static func kind(of message: JSONObject, _ audience: JSONObject) -> String {
         if let kind = audience["kind"]?.string { return kind }
         let type = message["options"]?.object?["push_type"]?.string.flatMap(PushType.init(name:)) ?? .alert
-        return APNsPushTypes.row(for: type).tokenKind.name
+        return (PushProviders.tokenKinds(of: type).first ?? .alert).name
     }
 
     private static func text(of member: String, _ names: [String]) -> String {

@@ -1,12 +1,12 @@
 import API
-import APNs
 import Basis
 import Content
 import Delivery
 import Encodings
-import FCM
 import JSON
 import Model
+import ProviderInterface
+import Providers
 import Reactor
 
 /// A preview of what phones would get of a message. The gateway's own code builds it, without a gateway.
@@ -15,10 +15,11 @@ struct MessagePreview {
     /// The change of the badge by each message.
     private let badges: [BadgeChange]
     private let locales: LocaleTable
+    /// The providers that the message is meant for; nil: all.
+    private let asked: [Provider]?
     private let app: String
     /// The next badge of a phone whose badge is 0, shown where each phone has its own next number.
     private static let nextBadge: Int32 = 1
-    private static let tokenShown = "<token>"
 
     /// - Parameter body: the body of `POST .../messages`.
     init(_ body: [UInt8], app: String) throws(CommandFault) {
@@ -26,16 +27,16 @@ struct MessagePreview {
         let request: MessageRequest
         do { request = try MessageRequest.read(body) } catch { throw Self.refused(error) }
         locales = LocaleTable(request.contents[0].localizations.map(\.locale))
+        asked = request.audience.providersAsked
         var compiled: [CompiledMessage] = []
         for content in request.contents {
             let random = (Entropy.uint64(), Entropy.uint64())
             let id = MessageID(UUIDv7.make(at: Clocks.wallNow(), random: random))
-            do {
-                compiled.append(
-                    try CompiledMessage.compile(content, message: id, providers: request.audience.providersAsked))
-            } catch {
+            let message = CompiledMessage(content, message: id)
+            do throws(ContentFault) { try message.check(asked: asked) } catch {
                 throw Self.refused(Problem(error))
             }
+            compiled.append(message)
         }
         self.compiled = compiled
         badges = request.contents.map(\.badge)
@@ -69,8 +70,14 @@ struct MessagePreview {
     private func previews(_ phone: PreviewDevice) -> [[NotificationPreview]] {
         let variant = phone.locale.map { locales.variant(for: Array($0.utf8).span) } ?? 0
         return zip(compiled, badges).map { message, change in
-            let badge = Self.number(change)
-            return [iPhone(message, variant, badge, phone), android(message, variant, badge, phone)]
+            let device = PreviewedDevice(
+                variant: variant, badge: Self.number(change), now: Clocks.wallNow(), placeholders: message.placeholders,
+                value: phone.value(of:))
+            return PushProviders.offered.map { provider in
+                let isAsked = asked?.contains(provider.id) ?? true
+                return NotificationPreview(
+                    provider: provider.id, push: isAsked ? message.push(for: provider.id)?.preview(device) : nil)
+            }
         }
     }
 
@@ -80,61 +87,6 @@ struct MessagePreview {
         case .increment: nextBadge
         case .value(let number): number
         }
-    }
-
-    private func iPhone(
-        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewDevice
-    ) -> NotificationPreview {
-        guard let notification = message.apns else { return NotificationPreview(provider: .apns, push: nil) }
-        let payload = notification.payloads[variant]
-        var bytes = payload.head
-        payload.appendPlaceholder(badge: badge, to: &bytes)
-        bytes += payload.tail
-        if let text = payload.withPlaceholders {
-            let pieces = message.placeholders.pieces(of: text, value: phone.value(of:)) { mark in
-                var piece: [UInt8] = []
-                CompiledAPNsPayload.append(mark: mark, badge: badge ?? 0, to: &piece)
-                return piece
-            }
-            bytes = text.bytes(filledWith: pieces)
-        }
-        return NotificationPreview(
-            provider: .apns,
-            push: NotificationPreview.Push(
-                body: bytes, payloadBytes: payload.withPlaceholders == nil ? payload.bytesMax : bytes.count,
-                payloadBytesMax: APNsPushTypes.row(for: notification.pushType).payloadBytesMax,
-                terms: [
-                    JSONMember("push_type", .string(notification.pushType.name)),
-                    JSONMember("priority", .number(.whole(Int64(notification.priority)))),
-                ]))
-    }
-
-    private func android(
-        _ message: CompiledMessage, _ variant: Int, _ badge: Int32?, _ phone: PreviewDevice
-    ) -> NotificationPreview {
-        guard let push = message.fcm else { return NotificationPreview(provider: .fcm, push: nil) }
-        let now = Clocks.wallNow()
-        let expiresAt = now + .seconds(86_400)
-        let frame = push.frame(variant: variant, expiresAt: expiresAt, now: now)
-        let token = Array(Self.tokenShown.utf8)
-        var bytes = frame.prefix
-        push.appendPlaceholder(token: token.span, badge: badge, variant: variant, to: &bytes)
-        bytes += frame.suffix
-        var payloadBytes = push.payloadBytes
-        if let text = push.withPlaceholders(variant: variant) {
-            let pieces = message.placeholders.pieces(of: text, value: phone.value(of:)) { mark in
-                if let time = push.time(mark: mark, expiresAt: expiresAt, now: now) { return time }
-                var piece: [UInt8] = []
-                FCMMessage.append(mark: mark, token: token.span, badge: badge ?? 0, to: &piece)
-                return piece
-            }
-            bytes = text.bytes(filledWith: pieces)
-            payloadBytes = push.payloadBytes(variant: variant, pieceBytes: pieces.map(\.count))
-        }
-        return NotificationPreview(
-            provider: .fcm,
-            push: NotificationPreview.Push(
-                body: bytes, payloadBytes: payloadBytes, payloadBytesMax: FCMLimits.payloadBytesMax, terms: []))
     }
 }
 
@@ -164,16 +116,7 @@ struct PreviewDevice {
 private struct NotificationPreview {
     let provider: Provider
     /// nil: the phone gets nothing.
-    let push: Push?
-
-    struct Push {
-        /// The body that is sent to the provider.
-        let body: [UInt8]
-        let payloadBytes: Int
-        let payloadBytesMax: Int
-        /// Headers beside the body: push type and priority.
-        let terms: [JSONMember]
-    }
+    let push: PushPreview?
 
     /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {

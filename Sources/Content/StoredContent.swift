@@ -47,13 +47,10 @@ package enum StoredContent {
         if let priority = content.options.priority { writer.member("priority", priority.rawValue) }
         if let seconds = content.options.ttlSeconds { writer.member("ttl_seconds", seconds) }
         writer.optionalMember("collapse_id", content.options.collapseID)
-        if let apns = content.apns {
-            writer.name("apns")
-            writer.raw(apns.bytes)
-        }
-        if let fcm = content.fcm {
-            writer.name("fcm")
-            writer.raw(fcm.bytes)
+        for provider in Provider.allCases {
+            guard let text = content.overrides[provider] else { continue }
+            writer.name(provider.name)
+            writer.raw(text.bytes)
         }
         if content.options.isDryRun { writer.member("dry_run", true) }
         if content.isTemplate { writer.member("template", true) }
@@ -82,13 +79,14 @@ package enum StoredContent {
         options.priority = stored["priority"]?.integer.flatMap(Int16.init(exactly:)).flatMap(PushPriority.init)
         options.ttlSeconds = stored["ttl_seconds"]?.integer.flatMap(Int32.init(exactly:))
         options.isDryRun = stored["dry_run"]?.bool ?? false
+        var overrides = ProviderOverrides()
+        for provider in Provider.allCases { overrides[provider] = stored[provider.name].map { JSONText($0) } }
         return MessageContent(
             notification: stored["notification"]?.object.map(notification),
             localizations: try localizations(stored["localizations"]),
             badge: badge(stored["badge"]), sound: stored["sound"]?.string,
             data: stored["data"]?.object?.members.map { DataMember(name: $0.name, json: JSONText($0.value)) } ?? [],
-            options: options, apns: stored["apns"].map { JSONText($0) }, fcm: stored["fcm"].map { JSONText($0) },
-            isTemplate: stored["template"]?.bool ?? false)
+            options: options, overrides: overrides, isTemplate: stored["template"]?.bool ?? false)
     }
 
     private static func localizations(_ stored: JSONValue?) throws(StoredContentFault) -> [Localization] {

@@ -1,5 +1,4 @@
 import Basis
-import LaneRules
 import Model
 import ProviderInterface
 
@@ -23,19 +22,6 @@ package struct Answer: Sendable, Equatable {
         self.tag = tag
         self.kind = kind
         self.origin = origin
-    }
-}
-
-/// The connection that carried a request, and the authorization that it had. A verdict on credential or connection
-/// applies to these.
-package struct AnswerOrigin: Sendable, Equatable {
-    package let connection: ConnectionID
-    /// The request's `Authorization.generation`; nil: it had none, because the certificate authenticates.
-    package let authorization: UInt64?
-
-    @inlinable package init(connection: ConnectionID, authorization: UInt64?) {
-        self.connection = connection
-        self.authorization = authorization
     }
 }
 

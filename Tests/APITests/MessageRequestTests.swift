@@ -24,8 +24,9 @@ struct MessageRequestTests {
             """#)
         #expect(read.contents.count == 2)
         #expect(read.contents.map(\.data).allSatisfy { $0 == [DataMember(name: "a", json: JSONText(1))] })
-        #expect(read.contents[0].apns == JSONText(["aps": ["alert": "My first push"]]))
-        #expect(read.contents[1].apns == JSONText(["aps": ["alert": ["title": "Push"]], "new_ids": ["XV234"]]))
+        #expect(read.contents[0].overrides[.apns] == JSONText(["aps": ["alert": "My first push"]]))
+        #expect(
+            read.contents[1].overrides[.apns] == JSONText(["aps": ["alert": ["title": "Push"]], "new_ids": ["XV234"]]))
     }
 
     @Test(
@@ -73,10 +74,12 @@ struct MessageRequestTests {
                     ],
                     options: MessageOptions(
                         priority: .normal, ttlSeconds: 0, collapseID: "noon", pushType: .background, isDryRun: true),
-                    apns: JSONText(
-                        bytes: Array(
-                            #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8)),
-                    fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8))))
+                    overrides: [
+                        .apns: JSONText(
+                            bytes: Array(
+                                #"{"aps":{"interruption-level":"time-sensitive","new-key":1},"own":true}"#.utf8)),
+                        .fcm: JSONText(bytes: Array(#"{"android":{"notification":{"channel_id":"news"}}}"#.utf8)),
+                    ]))
     }
 
     @Test("accepts users, tags, a filter, stale devices and tokens as the audience", arguments: 0..<selections.count)

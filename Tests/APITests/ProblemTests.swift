@@ -1,5 +1,6 @@
 import API
 import APNs
+import Content
 import Credentials
 import JSON
 import Store
@@ -51,7 +52,9 @@ struct ProblemTests {
 
     @Test("uses the code and the pointer of an APNs content fault", arguments: contentFaults)
     func content(fault: APNsContentFault) {
-        let problem = Problem(fault)
+        let problem = Problem(
+            ContentFault.provider(
+                .apns, ProviderContentFault(code: fault.code, pointer: fault.pointer, detail: fault.detail)))
         #expect(problem.code.rawValue == fault.code)
         #expect(problem.pointer == fault.pointer)
         #expect(problem.code.status == 422)

@@ -23,7 +23,7 @@ struct APIMessage {
                 content.data = try #require(value.object).members.map {
                     DataMember(name: $0.name, json: JSONText($0.value))
                 }
-            case "apns": content.apns = JSONText(value)
+            case "apns": content.overrides[.apns] = JSONText(value)
             case "options": content.options = try Self.options(try #require(value.object))
             default: Issue.record("unknown member \(member.name)")
             }

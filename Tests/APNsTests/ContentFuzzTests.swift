@@ -57,7 +57,7 @@ private struct ContentMaker {
             badge: pick([.none, .none, .increment, .value(7)]), sound: chance(30) ? Self.secret : nil,
             data: data.map { DataMember(name: $0.name, json: JSONText($0.value)) },
             options: MessageOptions(priority: pick([nil, nil, .high, .normal]), pushType: pick(PushType.allCases)),
-            apns: chance(50) ? JSONText(.object(patch)) : nil)
+            overrides: [.apns: chance(50) ? JSONText(.object(patch)) : nil])
     }
 }
 

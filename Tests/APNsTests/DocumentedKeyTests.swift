@@ -64,7 +64,7 @@ private struct KeyCase: CustomTestStringConvertible {
 private func refused(aps: String, _ type: PushType = .alert) throws -> String? {
     let content = MessageContent(
         sound: type == .alert ? "default" : nil, options: MessageOptions(pushType: type),
-        apns: JSONText(try JSONReader.read(Array(#"{"aps":\#(aps)}"#.utf8))))
+        overrides: [.apns: JSONText(try JSONReader.read(Array(#"{"aps":\#(aps)}"#.utf8)))])
     do throws(APNsContentFault) {
         _ = try APNsNotification.compile(content, message: MessageID(UniversalID(high: 1, low: 2)))
         return nil

@@ -35,7 +35,7 @@ struct LocalizationTests {
                     locale: "de", text: NotificationText(title: "Glockenspiel", subtitle: "Turm", body: "Mittag")),
                 Localization(locale: "en-GB", text: NotificationText()),
             ], badge: .increment, sound: "default", data: [DataMember(name: "article", json: try json("42"))],
-            apns: try json(#"{"aps":{"category":"c"},"own":1}"#))
+            overrides: [.apns: try json(#"{"aps":{"category":"c"},"own":1}"#)])
         let end = #","sound":"default","category":"c","badge":3},"article":42,"own":1}"#
         #expect(
             try texts(content, badge: 3) == [
@@ -61,7 +61,7 @@ struct LocalizationTests {
         let content = MessageContent(
             notification: NotificationText(body: "Noon"),
             localizations: [Localization(locale: "fr", text: NotificationText(title: "Carillon", body: "Midi"))],
-            apns: try json(#"{"aps":{"alert":{"body":null,"loc-key":"NOON"}}}"#))
+            overrides: [.apns: try json(#"{"aps":{"alert":{"body":null,"loc-key":"NOON"}}}"#)])
         #expect(
             try texts(content) == [
                 #"{"aps":{"alert":{"loc-key":"NOON"}}}"#, #"{"aps":{"alert":{"title":"Carillon","loc-key":"NOON"}}}"#,

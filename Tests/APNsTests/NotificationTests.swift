@@ -72,9 +72,11 @@ struct AlertPayloadTests {
         let content = MessageContent(
             notification: NotificationText(title: "Carillon", body: "Noon"), badge: .increment, sound: "default",
             data: [DataMember(name: "article", json: try json("42"))],
-            apns: try json(
-                #"{"aps":{"interruption-level":"time-sensitive","sound":null,"alert":{"body":"Midi"},"x-new":[1]},"#
-                    + #""article":"43","own":true}"#))
+            overrides: [
+                .apns: try json(
+                    #"{"aps":{"interruption-level":"time-sensitive","sound":null,"alert":{"body":"Midi"},"x-new":[1]},"#
+                        + #""article":"43","own":true}"#)
+            ])
         #expect(
             try payload(content, badge: 5)
                 == #"{"aps":{"alert":{"title":"Carillon","body":"Midi"},"interruption-level":"time-sensitive","#
@@ -83,10 +85,10 @@ struct AlertPayloadTests {
 
     @Test("takes a literal badge from the apns object as an ordinary member")
     func literalBadge() throws {
-        let content = MessageContent(apns: try json(#"{"aps":{"badge":4}}"#))
+        let content = MessageContent(overrides: [.apns: try json(#"{"aps":{"badge":4}}"#)])
         #expect(try payload(content, badge: 9) == #"{"aps":{"badge":4}}"#)
         #expect(try !compile(content).payload.hasBadgePlaceholder)
-        #expect(fault(MessageContent(badge: .increment, apns: content.apns)) == .badgeTwice)
+        #expect(fault(MessageContent(badge: .increment, overrides: content.overrides)) == .badgeTwice)
     }
 
     @Test("needs something to show")
@@ -96,7 +98,7 @@ struct AlertPayloadTests {
         #expect(fault(MessageContent(data: [DataMember(name: "a", json: try json("1"))])) == .nothingToShow)
         #expect(fault(MessageContent(badge: .value(0))) == nil)
         #expect(fault(MessageContent(sound: "default")) == nil)
-        #expect(fault(MessageContent(apns: try json(#"{"aps":{"alert":"Hi"}}"#))) == nil)
+        #expect(fault(MessageContent(overrides: [.apns: try json(#"{"aps":{"alert":"Hi"}}"#)])) == nil)
     }
 
     @Test("may be as large as APNs accepts, counted with the widest badge")
@@ -123,7 +125,7 @@ struct AlertPayloadTests {
 struct APNsObjectTests {
     @Test("requires an object as its aps", arguments: ["null", "[]", "1", "\"a\""])
     func aps(value: String) throws {
-        let content = MessageContent(sound: "default", apns: try json(#"{"aps":\#(value)}"#))
+        let content = MessageContent(sound: "default", overrides: [.apns: try json(#"{"aps":\#(value)}"#)])
         #expect(fault(content)?.code == "invalid_value")
         #expect(fault(content)?.pointer.description == "/apns/aps")
     }
@@ -136,7 +138,7 @@ struct BackgroundPayloadTests {
     {
         var content = MessageContent(
             data: [DataMember(name: "sync", json: try json("7"))], options: MessageOptions(pushType: .background),
-            apns: try apns.map(json))
+            overrides: [.apns: try apns.map(json)])
         change(&content)
         return content
     }

@@ -14,7 +14,7 @@ struct StoredContentTests {
                 DataMember(name: "a", json: JSONText(["deep": [1, .null, true]])),
             ],
             options: MessageOptions(priority: .high, ttlSeconds: 3_600, collapseID: "noon"),
-            apns: JSONText(["aps": ["interruption-level": "time-sensitive", "sound": .null]])),
+            overrides: [.apns: JSONText(["aps": ["interruption-level": "time-sensitive", "sound": .null]])]),
         MessageContent(
             badge: .value(0), options: MessageOptions(priority: .normal, ttlSeconds: 0, pushType: .background)),
         MessageContent(notification: NotificationText(), badge: .value(.max)),
@@ -27,7 +27,7 @@ struct StoredContentTests {
                     Localization(locale: "fr", text: NotificationText(body: "Midi")),
                     Localization(locale: "de-AT", text: NotificationText(title: "Turmuhr", body: "")),
                 ]),
-            MessageContent(fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])),
+            MessageContent(overrides: [.fcm: JSONText(["android": ["notification": ["channel_id": "news"]]])]),
             MessageContent(sound: "default", options: MessageOptions(isDryRun: true)),
         ]
         + PushType.allCases.filter { $0 != .alert && $0 != .background }.map {

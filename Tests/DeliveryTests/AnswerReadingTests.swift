@@ -1,3 +1,4 @@
+import APNs
 import Basis
 import Delivery
 import LaneRules
@@ -17,7 +18,8 @@ struct AnswerReadingTests {
     }
 
     private func reading(
-        _ answers: [(status: UInt16, reason: String, retryAfter: String)], _ names: inout ReasonNames
+        _ answers: [(status: UInt16, reason: String, retryAfter: String)], of pushType: PushType = .alert,
+        _ names: inout ReasonNames
     ) -> AnswerReading {
         var bytes: [UInt8] = []
         func append(_ text: String) -> ByteRange {
@@ -33,9 +35,9 @@ struct AnswerReadingTests {
                     status: answer.status, retryAfter: append(answer.retryAfter), body: append(body)),
                 origin: Self.here)
         }
-        var reading = AnswerReading(of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000))
-        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), &names)
-        return reading
+        return AnswerReading(
+            AnswerBatch(ticket: BatchTicket(1), answers: list, bytes: bytes), of: APNsProvider(), pushType: pushType,
+            laneIsProven: false, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
     }
 
     @Test("count as accepted by position, without consequences")
@@ -54,15 +56,8 @@ struct AnswerReadingTests {
 
     @Test("end a push whose kind the certificate does not cover, and keep the route open")
     func kindNotCovered() {
-        let body = Array(#"{"reason":"TopicDisallowed"}"#.utf8)
-        let answer = Answer(
-            tag: 0, kind: .response(status: 400, retryAfter: .empty, body: ByteRange(start: 0, count: body.count)),
-            origin: Self.here)
-        let batch = AnswerBatch(ticket: BatchTicket(1), answers: [answer], bytes: body)
         var names = ReasonNames()
-        var ofKind = AnswerReading(
-            of: .apns, now: WallInstant(secondsSince1970: 1_800_000_000), topicHasSuffix: true)
-        ofKind.read(batch, &names)
+        let ofKind = reading([(400, "TopicDisallowed", "")], of: .voip, &names)
         #expect(ofKind.consequences == [.alarm(.credential)])
         #expect(
             ofKind.others.map(\.outcome) == [.rejected(Rejection(fault: .message, reason: "TopicDisallowed"))])

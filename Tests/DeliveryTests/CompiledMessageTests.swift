@@ -1,8 +1,10 @@
 import Basis
+import Content
 import Delivery
 import Encodings
 import JSON
 import Model
+import ProviderInterface
 import Testing
 
 @Suite("A message that was validated for one provider only")
@@ -19,38 +21,38 @@ struct CompiledMessageTests {
     @Test("ends for the other provider's devices with the fault as reason")
     func reservedName() throws {
         let content = Self.content("from", "x")
-        #expect(throws: ContentFault.self) { try CompiledMessage.compile(content, message: Self.id) }
-        _ = try CompiledMessage.compile(content, message: Self.id, providers: [.apns])
-        let stored = CompiledMessage.compile(stored: content, message: Self.id)
-        #expect(stored.apns != nil && stored.fcm == nil)
-        #expect(stored.rejection(by: .fcm) == Rejection(fault: .message, reason: "reserved_key"))
+        let message = CompiledMessage(content, message: Self.id)
+        #expect(throws: ContentFault.self) { try message.check() }
+        try message.check(asked: [.apns])
+        #expect(message.push(for: .apns) != nil && message.push(for: .fcm) == nil)
+        #expect(message.rejection(by: .fcm) == Rejection(fault: .message, reason: "reserved_key"))
     }
 
     @Test("ends as too large for the other provider's devices")
     func tooLarge() {
-        let stored = CompiledMessage.compile(
-            stored: Self.content("k", String(repeating: "x", count: 4_000)), message: Self.id)
-        #expect(stored.apns != nil && stored.fcm == nil)
-        #expect(stored.rejection(by: .fcm).reason == "payload_too_large")
+        let message = CompiledMessage(Self.content("k", String(repeating: "x", count: 4_000)), message: Self.id)
+        #expect(message.push(for: .apns) != nil && message.push(for: .fcm) == nil)
+        #expect(message.rejection(by: .fcm).reason == "payload_too_large")
     }
 
     @Test("ends with nothing to show on the other provider's devices")
     func silent() {
         var content = MessageContent()
-        content.apns = JSONText(.object(JSONObject([JSONMember("aps", .object(JSONObject([JSONMember("badge", 1)])))])))
-        let stored = CompiledMessage.compile(stored: content, message: Self.id)
-        #expect(stored.apns != nil && stored.fcm == nil)
-        #expect(stored.rejection(by: .fcm).reason == "nothing_to_show")
+        content.overrides[.apns] = JSONText(
+            .object(JSONObject([JSONMember("aps", .object(JSONObject([JSONMember("badge", 1)])))])))
+        let message = CompiledMessage(content, message: Self.id)
+        #expect(message.push(for: .apns) != nil && message.push(for: .fcm) == nil)
+        #expect(message.rejection(by: .fcm).reason == "nothing_to_show")
         var call = content
         call.options.pushType = .voip
-        #expect(CompiledMessage.compile(stored: call, message: Self.id).rejection(by: .fcm).reason == "nothing_to_show")
+        #expect(CompiledMessage(call, message: Self.id).rejection(by: .fcm).reason == "nothing_to_show")
     }
 
     @Test("needs validation for providers that its app reaches or that it has an object for")
     func asked() {
         let plain = Self.content("k", "x")
         var withObject = plain
-        withObject.fcm = JSONText(.object(JSONObject([])))
+        withObject.overrides[.fcm] = JSONText(.object(JSONObject([])))
         var call = plain
         call.options.pushType = .voip
         #expect(CompiledMessage.providersAsked(plain, reached: [.apns]) == [.apns])
@@ -69,7 +71,7 @@ struct ParcelUrgencyTests {
         arguments: [TemplateWorld.topic, TemplateWorld.project])
     func urgency(target: PushTarget) async throws {
         let content = MessageContent(notification: NotificationText(body: "Your code"))
-        let message = try CompiledMessage.compile(content, message: TemplateWorld.id)
+        let message = CompiledMessage(content, message: TemplateWorld.id)
         for urgency in [MessageUrgency.transactional, .bulk] {
             let world = TemplateWorld(message, [[]], urgency: urgency)
             #expect(try await world.pushes(to: target).batch.isUrgent == (urgency == .transactional))

@@ -4,6 +4,7 @@ import CInstructionCounter
 import Delivery
 import JSON
 import Model
+import ProviderInterface
 import Reactor
 import Testing
 
@@ -16,7 +17,7 @@ struct EncodingCostTests {
         _ content: MessageContent, _ target: PushTarget, few: Int, many: Int,
         _ count: (EncodingThread, ParcelEncoder, Int) async -> Int
     ) async throws -> Double {
-        let message = try CompiledMessage.compile(content, message: TemplateWorld.id)
+        let message = CompiledMessage(content, message: TemplateWorld.id)
         let thread = try EncodingThread()
         defer { thread.loop.stop() }
         func cost(_ pushes: Int) async throws -> Int {

@@ -1,5 +1,6 @@
 import Basis
 import Delivery
+import FCM
 import LaneRules
 import Lanes
 import Model
@@ -27,11 +28,10 @@ struct FCMAnswerReadingTests {
         let neighbour = Answer(
             tag: 1, kind: .response(status: 200, retryAfter: .empty, body: .empty), origin: Self.here)
         let answers = besideAccepted ? [answer, neighbour] : [answer]
-        var reading = AnswerReading(
-            of: .fcm, now: WallInstant(secondsSince1970: 1_800_000_000), laneIsProven: laneIsProven)
-        var text = ReasonNames()
-        reading.read(AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), &text)
-        return reading
+        var names = ReasonNames()
+        return AnswerReading(
+            AnswerBatch(ticket: BatchTicket(1), answers: answers, bytes: bytes), of: FCMProvider(), pushType: .alert,
+            laneIsProven: laneIsProven, now: WallInstant(secondsSince1970: 1_800_000_000), &names)
     }
 
     private static func error(_ status: String, code: String? = nil) -> String {

@@ -2,6 +2,7 @@ import Delivery
 import Lanes
 import Logging
 import Model
+import ProviderInterface
 import QueueRules
 import Reactor
 import Store
@@ -20,7 +21,7 @@ struct LanePoolTests {
         let credentials = OneCredential(CredentialID(1))
         let pool = credentials.pool(on: loop)
         let key = try #require(await pool.lane(for: route))
-        #expect(await pool.target(of: route.serviceRoute, on: key) == .apns(topic: "com.example.app"))
+        #expect(await pool.target(of: route.serviceRoute, on: key) == PushTarget(.apns, "com.example.app"))
 
         pool.apply(.topicRefused, on: key, route.serviceRoute)
         #expect(pool.isPaused(route.serviceRoute, on: key))
@@ -67,7 +68,7 @@ private struct OneCredential: LaneCredentials {
         var settings = LaneSettings(
             host: "push.example", port: 443, tls: tls, connectionsMax: 8, requestDeadline: .seconds(20))
         settings.resolver = NoAddresses()
-        return .ready(LaneCredential(id: id, app: "news", settings: settings, reach: .apns(onlyTopic: nil)))
+        return .ready(LaneCredential(id: id, app: "news", settings: settings, reach: .topics(.apns, only: nil)))
     }
 
     func block(_ credential: CredentialID, reason: String, for pause: Duration) async {}

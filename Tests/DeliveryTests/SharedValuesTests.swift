@@ -1,6 +1,6 @@
 import Delivery
 import Model
-import Store
+import QueueRules
 import Testing
 
 @Suite("Values that are read for several parcels at once")

@@ -7,7 +7,6 @@ import JSON
 import Model
 import ProviderInterface
 import QueueRules
-import Store
 import TestSupport
 import Testing
 
@@ -15,8 +14,8 @@ import Testing
 struct TemplateWorld {
     static let id = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x8f01_2345_6789_0abc))
     static let now = WallInstant(secondsSince1970: 1_793_448_000)
-    static let topic = PushTarget.apns(topic: "com.example.app")
-    static let project = PushTarget.fcm(path: Array("/v1/projects/garden/messages:send".utf8))
+    static let topic = PushTarget(.apns, "com.example.app")
+    static let project = PushTarget(.fcm, "/v1/projects/garden/messages:send")
 
     let message: CompiledMessage
     let parcel: LeasedParcel
@@ -145,8 +144,8 @@ private struct TemplateMaker {
                 DataMember(name: "plain", json: JSONText(.string(read(plain)))),
                 DataMember(name: "nested", json: JSONText(["a": [.string(read(nested)), 1]])),
             ]
-            content.apns = JSONText(["beside": [.string(read(beside))]])
-            content.fcm = JSONText(["webpush": ["data": ["beside": .string(read(beside))]]])
+            content.overrides[.apns] = JSONText(["beside": [.string(read(beside))]])
+            content.overrides[.fcm] = JSONText(["webpush": ["data": ["beside": .string(read(beside))]]])
             return content
         }
         var template = content(\.template)
@@ -171,7 +170,7 @@ struct TemplateMessageTests {
         var maker = TemplateMaker(random: SeededGenerator(seed: seed))
         for _ in 0..<40 {
             let (template, filled) = maker.contents(Self.devices)
-            let message = try CompiledMessage.compile(template, message: TemplateWorld.id)
+            let message = CompiledMessage(template, message: TemplateWorld.id)
             let devices = Self.devices.map { device in
                 message.placeholders.fields.map { field in
                     device[TemplateMaker.fields.firstIndex { (try? Self.field($0)) == field } ?? 0]
@@ -181,7 +180,7 @@ struct TemplateMessageTests {
             for target in [TemplateWorld.topic, TemplateWorld.project] {
                 let bodies = try await world.bodies(to: target)
                 for (place, own) in filled.enumerated() {
-                    let plain = try CompiledMessage.compile(own, message: TemplateWorld.id)
+                    let plain = CompiledMessage(own, message: TemplateWorld.id)
                     let alone = TemplateWorld(plain, Self.devices, locales: Self.locales)
                     let expected = try #require(try await alone.bodies(to: target)[place])
                     let body = try #require(bodies[place])
@@ -203,20 +202,24 @@ struct TemplateMessageTests {
         var content = MessageContent(notification: NotificationText(body: body), isTemplate: true)
         content.options.pushType = type
         if !data.isEmpty { content.data = [DataMember(name: "d", json: JSONText(.string(data)))] }
-        return try CompiledMessage.compile(content, message: TemplateWorld.id)
+        let message = CompiledMessage(content, message: TemplateWorld.id)
+        try message.check()
+        return message
     }
 
     @Test("reaches only devices whose filled payload is within the limit, to the byte")
     func sizes() async throws {
         let message = try Self.compiled("{{user}}")
-        for (target, bytesMax) in [(TemplateWorld.topic, 4_096), (.fcm(path: []), 4_096)] {
+        for (target, bytesMax) in [(TemplateWorld.topic, 4_096), (PushTarget(.fcm, ""), 4_096)] {
             func world(_ count: Int) -> TemplateWorld {
                 let values = [String(repeating: "x", count: count), "short", String(repeating: "\"", count: count / 2)]
                 return TemplateWorld(message, values.map { [$0] })
             }
             // Each byte of the value adds one byte to the payload.
             let empty = try #require(try await world(0).bodies(to: target)[0])
-            let size = target.provider == .apns ? empty.count : try #require(message.fcm).payloadBytes
+            let size =
+                target.provider == .apns
+                ? empty.count : try #require(message.push(for: .fcm) as? FCMMessage).payloadBytes
             let room = bytesMax - size
             let fitting = try await world(room).bodies(to: target)
             #expect(fitting[0] != nil && fitting[1] != nil)
@@ -236,12 +239,12 @@ struct TemplateMessageTests {
     @Test("keeps literal braces if it was accepted before placeholders existed")
     func storedBefore() async throws {
         var content = MessageContent(notification: NotificationText(body: "{{ not a hole"))
-        let stored = CompiledMessage.compile(stored: content, message: TemplateWorld.id)
+        let stored = CompiledMessage(content, message: TemplateWorld.id)
         let world = TemplateWorld(stored, [[]])
         let body = try #require(try await world.bodies(to: TemplateWorld.topic)[0])
         #expect(String(decoding: body, as: UTF8.self) == #"{"aps":{"alert":{"body":"{{ not a hole"}}}"#)
         content.isTemplate = true
-        let broken = CompiledMessage.compile(stored: content, message: TemplateWorld.id)
+        let broken = CompiledMessage(content, message: TemplateWorld.id)
         #expect(broken.rejection(by: .apns) == Rejection(fault: .message, reason: "invalid_template"))
     }
 
@@ -251,7 +254,7 @@ struct TemplateMessageTests {
             var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
             change(&content)
             do {
-                _ = try CompiledMessage.compile(content, message: TemplateWorld.id)
+                try CompiledMessage(content, message: TemplateWorld.id).check()
                 return nil
             } catch {
                 guard case .template(let pointer, let fault) = error else { return "\(error)" }
@@ -263,13 +266,13 @@ struct TemplateMessageTests {
         let taken = PlaceholderMark.text(PlaceholderMark.placeholdersMax - 1)
         #expect(fault { $0.options.collapseID = "a" + taken } == "/options/collapse_id reservedCharacter")
         #expect(fault { $0.data = [DataMember(name: "{{user}}", json: JSONText(1))] } == "/data/{{user}} notHere")
-        #expect(fault { $0.apns = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
+        #expect(fault { $0.overrides[.apns] = JSONText(["a": ["{{b}}": 1]]) } == "/apns/a/{{b}} notHere")
         #expect(
-            fault { $0.fcm = JSONText(["apns": ["headers": ["apns-collapse-id": "{{user}}"]]]) }
+            fault { $0.overrides[.fcm] = JSONText(["apns": ["headers": ["apns-collapse-id": "{{user}}"]]]) }
                 == "/fcm/apns/headers/apns-collapse-id notHere")
         #expect(fault { $0.sound = "{{user" } == "/sound notClosed")
         #expect(
-            fault { $0.apns = JSONText(["a": [1, "{{user|x}}"]]) }
+            fault { $0.overrides[.apns] = JSONText(["a": [1, "{{user|x}}"]]) }
                 == "/apns/a/1 expected(Content.TemplateFault.Expectation.default)")
         #expect(
             fault { $0.notification?.title = "a\(PlaceholderMark.text(0)){{user}}" }
@@ -294,9 +297,11 @@ struct TemplateMessageTests {
     @Test("keeps the formats that providers check around its placeholders")
     func shapes() throws {
         var content = MessageContent(notification: NotificationText(body: "Noon"), isTemplate: true)
-        content.fcm = JSONText(["android": ["notification": ["image": "https://example.com/{{ user }}.png"]]])
-        _ = try CompiledMessage.compile(content, message: TemplateWorld.id)
-        content.fcm = JSONText(["android": ["priority": "{{user}}"]])
-        #expect(throws: ContentFault.self) { try CompiledMessage.compile(content, message: TemplateWorld.id) }
+        content.overrides[.fcm] = JSONText([
+            "android": ["notification": ["image": "https://example.com/{{ user }}.png"]]
+        ])
+        try CompiledMessage(content, message: TemplateWorld.id).check()
+        content.overrides[.fcm] = JSONText(["android": ["priority": "{{user}}"]])
+        #expect(throws: ContentFault.self) { try CompiledMessage(content, message: TemplateWorld.id).check() }
     }
 }

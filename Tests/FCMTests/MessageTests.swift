@@ -117,7 +117,7 @@ struct MessageTests {
             for sound in [nil, "s"] {
                 for badge in [nil, 7] as [Int32?] {
                     let content = MessageContent(
-                        notification: text, badge: .increment, sound: sound, fcm: try json(overrides))
+                        notification: text, badge: .increment, sound: sound, overrides: [.fcm: try json(overrides)])
                     let count = try member(content, "/android/notification/notification_count", badge: badge)
                     let hasAndroid =
                         !overrides.contains(#""android":null"#) && !overrides.contains(#""notification":null"#)
@@ -146,9 +146,11 @@ struct MessageTests {
         let content = MessageContent(
             notification: NotificationText(title: text, subtitle: text, body: text), badge: .increment, sound: text,
             data: [DataMember(name: "a\u{4}", json: JSONText(.string(text)))],
-            fcm: JSONText([
-                "android": ["notification": ["icon": .string(text)]], "apns": ["payload": ["x": .string(text)]],
-            ]))
+            overrides: [
+                .fcm: JSONText([
+                    "android": ["notification": ["icon": .string(text)]], "apns": ["payload": ["x": .string(text)]],
+                ])
+            ])
         for path in [
             "/notification/title", "/notification/body", "/data/a\u{4}", "/android/notification/sound",
             "/android/notification/icon", "/apns/payload/aps/alert/subtitle", "/apns/payload/x",
@@ -231,14 +233,18 @@ struct MessageTests {
     func nothingToShow() throws {
         #expect(fault(MessageContent()) == .nothingToShow)
         #expect(fault(MessageContent(notification: NotificationText())) == .nothingToShow)
-        #expect(fault(MessageContent(fcm: try json(#"{"android":{"ttl":"3s","notification":{}}}"#))) == .nothingToShow)
-        #expect(fault(MessageContent(notification: text, fcm: try json(#"{"notification":null}"#))) == .nothingToShow)
+        #expect(
+            fault(MessageContent(overrides: [.fcm: try json(#"{"android":{"ttl":"3s","notification":{}}}"#)]))
+                == .nothingToShow)
+        #expect(
+            fault(MessageContent(notification: text, overrides: [.fcm: try json(#"{"notification":null}"#)]))
+                == .nothingToShow)
         for something in [
             #"{"notification":{"title":"a"}}"#, #"{"android":{"notification":{"title_loc_key":"a"}}}"#,
             #"{"webpush":{"notification":{"title":"a"}}}"#, #"{"apns":{"payload":{"aps":{"alert":"a"}}}}"#,
             #"{"data":{"a":"1"}}"#, #"{"android":{"data":{"a":"1"}}}"#, #"{"webpush":{"data":{"a":"1"}}}"#,
             #"{"apns":{"payload":{"own":1}}}"#,
-        ] { #expect(fault(MessageContent(fcm: try json(something))) == nil, "\(something)") }
+        ] { #expect(fault(MessageContent(overrides: [.fcm: try json(something)])) == nil, "\(something)") }
         #expect(fault(MessageContent(badge: .value(0))) == nil)
         #expect(fault(MessageContent(sound: "default")) == nil)
         #expect(fault(MessageContent(data: [DataMember(name: "a", json: try json("1"))])) == nil)
@@ -274,7 +280,7 @@ struct VariantTests {
     @Test("all give way to the sender's fcm object")
     func overrides() throws {
         var content = content
-        content.fcm = try json(#"{"notification":{"body":"DONG"}}"#)
+        content.overrides[.fcm] = try json(#"{"notification":{"body":"DONG"}}"#)
         for variant in 0..<3 { #expect(try body(content, variant: variant).contains(#""body":"DONG""#)) }
     }
 
@@ -296,7 +302,7 @@ struct SizeTests {
     private func content(_ size: Int, badge: BadgeChange = .none, fcm: String? = nil) throws -> MessageContent {
         MessageContent(
             notification: NotificationText(body: String(repeating: "x", count: size)), badge: badge,
-            fcm: try fcm.map { try json($0) })
+            overrides: [.fcm: try fcm.map { try json($0) }])
     }
 
     @Test("counts notification and data with the widest badge on the largest platform")
@@ -338,7 +344,8 @@ struct BackgroundMessageTests {
     {
         var content = MessageContent(
             data: [DataMember(name: "sync", json: try json("7"))],
-            options: MessageOptions(ttlSeconds: 0, pushType: .background), fcm: try fcm.map { try json($0) })
+            options: MessageOptions(ttlSeconds: 0, pushType: .background),
+            overrides: [.fcm: try fcm.map { try json($0) }])
         change(&content)
         return content
     }

@@ -48,7 +48,7 @@ struct OverrideNoiseTests {
         for _ in 0..<200 {
             let content = MessageContent(
                 notification: NotificationText(body: "Noon"), badge: .increment, sound: seed % 2 == 0 ? "default" : nil,
-                fcm: JSONText(patch(&generator)))
+                overrides: [.fcm: JSONText(patch(&generator))])
             guard fault(content) == nil else { continue }
             compiled += 1
             for badge in [nil, 7] as [Int32?] {

@@ -6,7 +6,7 @@ import Testing
 private func content(_ fcm: String, badge: BadgeChange = .none) throws -> MessageContent {
     MessageContent(
         notification: NotificationText(title: "Carillon", body: "Noon"), badge: badge, sound: "default",
-        data: [DataMember(name: "article", json: try json("42"))], fcm: try json(fcm))
+        data: [DataMember(name: "article", json: try json("42"))], overrides: [.fcm: try json(fcm)])
 }
 
 private func merged(_ fcm: String, _ path: String) throws -> JSONValue? {

@@ -38,7 +38,7 @@ struct ServiceAccountTests {
         #expect(account.tokenURI == "https://oauth2.googleapis.com/token")
         #expect(account.tokenURL == FCMServiceURL("https://oauth2.googleapis.com:443/token"))
         #expect(!"\(account)".contains("MIIEvQ"))
-        #expect(FCMRequest.path(of: account.project) == Array("/v1/projects/my-project/messages:send".utf8))
+        #expect(FCMRequest.path(of: account.project) == "/v1/projects/my-project/messages:send")
     }
 
     @Test("may omit what Google's documents omit")

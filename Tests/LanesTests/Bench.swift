@@ -200,7 +200,7 @@ final class Bench: Sendable {
         let fields = [("apns-topic", "com.example.app"), ("apns-push-type", "alert"), ("apns-priority", "10")]
         return PushBatch(
             idHeader: Array("apns-id".utf8),
-            sharedFields: fields.map { .init(name: Array($0.utf8), value: Array($1.utf8), isIndexed: true) },
+            sharedFields: fields.map { .init($0, $1.utf8) },
             bytes: bytes, requests: requests, noStreamAfter: noStreamAfter, isUrgent: isUrgent,
             reportsWhenSent: reportsWhenSent)
     }

@@ -81,7 +81,7 @@ struct LaneInstructionTests {
         let alert = #"{"aps":{"alert":{"title":"Carillon","body":"Twelve o'clock in the garden, and the roses bloom"},"#
         return PushBatch(
             idHeader: Array("apns-id".utf8),
-            sharedFields: fields.map { .init(name: Array($0.utf8), value: Array($1.utf8), isIndexed: true) },
+            sharedFields: fields.map { .init($0, $1.utf8) },
             bytes: bytes,
             frames: [
                 .init(

@@ -1,6 +1,7 @@
 import Content
 import Expressions
 import Model
+import QueueRules
 import Store
 import Testing
 

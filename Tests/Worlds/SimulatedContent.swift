@@ -46,9 +46,9 @@ package enum SimulatedContent: CaseIterable, Sendable {
         case .alert: content.notification = NotificationText(title: "Carillon", body: "Twelve o'clock")
         case .activityStart:
             content.notification = NotificationText(title: "Carillon", body: "The bells begin")
-            content.apns = json(
+            content.overrides[.apns] = json(
                 #"{"aps":{"event":"start","content-state":{"bell":1},"attributes-type":"Bells","attributes":{}}}"#)
-        case .activityUpdate: content.apns = json(#"{"aps":{"event":"update","content-state":{"bell":2}}}"#)
+        case .activityUpdate: content.overrides[.apns] = json(#"{"aps":{"event":"update","content-state":{"bell":2}}}"#)
         case .fileProvider: content.data = [DataMember(name: "container-identifier", json: json(#""bells""#))]
         case .background, .voip, .pushToTalk, .widgets, .location, .complication, .controls: break
         }

@@ -1,7 +1,8 @@
-import APNs
 import Content
 import JSON
 import Model
+import ProviderInterface
+import Providers
 
 /// The limits of one message, in addition to its provider's own limits.
 package enum MessageLimits {
@@ -31,25 +32,35 @@ package struct MessageRequest: Equatable, Sendable {
     package static func read(_ body: [UInt8]) throws(Problem) -> MessageRequest {
         var reader = try EnvelopeReader(body: body)
         let audience = try AudienceRequest.read(&reader)
-        for provider in ["hms", "webpush"] { try reader.notYet(provider) }
+        for provider in Provider.allCases where PushProviders.offered(provider) == nil {
+            try reader.notYet(provider.name)
+        }
         let (text, localizations) = try readNotification(&reader)
         let (options, sendAt, rate) = try readOptions(&reader)
         var content = MessageContent(
             notification: text, localizations: localizations, badge: try readBadge(&reader),
             sound: try reader.string("sound", bytesMax: MessageLimits.textBytesMax), data: try readMembers(&reader),
-            options: options, fcm: try readOverrides("fcm", &reader))
-        let records = try readRecords(&reader)
-        if case .local = sendAt, records != nil { throw .localHourOfRecords }
-        if records == nil { content.apns = try readOverrides("apns", &reader) }
+            options: options)
+        var records: (provider: Provider, texts: [JSONText])?
+        for provider in PushProviders.offered {
+            if provider.takesRecords, let texts = try readRecords(provider.id, &reader) {
+                if case .local = sendAt { throw .localHourOfRecords }
+                records = (provider.id, texts)
+            } else {
+                content.overrides[provider.id] = try readOverrides(provider.id, &reader)
+            }
+        }
         try reader.end()
         try checkKind(of: audience, content.options.pushType)
         content.isTemplate = content.hasBraces
         let contents =
-            records?.map { record in
-                var own = content
-                own.apns = record
-                own.isTemplate = content.isTemplate || TemplateText.hasOpening(record.bytes.span)
-                return own
+            records.map { records in
+                records.texts.map { record in
+                    var own = content
+                    own.overrides[records.provider] = record
+                    own.isTemplate = content.isTemplate || TemplateText.hasOpening(record.bytes.span)
+                    return own
+                }
             } ?? [content]
         return MessageRequest(
             contents: contents, isList: records != nil, audience: audience, sendAt: sendAt, ratePerSecond: rate)
@@ -57,11 +68,11 @@ package struct MessageRequest: Equatable, Sendable {
 
     /// Refuses a kind that the push type can't reach: the provider would refuse its tokens one by one.
     private static func checkKind(of audience: Audience, _ type: PushType) throws(Problem) {
-        let row = APNsPushTypes.row(for: type)
-        guard let kind = audience.kind, kind != row.tokenKind, kind != row.startTokenKind else { return }
+        let kinds = PushProviders.tokenKinds(of: type)
+        guard let kind = audience.kind, let usual = kinds.first, !kinds.contains(kind) else { return }
         throw Problem(
             .notForPushType,
-            "A push of type \(type.name) goes to tokens of the kind \(row.tokenKind.name). Leave kind out, or name the "
+            "A push of type \(type.name) goes to tokens of the kind \(usual.name). Leave kind out, or name the "
                 + "push type of \(kind.name) in options.push_type.", at: .root / "audience" / "kind")
     }
 
@@ -164,11 +175,13 @@ package struct MessageRequest: Equatable, Sendable {
         return (options, sendAt, rate)
     }
 
-    /// Reads a list of records in APNs' form; nil if `apns` is no list.
-    private static func readRecords(_ reader: inout EnvelopeReader) throws(Problem) -> [JSONText]? {
-        guard let values = reader.peek("apns")?.array else { return nil }
-        _ = reader.take("apns")
-        let pointer = reader.pointer / "apns"
+    /// Reads a list of records in the provider's form; nil if its member is no list.
+    private static func readRecords(
+        _ provider: Provider, _ reader: inout EnvelopeReader
+    ) throws(Problem) -> [JSONText]? {
+        guard let values = reader.peek(provider.name)?.array else { return nil }
+        _ = reader.take(provider.name)
+        let pointer = reader.pointer / provider.name
         guard !values.isEmpty, values.count <= MessageLimits.recordsMax else {
             throw Problem(
                 .invalidValue, "A list of records must have 1 to \(MessageLimits.recordsMax) records.", at: pointer)
@@ -183,10 +196,10 @@ package struct MessageRequest: Equatable, Sendable {
 
     /// Reads an object that is passed through as it is. The provider's module checks its members.
     private static func readOverrides(
-        _ provider: String, _ reader: inout EnvelopeReader
+        _ provider: Provider, _ reader: inout EnvelopeReader
     ) throws(Problem) -> JSONText? {
-        guard let value = reader.take(provider) else { return nil }
-        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider) }
+        guard let value = reader.take(provider.name) else { return nil }
+        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider.name) }
         return JSONText(value)
     }
 }
@@ -198,7 +211,7 @@ extension MessageContent {
         let shown = texts.flatMap { [$0.title, $0.subtitle, $0.body] } + [sound, options.collapseID]
         return shown.contains { $0.map(TemplateText.isOne) ?? false }
             || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes.span) }
-            || [apns, fcm].contains { $0.map { TemplateText.hasOpening($0.bytes.span) } ?? false }
+            || overrides.providers.contains { overrides[$0].map { TemplateText.hasOpening($0.bytes.span) } ?? false }
     }
 }
 

@@ -1,8 +1,6 @@
-import APNs
 import Content
 import Credentials
 import Delivery
-import FCM
 import JSON
 import Store
 
@@ -25,8 +23,8 @@ extension Problem {
 
     package init(_ fault: ContentFault) {
         switch fault {
-        case .apns(let fault): self.init(fault)
-        case .fcm(let fault): self.init(fault)
+        case .provider(_, let fault):
+            self.init(ProblemCode(rawValue: fault.code) ?? .invalidValue, fault.detail, at: fault.pointer)
         case .template(let pointer, let fault): self.init(fault, at: pointer)
         }
     }
@@ -41,39 +39,6 @@ extension Problem {
                 "This time has passed in every time zone. Leave send_at and device_local_time out to send it now."
             }
         self.init(.invalidValue, detail, at: .root / "options" / "send_at")
-    }
-
-    package init(_ fault: APNsContentFault) {
-        let code: ProblemCode =
-            switch fault {
-            case .payloadTooLarge: .payloadTooLarge
-            case .badCollapseID: .invalidCollapseID
-            case .priorityNotAllowed: .priorityNotAllowed
-            case .reservedKey: .reservedKey
-            case .notForType(.background, _): .notForBackground
-            case .notForType: .notForPushType
-            case .missing: .missingMember
-            case .nothingToShow: .nothingToShow
-            case .badgeTwice: .badgeTwice
-            case .wrongValue: .invalidValue
-            }
-        self.init(code, fault.detail, at: fault.pointer)
-    }
-
-    package init(_ fault: FCMContentFault) {
-        let code: ProblemCode =
-            switch fault {
-            case .pushTypeNotOffered: .notSupported
-            case .payloadTooLarge: .payloadTooLarge
-            case .badCollapseID: .invalidCollapseID
-            case .reservedKey: .reservedKey
-            case .notForBackground: .notForBackground
-            case .nothingToShow: .nothingToShow
-            case .badgeTwice: .badgeTwice
-            case .namedTwice: .duplicateMember
-            case .wrongValue: .invalidValue
-            }
-        self.init(code, fault.detail, at: fault.pointer)
     }
 
     package init(_ fault: CredentialFault, _ repetition: Repetition) {

@@ -1,8 +1,8 @@
-import APNs
 import Basis
 import Lanes
 import Model
 import ProviderInterface
+import Providers
 import QueueRules
 import Reactor
 
@@ -41,7 +41,8 @@ extension DeliveryEngine {
         if !pushes.tooLarge.isEmpty { part(from: name, pushes.tooLarge) { refuse(name, $0, Self.tooLarge) } }
         let batch = pushes.batch
         guard !batch.requests.isEmpty else { return }
-        if message.isDryRun, target.provider == .apns { return rehearse(name, batch.requests.map(\.tag)) }
+        let isValidated = PushProviders.offered(target.provider)?.offersValidation ?? false
+        if message.isDryRun, !isValidated { return rehearse(name, batch.requests.map(\.tag)) }
         send(batch, name, lane, target.provider)
     }
 
@@ -79,7 +80,7 @@ extension DeliveryEngine {
         steps?.reached(.batchSubmitted)
     }
 
-    /// Ends a dry run's pushes. APNs offers no validation, so the pushes are built and checked, but not sent.
+    /// Ends a dry run's pushes to a provider without validation. They were built and checked, but are not sent.
     private func rehearse(_ name: LeaseName, _ positions: [Int32]) {
         end(positions, of: name, .withheld(reason: TerminalReason.dryRun))
     }
@@ -121,11 +122,11 @@ extension DeliveryEngine {
         outstandingParcels[delivery.name] = out
         if out.answersOutstanding <= 0 { steps?.reached(.lastAnswer) }
         let now = Clocks.monotonicNow()
-        let type = out.message.compiled?.apns?.pushType
-        var reading = AnswerReading(
-            of: out.provider ?? .apns, now: Clocks.wallNow(), laneIsProven: confidence.isProven(out.lane, now: now),
-            topicHasSuffix: type.map { !APNsPushTypes.row(for: $0).topicSuffix.isEmpty } ?? false)
-        reading.read(delivery.batch, &reasonNames)
+        guard let provider = out.provider.flatMap({ PushProviders.offered($0) }), let message = out.message.compiled
+        else { preconditionFailure("only pushes that a provider encoded are answered") }
+        let reading = AnswerReading(
+            delivery.batch, of: provider, pushType: message.pushType,
+            laneIsProven: confidence.isProven(out.lane, now: now), now: Clocks.wallNow(), &reasonNames)
         confidence.note(out.lane, accepted: reading.accepted.count, notFound: reading.notFoundCount, now: now)
         for consequence in reading.consequences { lanes.apply(consequence, on: out.lane, out.serviceRoute) }
         return AnsweredLease(

@@ -1,5 +1,5 @@
 import Model
-import Store
+import QueueRules
 
 /// Members of several parcels whose values are read together: each once, by rising id.
 package struct MergedMembers: Sendable {

@@ -1,134 +1,108 @@
-import APNs
 import Content
-import FCM
-import JSON
 import Model
+import ProviderInterface
+import Providers
 import QueueRules
 
 /// A message in the form of every provider that can carry it: compiled once, shared by all its parcels.
 package struct CompiledMessage: Sendable {
-    /// nil: the message has nothing to show on APNs' devices, or is not meant for them.
-    package let apns: APNsNotification?
-    /// nil: the message has nothing to show on FCM's devices, is not meant for them, or has a push type of APNs alone.
-    package let fcm: FCMMessage?
-    /// The fault codes of providers that have no form of the message and that validation did not ask. A provider
-    /// without form and fault has nothing to show.
-    private let faults: [(provider: Provider, reason: String)]
-    private let pushType: PushType
+    /// The message's form for one provider, or the reason why it has none.
+    private enum Form: Sendable {
+        case push(any CompiledPush)
+        case fault(ProviderContentFault)
+    }
+
+    /// One for each provider that has pushes of the message's type, in the order of the providers.
+    private let forms: [(provider: Provider, form: Form)]
+    /// The fault of a template, for which no provider has a form; nil: it has none.
+    private let templateFault: ContentFault?
+    /// The message has an object for a provider of its own.
+    private let hasOverrides: Bool
+    let pushType: PushType
     /// Maps a device's locale to a variant of the text.
-    let locales: LocaleTable
+    package let locales: LocaleTable
     /// The placeholders that devices' own values fill.
     package let placeholders: MessagePlaceholders
     /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
 
-    /// Compiles a message for acceptance. Throws what the sender has to change. The same content always compiles the
-    /// same.
+    /// Compiles a message for every provider. The same content always compiles the same.
+    ///
+    /// Some providers may have a fault instead of a form. Acceptance refuses the message if one of them was asked
+    /// (`check`). Delivery rejects the pushes to their devices: the audience was not meant for them, or the app got
+    /// devices of them since.
+    package init(_ content: MessageContent, message: MessageID) {
+        pushType = content.options.pushType
+        locales = LocaleTable(content.localizations.map(\.locale))
+        isDryRun = content.options.isDryRun
+        hasOverrides = !content.overrides.isEmpty
+        let marked: MessageContent
+        do throws(ContentFault) {
+            (marked, placeholders) = try MessagePlaceholders.read(content) { place in
+                PushProviders.offered.contains { $0.isHeader(place) }
+            }
+        } catch {
+            (templateFault, placeholders, forms) = (error, MessagePlaceholders(), [])
+            return
+        }
+        templateFault = nil
+        forms = PushProviders.offered.filter { $0.serves(content.options.pushType) }.map { provider in
+            do throws(ProviderContentFault) {
+                return (provider.id, .push(try provider.compile(marked, message: message)))
+            } catch {
+                return (provider.id, .fault(error))
+            }
+        }
+    }
+
+    /// Throws what the sender has to change before the message is accepted.
     ///
     /// A message with content for one provider alone (in its `apns` or `fcm` object) is valid: it has nothing to show
     /// on the other's devices, and their pushes end so. Validation refuses any other fault in any form.
-    /// - Parameters:
-    ///   - providers: nil: all providers.
-    ///   - record: an earlier record of the same list, compiled. Records differ only in what APNs reads, so its FCM
-    ///     form serves as this one's. It carries the other message's id, so it is good for a check, not for sending.
-    package static func compile(
-        _ content: MessageContent, message: MessageID, providers: [Provider]? = nil,
-        besides record: CompiledMessage? = nil
-    ) throws(ContentFault) -> CompiledMessage {
-        let asked = providers ?? Provider.allCases
-        let (content, placeholders) = try MessagePlaceholders.read(content)
-        var apns: APNsNotification?
-        var fcm: FCMMessage?
+    /// - Parameter asked: the providers that must take the message; nil: all providers.
+    package func check(asked: [Provider]? = nil) throws(ContentFault) {
+        if let templateFault { throw templateFault }
         var silence: ContentFault?
-        if asked.contains(.apns) {
-            do throws(APNsContentFault) { apns = try .compile(content, message: message) } catch .nothingToShow {
-                silence = .apns(.nothingToShow)
-            } catch { throw .apns(error) }
+        var isShown = false
+        for (provider, form) in forms where asked?.contains(provider) ?? true {
+            switch form {
+            case .push: isShown = true
+            case .fault(let fault):
+                guard fault.code == ProviderContentFault.nothingToShow else { throw .provider(provider, fault) }
+                silence = silence ?? .provider(provider, fault)
+            }
         }
-        if asked.contains(.fcm), let known = record?.fcm {
-            fcm = known
-        } else if asked.contains(.fcm), FCMMessage.serves(content.options.pushType) {
-            do throws(FCMContentFault) { fcm = try .compile(content, message: message) } catch .nothingToShow {
-                silence = silence ?? .fcm(.nothingToShow)
-            } catch { throw .fcm(error) }
-        }
-        if let silence, apns == nil && fcm == nil || content.apns == nil && content.fcm == nil { throw silence }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: [], content, placeholders)
+        if let silence, !isShown || !hasOverrides { throw silence }
     }
 
     /// Returns the providers that must accept a message whose sender names none. They are those that the app reaches,
     /// and those for which the message has an object of its own. Returns nil, for all, if the app reaches no provider
     /// of this push type.
     package static func providersAsked(_ content: MessageContent, reached: [Provider]) -> [Provider]? {
-        let serving = reached.filter { $0 == .apns || $0 == .fcm && FCMMessage.serves(content.options.pushType) }
+        let serving = reached.filter { PushProviders.offered($0)?.serves(content.options.pushType) ?? false }
         guard !serving.isEmpty else { return nil }
-        return Provider.allCases.filter {
-            serving.contains($0) || $0 == .apns && content.apns != nil || $0 == .fcm && content.fcm != nil
-        }
+        return Provider.allCases.filter { serving.contains($0) || content.overrides[$0] != nil }
     }
 
-    /// Compiles stored content for delivery. A provider that validation did not ask may find a fault: the audience was
-    /// not meant for it, or the app got devices of it since.
-    package static func compile(stored: MessageContent, message: MessageID) -> CompiledMessage {
-        let (content, placeholders): (MessageContent, MessagePlaceholders)
-        do throws(ContentFault) { (content, placeholders) = try MessagePlaceholders.read(stored) } catch {
-            let faults = Provider.allCases.map { ($0, error.code) }
-            return CompiledMessage(apns: nil, fcm: nil, faults: faults, stored, MessagePlaceholders())
-        }
-        var apns: APNsNotification?
-        var fcm: FCMMessage?
-        var faults: [(Provider, String)] = []
-        do throws(APNsContentFault) { apns = try .compile(content, message: message) } catch {
-            faults.append((.apns, error.code))
-        }
-        if FCMMessage.serves(content.options.pushType) {
-            do throws(FCMContentFault) { fcm = try .compile(content, message: message) } catch {
-                faults.append((.fcm, error.code))
-            }
-        }
-        return CompiledMessage(apns: apns, fcm: fcm, faults: faults, content, placeholders)
-    }
-
-    private init(
-        apns: APNsNotification?, fcm: FCMMessage?, faults: [(Provider, String)], _ content: MessageContent,
-        _ placeholders: MessagePlaceholders
-    ) {
-        self.apns = apns
-        self.fcm = fcm
-        self.faults = faults.map { (provider: $0.0, reason: $0.1) }
-        pushType = content.options.pushType
-        locales = LocaleTable(content.localizations.map(\.locale))
-        isDryRun = content.options.isDryRun
-        self.placeholders = placeholders
+    /// Returns the message in a provider's form; nil: it has none, and `rejection` ends its pushes.
+    package func push(for provider: Provider) -> (any CompiledPush)? {
+        if case .push(let push) = forms.first(where: { $0.provider == provider })?.form { push } else { nil }
     }
 
     /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
-        let fault = faults.first { $0.provider == provider }
-        return Rejection(fault: .message, reason: fault?.reason ?? FCMContentFault.nothingToShow.code)
+        var reason = templateFault?.code ?? ProviderContentFault.nothingToShow
+        if case .fault(let fault) = forms.first(where: { $0.provider == provider })?.form { reason = fault.code }
+        return Rejection(fault: .message, reason: reason)
+    }
+
+    private var pushes: [any CompiledPush] {
+        forms.compactMap { if case .push(let push) = $0.form { push } else { nil } }
     }
 
     /// The kind of token that the message goes to.
-    var tokenKind: TokenKind { apns?.tokenKind ?? APNsPushTypes.row(for: pushType).tokenKind }
+    var tokenKind: TokenKind { pushes.first?.tokenKind ?? PushProviders.tokenKinds(of: pushType).first ?? .alert }
 
-    /// Whether a push may be sent again after its answer was lost (P4). FCM's may: they carry a tag and replace
-    /// themselves.
-    var reading: MessageReading { apns?.mayRepeat ?? true ? .repeatable : .unrepeatable }
-}
-
-/// The reason why no provider would take the content of a message. The sender has to change it.
-package enum ContentFault: Error, Equatable, Sendable {
-    case apns(APNsContentFault)
-    case fcm(FCMContentFault)
-    /// A text with placeholders is malformed, or is where none are allowed.
-    case template(JSONPointer, TemplateFault)
-
-    /// A stable code, published in docs/errors.md.
-    var code: String {
-        switch self {
-        case .apns(let fault): fault.code
-        case .fcm(let fault): fault.code
-        case .template: "invalid_template"
-        }
-    }
+    /// Whether a push may be sent again after its answer was lost (P4).
+    var reading: MessageReading { pushes.allSatisfy(\.mayRepeat) ? .repeatable : .unrepeatable }
 }

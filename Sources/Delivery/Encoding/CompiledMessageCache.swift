@@ -80,6 +80,6 @@ actor CompiledMessageCache {
 
     private static func compile(_ bytes: [UInt8], format: Int16, _ id: MessageID) -> CachedMessage {
         let content = try? StoredContent.decode(bytes, format: format)
-        return CachedMessage(id: id, compiled: content.map { CompiledMessage.compile(stored: $0, message: id) })
+        return CachedMessage(id: id, compiled: content.map { CompiledMessage($0, message: id) })
     }
 }

@@ -5,6 +5,7 @@ import FCM
 import Lanes
 import Logging
 import Model
+import ProviderInterface
 import QueueRules
 import Reactor
 import Store
@@ -247,14 +248,14 @@ package actor LaneCredentialCache: LaneCredentials {
             var settings = try laneSettings(endpoint.host, endpoint.port, identity: nil)
             settings.authorization = providerToken
             return OpenedCredential(
-                settings: settings, reach: .apns(onlyTopic: onlyTopic), tokenSource: .providerToken(providerToken))
+                settings: settings, reach: .topics(.apns, only: onlyTopic), tokenSource: .providerToken(providerToken))
         case .certificate(let identity):
             var settings = try laneSettings(endpoint.host, endpoint.port, identity: identity)
             // A certificate needs no proof on the first stream; the peer's SETTINGS bound us.
             settings.streamsAtStart = Self.streamsBeforeSettings
             let ownTopic = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
             return OpenedCredential(
-                settings: settings, reach: .apns(onlyTopic: onlyTopic ?? ownTopic), tokenSource: .certificate)
+                settings: settings, reach: .topics(.apns, only: onlyTopic ?? ownTopic), tokenSource: .certificate)
         case .serviceAccount(let account, let key):
             let token = service.accessToken(account, key: key, log: log)
             var settings = try laneSettings(template.fcm.host, template.fcm.port, identity: nil)
@@ -262,11 +263,15 @@ package actor LaneCredentialCache: LaneCredentials {
             settings.streamsAtStart = Self.streamsBeforeSettings
             settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
             settings.pace = paces.pace(of: account.project) { project in
-                opened.values.contains { $0.reach == .fcm(project) }
+                opened.values.contains { $0.reach == Self.reach(of: project) }
             }
             return OpenedCredential(
-                settings: settings, reach: .fcm(account.project), tokenSource: .accessToken(token))
+                settings: settings, reach: Self.reach(of: account.project), tokenSource: .accessToken(token))
         }
+    }
+
+    private static func reach(of project: FCMProject) -> CredentialReach {
+        .address(PushTarget(.fcm, FCMRequest.path(of: project)))
     }
 
     /// If the first request proves nothing to the peer, only its SETTINGS bound us from the start. RFC 9113 asks for

@@ -11,10 +11,8 @@ package struct MessageContent: Equatable, Sendable {
     /// The sender's own members in their order, passed unchanged to the app.
     package var data: [DataMember]
     package var options: MessageOptions
-    /// The sender's `apns` object: overrides the common part key by key.
-    package var apns: JSONText?
-    /// The sender's `fcm` object: overrides the common part key by key.
-    package var fcm: JSONText?
+    /// The sender's objects for single providers (`apns`, `fcm`): each overrides the common part key by key.
+    package var overrides: ProviderOverrides
     /// Whether the texts contain placeholders that each device's own values fill (`TemplateText`). Otherwise braces are
     /// plain text.
     package var isTemplate: Bool
@@ -22,7 +20,7 @@ package struct MessageContent: Equatable, Sendable {
     package init(
         notification: NotificationText? = nil, localizations: [Localization] = [], badge: BadgeChange = .none,
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
-        apns: JSONText? = nil, fcm: JSONText? = nil, isTemplate: Bool = false
+        overrides: ProviderOverrides = [:], isTemplate: Bool = false
     ) {
         self.notification = notification
         self.localizations = localizations
@@ -30,10 +28,31 @@ package struct MessageContent: Equatable, Sendable {
         self.sound = sound
         self.data = data
         self.options = options
-        self.apns = apns
-        self.fcm = fcm
+        self.overrides = overrides
         self.isTemplate = isTemplate
     }
+}
+
+/// The sender's object for each provider that has one, in the order of the providers.
+package struct ProviderOverrides: Equatable, Sendable, ExpressibleByDictionaryLiteral {
+    private var texts: [JSONText?] = Provider.allCases.map { _ in nil }
+
+    /// A later element replaces an earlier one of the same provider.
+    package init(dictionaryLiteral elements: (Provider, JSONText?)...) {
+        for (provider, text) in elements { self[provider] = text }
+    }
+
+    package subscript(provider: Provider) -> JSONText? {
+        get { texts[Self.place(provider)] }
+        set { texts[Self.place(provider)] = newValue }
+    }
+
+    package var isEmpty: Bool { texts.allSatisfy { $0 == nil } }
+
+    /// The providers that have an object.
+    package var providers: [Provider] { Provider.allCases.filter { self[$0] != nil } }
+
+    private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
 }
 
 /// The text for one locale. A missing member comes from the next broader locale (fr-CA, fr), and at last from the

@@ -49,7 +49,7 @@ struct APNsPayloadCompiler {
         self.content = content
         self.row = row
         self.acceptedAt = acceptedAt
-        var contentBytes = content.apns?.bytes.count ?? 0
+        var contentBytes = content.overrides[.apns]?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: row.payloadBytesMax)
@@ -70,7 +70,7 @@ struct APNsPayloadCompiler {
 
     private static func patch(_ content: MessageContent) throws(APNsContentFault) -> JSONObject {
         let pointer = JSONPointer.root / "apns"
-        guard let text = content.apns else { return JSONObject() }
+        guard let text = content.overrides[.apns] else { return JSONObject() }
         guard let patch = try value(of: text, at: pointer).object else {
             throw .wrongValue(pointer, expected: "an object")
         }

@@ -1,20 +1,7 @@
 import Basis
 import Encodings
 import Model
-
-/// One header of a request.
-package struct APNsHeader: Equatable, Sendable {
-    package let name: [UInt8]
-    package let value: [UInt8]
-    /// Whether it repeats on a connection often enough to deserve a place in the peer's small header table.
-    package let isIndexed: Bool
-
-    init(_ name: String, _ value: some Sequence<UInt8>, isIndexed: Bool = true) {
-        self.name = Array(name.utf8)
-        self.value = Array(value)
-        self.isIndexed = isIndexed
-    }
-}
+import ProviderInterface
 
 /// The parts of a request that differ from push to push. Appends to the caller's buffer; allocates nothing of its own.
 package enum APNsRequest {
@@ -42,19 +29,19 @@ extension APNsNotification {
     /// Returns the headers that all pushes of a batch share, beside the credential's `authorization`.
     ///
     /// `pushes`: the number of pushes in the batch. `topic`: the app's bundle id, without a suffix.
-    package func headers(topic: String, expiresAt: WallInstant, pushes: Int) -> [APNsHeader] {
+    package func headers(topic: String, expiresAt: WallInstant, pushes: Int) -> [PushBatch.SharedField] {
         let isBatch = pushes >= APNsLimits.indexedBatchMin
         let row = APNsPushTypes.row(for: pushType)
         // APNs reads zero as "now or never". An instant in 1970 would be our mistake, not a request for that.
         let expiration = isNowOrNever || !row.isStored ? 0 : max(1, expiresAt.secondsSince1970)
         var headers = [
-            APNsHeader("apns-push-type", pushType.name.utf8),
-            APNsHeader("apns-priority", String(priority).utf8),
-            APNsHeader("apns-expiration", String(expiration).utf8, isIndexed: isBatch),
-            APNsHeader("apns-collapse-id", collapseID, isIndexed: isBatch),
+            PushBatch.SharedField("apns-push-type", pushType.name.utf8),
+            PushBatch.SharedField("apns-priority", String(priority).utf8),
+            PushBatch.SharedField("apns-expiration", String(expiration).utf8, isIndexed: isBatch),
+            PushBatch.SharedField("apns-collapse-id", collapseID, isIndexed: isBatch),
         ]
         let fullTopic = APNsPushTypes.topic(bundleID: topic, type: pushType)
-        if !fullTopic.isEmpty { headers.insert(APNsHeader("apns-topic", fullTopic.utf8), at: 0) }
+        if !fullTopic.isEmpty { headers.insert(PushBatch.SharedField("apns-topic", fullTopic.utf8), at: 0) }
         return headers
     }
 }

@@ -31,7 +31,7 @@ struct FCMMessageCompiler {
 
     init(_ content: MessageContent, _ message: MessageID) throws(FCMContentFault) {
         guard FCMMessage.serves(content.options.pushType) else { throw .pushTypeNotOffered(content.options.pushType) }
-        var contentBytes = content.fcm?.bytes.count ?? 0
+        var contentBytes = content.overrides[.fcm]?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
         guard contentBytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: contentBytes, bytesMax: FCMLimits.payloadBytesMax)
@@ -49,7 +49,9 @@ struct FCMMessageCompiler {
         collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)
         appData = try Self.appData(content)
         sent =
-            try content.fcm.map { (text) throws(FCMContentFault) in try Self.value(of: text, at: .root / "fcm") }
+            try content.overrides[.fcm].map { (text) throws(FCMContentFault) in
+                try Self.value(of: text, at: .root / "fcm")
+            }
             ?? .object(JSONObject())
         patch = try FCMOverrideReader.read(sent)
         if content.options.pushType == .background { try checkBackground() }

@@ -9,12 +9,13 @@ package struct PushBatch: Sendable {
     package struct SharedField: Sendable {
         package let name: [UInt8]
         package let value: [UInt8]
-        /// Whether the value may enter the connection's compression table.
+        /// Whether the value may enter the connection's compression table: whether it repeats on a connection often
+        /// enough to deserve a place in the peer's small header table.
         package let isIndexed: Bool
 
-        package init(name: [UInt8], value: [UInt8], isIndexed: Bool) {
-            self.name = name
-            self.value = value
+        package init(_ name: String, _ value: some Sequence<UInt8>, isIndexed: Bool = true) {
+            self.name = Array(name.utf8)
+            self.value = Array(value)
             self.isIndexed = isIndexed
         }
     }

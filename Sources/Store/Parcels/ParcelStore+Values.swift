@@ -1,51 +1,7 @@
 import Content
 import Model
 import Postgres
-
-/// The values of a leased parcel's members, in the order of the parcel: one text for each field of a message's
-/// template. The arrays are flat, so that a parcel costs a handful of allocations.
-package struct MemberValues: Equatable, Sendable {
-    /// The number of members that were read, from the first one on. For those after them there was no room.
-    package private(set) var readCount = 0
-    package private(set) var bytes: [UInt8] = []
-    private var ends: [Int32] = []
-    private let fieldCount: Int
-
-    package init(fieldCount: Int) {
-        precondition(fieldCount > 0)
-        self.fieldCount = fieldCount
-    }
-
-    /// Returns where the value lies in `bytes`; empty: the device has none.
-    package func range(of member: Int, field: Int) -> Range<Int> {
-        let place = member * fieldCount + field
-        return (place == 0 ? 0 : Int(ends[place - 1]))..<Int(ends[place])
-    }
-
-    /// Adds the values of one member, in the order of the fields.
-    package mutating func add(_ values: [[UInt8]]) {
-        precondition(values.count == fieldCount)
-        for value in values {
-            bytes += value
-            ends.append(Int32(bytes.count))
-        }
-        readCount += 1
-    }
-
-    /// Adds a member without values.
-    fileprivate mutating func addNothing() {
-        for _ in 0..<fieldCount { ends.append(Int32(bytes.count)) }
-        readCount += 1
-    }
-
-    fileprivate mutating func add(_ row: Int, of rows: ResultSet) throws(PostgresError) {
-        for field in 1...fieldCount {
-            if !rows.isNull(row, field) { try rows.append(row, field, to: &bytes) }
-            ends.append(Int32(bytes.count))
-        }
-        readCount += 1
-    }
-}
+import QueueRules
 
 /// Limits on the device values that are kept for a parcel while its pushes are in flight.
 package enum ValueLimits {
@@ -96,5 +52,21 @@ extension ParcelStore {
             } catch { throw StoreFault(error) }
         }
         return values
+    }
+}
+
+extension MemberValues {
+    /// Adds a member without values.
+    fileprivate mutating func addNothing() {
+        for _ in 0..<fieldCount { endValue() }
+        endMember()
+    }
+
+    fileprivate mutating func add(_ row: Int, of rows: ResultSet) throws(PostgresError) {
+        for field in 1...fieldCount {
+            if !rows.isNull(row, field) { try rows.append(row, field, to: &bytes) }
+            endValue()
+        }
+        endMember()
     }
 }

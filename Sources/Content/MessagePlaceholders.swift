@@ -1,16 +1,15 @@
-import Content
 import JSON
 import Model
 
 /// The placeholders of a message. Empty: the message is the same for all devices.
 package struct MessagePlaceholders: Sendable {
     /// For each placeholder, by the number of its mark: the index of its field, and the fallback for a missing value.
-    let placeholders: [(field: Int, fallback: [UInt8])]
+    package let placeholders: [(field: Int, fallback: [UInt8])]
     /// The fields that are read of each device, in this order.
     package let fields: [DeviceField]
 
     /// Makes the placeholders of a message without any.
-    init() { (placeholders, fields) = ([], []) }
+    package init() { (placeholders, fields) = ([], []) }
 
     private init(_ found: ContentPlaceholders) {
         fields = found.fields
@@ -22,9 +21,13 @@ package struct MessagePlaceholders: Sendable {
     package var isEmpty: Bool { placeholders.isEmpty }
 
     /// Returns the content in the form that the provider modules take, and its placeholders.
-    static func read(_ content: MessageContent) throws(ContentFault) -> (MessageContent, MessagePlaceholders) {
+    ///
+    /// - Parameter isHeader: whether a place of the message becomes a header, where no placeholder is allowed.
+    package static func read(
+        _ content: MessageContent, isHeader: @escaping (JSONPointer) -> Bool
+    ) throws(ContentFault) -> (MessageContent, MessagePlaceholders) {
         guard content.isTemplate else { return (content, MessagePlaceholders()) }
-        var placeholders = ContentPlaceholders()
+        var placeholders = ContentPlaceholders(isHeader: isHeader)
         let marked = try placeholders.marked(content)
         return (marked, MessagePlaceholders(placeholders))
     }
@@ -50,7 +53,7 @@ extension MessagePlaceholders {
         }
     }
 
-    static func escaped(_ text: [UInt8]) -> [UInt8] {
+    package static func escaped(_ text: [UInt8]) -> [UInt8] {
         var escaped: [UInt8] = []
         JSONWriter.append(escaping: text.span, to: &escaped)
         return escaped

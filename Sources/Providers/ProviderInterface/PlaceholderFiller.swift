@@ -1,24 +1,21 @@
-import APNs
 import Basis
 import Content
-import FCM
 import JSON
-import ProviderInterface
-import Store
+import QueueRules
 
 /// Fills the placeholders of one text, push by push. Each value is escaped once and kept as a piece of the push's own
 /// (`BodyPattern`). The buffers are reused for each push.
-struct PlaceholderFiller {
+package struct PlaceholderFiller: Sendable {
     private let text: PlaceholderText
     private let placeholders: MessagePlaceholders
     /// The length of each piece of the current push, by place.
-    private(set) var lengths: [Int]
+    package private(set) var lengths: [Int]
     /// The fallback for each place, already escaped, and a part of the pattern.
     private let fallbacks: [[UInt8]]
     /// A buffer for values that are escaped twice.
     private var scratch: [UInt8] = []
 
-    init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
+    package init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
         self.text = text
         self.placeholders = placeholders
         lengths = [Int](repeating: 0, count: text.places.count)
@@ -30,7 +27,7 @@ struct PlaceholderFiller {
     /// - Parameters:
     ///   - member: the member's position in the parcel, and in the values.
     ///   - appendMark: appends the bytes for a provider's own mark.
-    mutating func append(
+    package mutating func append(
         _ values: MemberValues, of member: Int, to bytes: inout [UInt8],
         appendMark: (_ mark: UInt8, _ bytes: inout [UInt8]) -> Void
     ) -> Bool {
@@ -54,7 +51,7 @@ struct PlaceholderFiller {
     }
 
     /// The length of the text with the current pieces.
-    var bodyBytes: Int {
+    package var bodyBytes: Int {
         var bytes = text.fixedBytes
         for place in lengths.indices { bytes += text.occurrences[place] * lengths[place] }
         return bytes
@@ -80,7 +77,9 @@ extension PlaceholderText {
 
 extension PushBatch.BodyFrame {
     /// - Parameter shared: the bytes for a mark that are the same in the whole batch; nil: they differ per push.
-    init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?) {
+    package init(
+        _ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?
+    ) {
         var prefix: [UInt8]?
         var bytes: [UInt8] = []
         var steps: [BodyPattern.Step] = []

@@ -1,10 +1,12 @@
-import Content
 import JSON
 import Model
 
 /// Parses a template's texts and puts a mark (`PlaceholderMark`) in the place of each placeholder. The provider modules
 /// compile the marked content.
 struct ContentPlaceholders {
+    /// True for a place that becomes a header. A header has rules of its own, and a value that breaks them would make
+    /// the request invalid.
+    private let isHeader: (JSONPointer) -> Bool
     /// The placeholders, indexed by the numbers of their marks.
     private(set) var placeholders: [TemplatePlaceholder] = []
     private var numbers: [TemplatePlaceholder: Int] = [:]  // lookup only
@@ -12,6 +14,8 @@ struct ContentPlaceholders {
     private(set) var fields: [DeviceField] = []
     /// The number of placeholders in all texts, repetitions included.
     private var count = 0
+
+    init(isHeader: @escaping (JSONPointer) -> Bool) { self.isHeader = isHeader }
 
     /// Returns the content with marks in it.
     mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
@@ -33,8 +37,11 @@ struct ContentPlaceholders {
             try checkName(member.name, at: place)
             return DataMember(name: member.name, json: try marked(member.json, at: place))
         }
-        content.apns = try content.apns.map { (json) throws(ContentFault) in try marked(json, at: .root / "apns") }
-        content.fcm = try content.fcm.map { (json) throws(ContentFault) in try marked(json, at: .root / "fcm") }
+        for provider in content.overrides.providers {
+            content.overrides[provider] = try content.overrides[provider].map { (json) throws(ContentFault) in
+                try marked(json, at: .root / provider.name)
+            }
+        }
         return content
     }
 
@@ -86,7 +93,7 @@ struct ContentPlaceholders {
             switch part {
             case .literal(let literal): marked += literal
             case .placeholder(let placeholder):
-                if Self.isHeader(place) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
+                if isHeader(place) { throw .template(place, TemplateFault(position: 1, reason: .notHere)) }
                 count += 1
                 guard count <= TemplateLimits.placeholdersPerMessageMax else {
                     throw .template(place, TemplateFault(position: 1, reason: .tooManyPlaceholdersInAll))
@@ -123,11 +130,5 @@ struct ContentPlaceholders {
     private func checkName(_ name: String, at place: JSONPointer) throws(ContentFault) {
         guard TemplateText.isOne(name) || name.unicodeScalars.contains(where: PlaceholderMark.isPart) else { return }
         throw .template(place, TemplateFault(position: 1, reason: .notHere))
-    }
-
-    /// True for a place that becomes a header. A header has rules of its own, and a value that breaks them would make
-    /// the request invalid.
-    private static func isHeader(_ place: JSONPointer) -> Bool {
-        place.tokens.count == 4 && place.tokens[0] == "fcm" && place.tokens[2] == "headers"
     }
 }

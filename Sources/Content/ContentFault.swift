@@ -1,0 +1,38 @@
+import JSON
+import Model
+
+/// The reason why a message's content is refused. The sender has to change it.
+package enum ContentFault: Error, Equatable, Sendable {
+    /// A provider would not take the content.
+    case provider(Provider, ProviderContentFault)
+    /// A text with placeholders is malformed, or is where none are allowed.
+    case template(JSONPointer, TemplateFault)
+
+    /// A stable code, published in docs/errors.md.
+    package var code: String {
+        switch self {
+        case .provider(_, let fault): fault.code
+        case .template: "invalid_template"
+        }
+    }
+}
+
+/// What is wrong with content in one provider's view.
+package struct ProviderContentFault: Error, Equatable, Sendable {
+    /// A stable code, published in docs/errors.md. Faults that mean the same have the same code at every provider.
+    package let code: String
+    /// The faulty place in the message.
+    package let pointer: JSONPointer
+    /// The sentence for the sender. It quotes no content.
+    package let detail: String
+
+    package init(code: String, pointer: JSONPointer, detail: String) {
+        self.code = code
+        self.pointer = pointer
+        self.detail = detail
+    }
+
+    /// The code of content that shows nothing on the provider's devices. It is no fault if another provider's devices
+    /// have something to show.
+    package static let nothingToShow = "nothing_to_show"
+}

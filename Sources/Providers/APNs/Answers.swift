@@ -1,0 +1,59 @@
+import Model
+import ProviderInterface
+
+// The meaning of APNs' answers for the lane.
+extension APNsProvider {
+    package func classify(
+        _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext
+    ) -> ClassifiedAnswers {
+        let topicHasSuffix = !APNsPushTypes.row(for: context.pushType).topicSuffix.isEmpty
+        var answers = ClassifiedAnswers()
+        for response in responses {
+            let verdict = APNsResponse.classify(
+                status: Int(response.status), body: bytes.span.extracting(response.body.range),
+                retryAfter: Self.seconds(bytes.span.extracting(response.retryAfter.range)))
+            if topicHasSuffix, let refused = Self.refusedOfKind(verdict) {
+                if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+                answers.add(response, refused)
+                continue
+            }
+            if let consequence = Self.consequence(of: verdict, response.origin) { answers.add(consequence) }
+            if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+            answers.add(response, verdict.outcome, isDocumented: verdict.isDocumented)
+        }
+        return answers
+    }
+
+    private static func consequence(of verdict: ProviderVerdict, _ origin: AnswerOrigin?) -> LaneConsequence? {
+        switch verdict.outcome {
+        case .deferred(_, .providerTokenExpired):
+            guard verdict.alarm == .clock else { return .connectionsUnfit }
+            return origin?.authorization.map { .providerTokenExpired(generation: $0) }
+        // A topic that the credential does not cover is no fault of the lane: other topics go on.
+        case .deferred(_, .credentialRefused) where verdict.connection != .close: return .topicRefused
+        case .deferred(_, .credentialRefused):
+            return .credentialRefused(reason: verdict.reason, origin?.connection)
+        default: return verdict.connection == .keep ? nil : origin.map { .connectionEnds($0.connection) }
+        }
+    }
+
+    /// Rejects a push whose type the app's certificate does not cover; nil: the verdict is another one.
+    ///
+    /// This is for pushes whose topic is not the app's own, but has the suffix of their type. No wait helps here, and
+    /// pausing the route would stop the app's alerts too.
+    private static func refusedOfKind(_ verdict: ProviderVerdict) -> Outcome? {
+        guard case .deferred(_, .credentialRefused) = verdict.outcome, verdict.connection != .close else { return nil }
+        return .rejected(Rejection(fault: .message, reason: verdict.reason))
+    }
+
+    /// Reads `Retry-After` in whole seconds. A date or nonsense leaves the wait to the retry policy.
+    private static func seconds(_ text: Span<UInt8>) -> Duration? {
+        guard !text.isEmpty, text.count <= 6 else { return nil }
+        var value: Int64 = 0
+        for place in text.indices {
+            guard (0x30...0x39).contains(text[place]) else { return nil }
+            value = value * 10 + Int64(text[place] - 0x30)
+        }
+        return .seconds(value)
+    }
+}

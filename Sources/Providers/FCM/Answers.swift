@@ -1,0 +1,48 @@
+import Model
+import ProviderInterface
+
+// The meaning of FCM's answers for the lane.
+extension FCMProvider {
+    package func classify(
+        _ responses: [ProviderResponse], bytes: [UInt8], _ context: AnswerContext
+    ) -> ClassifiedAnswers {
+        var answers = ClassifiedAnswers()
+        for response in responses {
+            let verdict = FCMResponse.classify(
+                status: Int(response.status), body: bytes.span.extracting(response.body.range),
+                retryAfter: bytes.span.extracting(response.retryAfter.range), now: context.now)
+            if Self.saysNotFound(response, verdict) {
+                answers.notFoundCount += 1
+                if context.laneIsProven {
+                    if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+                    answers.add(response, .deferred(after: Self.notFoundPause, .providerBusy))
+                    continue
+                }
+            }
+            if let consequence = Self.consequence(of: verdict, response.origin) { answers.add(consequence) }
+            if let alarm = verdict.alarm { answers.add(.alarm(alarm)) }
+            answers.add(response, verdict.outcome, isDocumented: verdict.isDocumented)
+        }
+        return answers
+    }
+
+    /// True for a 404 that may mean the project: it, or something that the push names, was not found.
+    ///
+    /// A project that accepts other pushes exists. Then only this push can't be found, whatever the reason: it alone is
+    /// deferred.
+    private static func saysNotFound(_ response: ProviderResponse, _ verdict: ProviderVerdict) -> Bool {
+        if response.status == 404, case .deferred(_, .credentialRefused) = verdict.outcome { true } else { false }
+    }
+
+    private static let notFoundPause: Duration = .seconds(60)
+
+    /// FCM's refusals concern the access token or the account, never a connection or a topic.
+    private static func consequence(of verdict: ProviderVerdict, _ origin: AnswerOrigin?) -> LaneConsequence? {
+        switch verdict.outcome {
+        case .deferred(_, .providerTokenExpired):
+            origin?.authorization.map { .accessTokenRefused(generation: $0) }
+        case .deferred(_, .credentialRefused): .credentialRefused(reason: verdict.reason, origin?.connection)
+        default: verdict.connection == .keep ? nil : origin.map { .connectionEnds($0.connection) }
+        }
+    }
+}

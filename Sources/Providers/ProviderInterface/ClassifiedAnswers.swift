@@ -1,0 +1,93 @@
+import Basis
+import LaneRules
+import Model
+
+/// The connection that carried a request, and the authorization that it had. A verdict on credential or connection
+/// applies to these.
+package struct AnswerOrigin: Sendable, Equatable {
+    package let connection: ConnectionID
+    /// The request's `Authorization.generation`; nil: it had none, because the certificate authenticates.
+    package let authorization: UInt64?
+
+    @inlinable package init(connection: ConnectionID, authorization: UInt64?) {
+        self.connection = connection
+        self.authorization = authorization
+    }
+}
+
+/// A whole response of the provider that is no plain 200.
+package struct ProviderResponse: Sendable {
+    /// The request's number: the member's position in its parcel.
+    package let tag: Int32
+    package let status: UInt16
+    /// The value of the header `retry-after`; empty: there was none.
+    package let retryAfter: ByteRange
+    package let body: ByteRange
+    /// nil: the lane itself handed the request back.
+    package let origin: AnswerOrigin?
+
+    package init(tag: Int32, status: UInt16, retryAfter: ByteRange, body: ByteRange, origin: AnswerOrigin?) {
+        self.tag = tag
+        self.status = status
+        self.retryAfter = retryAfter
+        self.body = body
+        self.origin = origin
+    }
+}
+
+/// The circumstances in which responses are classified.
+package struct AnswerContext: Sendable {
+    package let pushType: PushType
+    /// The provider accepted a push with the lane's credential: in this delivery, or a short time ago.
+    package let laneIsProven: Bool
+    package let now: WallInstant
+
+    package init(pushType: PushType, laneIsProven: Bool, now: WallInstant) {
+        self.pushType = pushType
+        self.laneIsProven = laneIsProven
+        self.now = now
+    }
+}
+
+/// The meaning of an answer for the lane, beside its meaning for the push.
+package enum LaneConsequence: Equatable, Sendable {
+    /// The provider token of that generation was too old. Connections that carried it are useless now.
+    case providerTokenExpired(generation: UInt64)
+    /// The provider no longer takes the access token of that generation. The connections stay usable.
+    case accessTokenRefused(generation: UInt64)
+    /// The token is good, but another key bound these connections.
+    case connectionsUnfit
+    /// The provider refused the credential, for that reason and on that connection.
+    case credentialRefused(reason: String, ConnectionID?)
+    /// The provider asks for a connection other than the one that it answered on.
+    case connectionEnds(ConnectionID)
+    /// The credential is good, but not for this route's topic.
+    case topicRefused
+    case alarm(ProviderAlarm)
+}
+
+/// What a provider's responses mean for their pushes and for the lane.
+package struct ClassifiedAnswers: Sendable {
+    package struct Entry: Sendable {
+        package let response: ProviderResponse
+        package let outcome: Outcome
+        /// Whether the provider documents the reason. Other reasons are bounded in number before they are stored.
+        package let isDocumented: Bool
+    }
+
+    package private(set) var entries: [Entry] = []
+    /// Each consequence once, however many responses call for it.
+    package private(set) var consequences: [LaneConsequence] = []
+    /// The number of responses that say that the credential's own account was not found. Many in a row end its proof.
+    package var notFoundCount = 0
+
+    package init() {}
+
+    package mutating func add(_ response: ProviderResponse, _ outcome: Outcome, isDocumented: Bool = true) {
+        entries.append(Entry(response: response, outcome: outcome, isDocumented: isDocumented))
+    }
+
+    package mutating func add(_ consequence: LaneConsequence) {
+        if !consequences.contains(consequence) { consequences.append(consequence) }
+    }
+}

@@ -1,0 +1,184 @@
+import Basis
+import Content
+import JSON
+import Model
+import QueueRules
+
+/// A message in one provider's form: compiled once, shared by all parcels.
+package protocol CompiledPush: Sendable {
+    var provider: Provider { get }
+    /// The kind of token that the message goes to.
+    var tokenKind: TokenKind { get }
+    /// Whether a push may be sent again after its answer was lost (P4).
+    var mayRepeat: Bool { get }
+
+    /// Begins a batch: everything that its pushes share.
+    /// - Parameter count: the number of pushes that will follow.
+    func beginBatch(of pushes: ParcelPushes, count: Int) -> PushBatchBuilder
+    /// Encodes the pushes at some positions of the parcel. Allocates nothing per push.
+    func append(_ positions: ArraySlice<Int32>, of pushes: ParcelPushes, to batch: inout PushBatchBuilder)
+
+    /// Returns one device's push, for people to look at.
+    func preview(_ device: PreviewedDevice) -> PushPreview
+}
+
+/// A leased parcel and everything beside the compiled message that its pushes are made of.
+package struct ParcelPushes: Sendable {
+    package let parcel: LeasedParcel
+    /// The destination, in the provider's own terms (`PushTarget`).
+    package let address: String
+    package let placeholders: MessagePlaceholders
+    /// The members' values for the placeholders; nil: the message has none.
+    package let values: MemberValues?
+    package let now: WallInstant
+    private let locales: LocaleTable
+
+    package init(
+        _ parcel: LeasedParcel, address: String, locales: LocaleTable, placeholders: MessagePlaceholders,
+        values: MemberValues?, now: WallInstant
+    ) {
+        self.parcel = parcel
+        self.address = address
+        self.locales = locales
+        self.placeholders = placeholders
+        self.values = values
+        self.now = now
+    }
+
+    /// Returns the range of the member's token in the parcel's tokens.
+    package func tokenRange(of member: LeasedMember) -> Range<Int> {
+        let start = Int(member.tokenStart)
+        return start..<start + Int(member.tokenCount)
+    }
+
+    /// Returns the variant of the message's text that matches the device's locale.
+    package func variant(for member: LeasedMember) -> Int {
+        guard member.localeCount > 0 else { return 0 }
+        let start = Int(member.localeStart)
+        return locales.variant(for: parcel.locales.span.extracting(start..<start + Int(member.localeCount)))
+    }
+
+    /// Makes the fillers for a message's variants. Empty: no placeholder is to be filled.
+    /// - Parameter texts: the variants' texts with placeholders; nil for a variant without any.
+    package func fillers(_ texts: [PlaceholderText?]) -> [PlaceholderFiller?] {
+        guard !placeholders.isEmpty, values != nil else { return [] }
+        return texts.map { text in text.map { PlaceholderFiller($0, placeholders) } }
+    }
+}
+
+/// A batch under construction: each push's own bytes in one flat array, everything shared once.
+package struct PushBatchBuilder: Sendable {
+    /// The bytes of a path with a token of 64 digits, an id and a badge. FCM's tokens are as long.
+    private static let bytesPerPushUsually = 176
+
+    package var bytes: [UInt8] = []
+    /// The path of every push, if they all have the same.
+    package let sharedPath: ByteRange
+    /// By variant; empty: no placeholder is to be filled.
+    package var fillers: [PlaceholderFiller?]
+    private let idHeader: [UInt8]
+    private let sharedFields: [PushBatch.SharedField]
+    private let frames: [PushBatch.BodyFrame]
+    private var requests: [PushBatch.Request] = []
+    private var tooLarge: [Int32] = []
+
+    /// - Parameters:
+    ///   - frames: the frames of the bodies, by variant.
+    ///   - count: the number of pushes that will follow.
+    package init(
+        idHeader: [UInt8] = [], sharedFields: [PushBatch.SharedField], sharedPath: [UInt8] = [],
+        frames: [PushBatch.BodyFrame], fillers: [PlaceholderFiller?], count: Int
+    ) {
+        self.idHeader = idHeader
+        self.sharedFields = sharedFields
+        self.frames = frames
+        self.fillers = fillers
+        self.sharedPath = ByteRange(start: 0, count: sharedPath.count)
+        requests.reserveCapacity(count)
+        bytes.reserveCapacity(sharedPath.count + count * Self.bytesPerPushUsually)
+        bytes += sharedPath
+    }
+
+    /// Whether pushes of that variant have placeholders.
+    package func hasFiller(_ variant: Int) -> Bool { !fillers.isEmpty && fillers[variant] != nil }
+
+    /// Adds a push whose own body is at the end of `bytes`.
+    package mutating func add(_ position: Int32, path: ByteRange, id: ByteRange, variant: Int, bodyStart: Int) {
+        requests.append(
+            PushBatch.Request(
+                tag: position, path: path, id: id, frame: Int32(variant),
+                body: ByteRange(start: bodyStart, count: bytes.count - bodyStart)))
+    }
+
+    /// Leaves out a push whose payload exceeds the provider's limit with its values filled in. Removes its bytes.
+    package mutating func leaveOut(_ position: Int32, from start: Int) {
+        bytes.removeLast(bytes.count - start)
+        tooLarge.append(position)
+    }
+
+    /// Returns the batch of all pushes that were added.
+    package func pushes(of parcel: LeasedParcel, noStreamAfter: MonotonicInstant) -> EncodedPushes {
+        EncodedPushes(
+            batch: PushBatch(
+                idHeader: idHeader, sharedFields: sharedFields, bytes: bytes, frames: frames, requests: requests,
+                noStreamAfter: noStreamAfter, isUrgent: parcel.urgency == .transactional,
+                reportsWhenSent: parcel.ratePerSecond != nil),
+            tooLarge: tooLarge)
+    }
+}
+
+/// A parcel's encoded pushes, without those that the provider would not take.
+package struct EncodedPushes: Sendable {
+    package let batch: PushBatch
+    /// The positions whose payload, with its values filled in, exceeds the provider's limit.
+    package let tooLarge: [Int32]
+}
+
+/// The device whose push is previewed.
+package struct PreviewedDevice {
+    /// The variant of the message's text.
+    package let variant: Int
+    /// The badge to show; nil: the message changes none.
+    package let badge: Int32?
+    package let now: WallInstant
+    private let placeholders: MessagePlaceholders
+    private let value: (DeviceField) -> [UInt8]?
+
+    /// - Parameter value: the device's value of a field; nil or empty: it has none.
+    package init(
+        variant: Int, badge: Int32?, now: WallInstant, placeholders: MessagePlaceholders,
+        value: @escaping (DeviceField) -> [UInt8]?
+    ) {
+        self.variant = variant
+        self.badge = badge
+        self.now = now
+        self.placeholders = placeholders
+        self.value = value
+    }
+
+    /// Returns the device's values for the places of a text, as JSON.
+    /// - Parameter mark: the bytes in the place of the provider's own mark.
+    package func pieces(of text: PlaceholderText, mark: (_ mark: UInt8) -> [UInt8]) -> [[UInt8]] {
+        placeholders.pieces(of: text, value: value, mark: mark)
+    }
+}
+
+/// The part of a message that one device gets.
+package struct PushPreview: Sendable {
+    /// The body that is sent to the provider, with a text in place of the token.
+    package let body: [UInt8]
+    package let payloadBytes: Int
+    package let payloadBytesMax: Int
+    /// The terms of delivery beside the body: push type and priority.
+    package let terms: [JSONMember]
+
+    /// The text in place of a device token.
+    package static let token = "<token>"
+
+    package init(body: [UInt8], payloadBytes: Int, payloadBytesMax: Int, terms: [JSONMember] = []) {
+        self.body = body
+        self.payloadBytes = payloadBytes
+        self.payloadBytesMax = payloadBytesMax
+        self.terms = terms
+    }
+}

@@ -1,0 +1,29 @@
+import Model
+
+/// The destination of a route's pushes, from the credential and the route.
+package struct PushTarget: Sendable, Equatable {
+    package let provider: Provider
+    /// The destination in the provider's own terms: the app's bundle id at APNs, the path with the project at FCM.
+    package let address: String
+
+    package init(_ provider: Provider, _ address: String) {
+        self.provider = provider
+        self.address = address
+    }
+}
+
+/// The part of a destination that a credential determines.
+package enum CredentialReach: Sendable, Equatable {
+    /// Each registration names its topic. `only`: the topic for registrations that name none.
+    case topics(Provider, only: String?)
+    /// All registrations have the same address.
+    case address(PushTarget)
+
+    /// Returns the destination; nil: neither the registration nor the credential names a topic.
+    package func target(topic: String) -> PushTarget? {
+        switch self {
+        case .topics(let provider, let only): (topic.isEmpty ? only : topic).map { PushTarget(provider, $0) }
+        case .address(let target): target
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import APNs
+import FCM
+import Model
+import ProviderInterface
+
+/// The providers that this version delivers to.
+package enum PushProviders {
+    /// One line for each provider, in the order in which they are named to people.
+    package static let offered: [any PushProvider] = [
+        APNsProvider(),
+        FCMProvider(),
+    ]
+
+    /// Returns a provider; nil: this version does not deliver to it.
+    package static func offered(_ id: Provider) -> (any PushProvider)? { offered.first { $0.id == id } }
+
+    /// Returns the kinds of tokens that pushes of a type go to at any provider, each once. The usual kind comes first.
+    package static func tokenKinds(of type: PushType) -> [TokenKind] {
+        var kinds: [TokenKind] = []
+        for kind in offered.flatMap({ $0.tokenKinds(of: type) }) where !kinds.contains(kind) { kinds.append(kind) }
+        return kinds
+    }
+}
