@@ -122,7 +122,7 @@ let package = Package(
             "Store", .adapters,
             [
                 "Basis", "Reactor", "Postgres", "Model", "JSON", "Encodings", "RegistryRules", "LaneRules",
-                "QueueRules", "Content", "Expressions", "Migrations",
+                "QueueRules", "Content", "Expressions", "ProviderInterface", "Providers", "Migrations",
             ]),
         target(
             "Migrations", .adapters, path: "migrations", exclude: ["README.md"],
@@ -180,7 +180,8 @@ let package = Package(
             "Server", .application,
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
-                "Calendar", "RegistryRules", "QueueRules", "APNs", "FCM", "Simulator", "Lanes", "Store", "GroupCommit",
+                "Calendar", "RegistryRules", "QueueRules", "FCM", "Providers", "Simulator", "Lanes", "Store",
+                "GroupCommit",
                 "Credentials", "Registry", "Delivery", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -245,8 +246,9 @@ let package = Package(
             "DeliveryTests",
             [
                 "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
-                "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Providers", "Lanes", "Store",
-                "Credentials", "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
+                "Credentials",
+                "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
         testTarget("ExpressionsTests", ["Basis", "Model", "Calendar", "Expressions", "TestSupport"]),

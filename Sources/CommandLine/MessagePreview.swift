@@ -120,21 +120,32 @@ private struct NotificationPreview {
 
     /// - Parameter badge: the badge to show if the body's number is only an example.
     func lines(app: String, badge: String?) -> [String] {
-        let phone = provider == .apns ? "An iPhone" : "An Android phone"
         guard let push else { return ["\(phone) does not receive it."] }
         let sizes = "\(push.payloadBytes) of \(push.payloadBytesMax) bytes"
         let value = try? JSONReader.read(push.body, limits: .trusted)
         let title: String
         let picture: NotificationDrawing?
-        if provider == .apns {
+        switch provider {
+        case .apns:
             let terms = JSONValue.object(JSONObject(push.terms))
             title = "\(phone): push type \(terms.shown("push_type")), priority \(terms.shown("priority")), \(sizes)"
             picture = value.map { NotificationDrawing(apns: $0, app: app, badge: badge) }
-        } else {
+        case .fcm:
             title = "\(phone): \(sizes) of notification and data"
             picture = value.map { NotificationDrawing(fcm: $0, app: app, badge: badge) }
+        case .hms, .webpush:
+            title = "\(phone): \(sizes)"
+            picture = nil
         }
         return [title] + (picture?.lines ?? []) + ["  " + String(decoding: push.body, as: UTF8.self)]
+    }
+
+    private var phone: String {
+        switch provider {
+        case .apns: "An iPhone"
+        case .fcm: "An Android phone"
+        case .hms, .webpush: "A device of \(provider.name)"
+        }
     }
 
     var json: JSONValue {

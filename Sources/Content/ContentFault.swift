@@ -4,7 +4,7 @@ import Model
 /// The reason why a message's content is refused. The sender has to change it.
 package enum ContentFault: Error, Equatable, Sendable {
     /// A provider would not take the content.
-    case provider(Provider, ProviderContentFault)
+    case provider(Provider, ProviderFault)
     /// A text with placeholders is malformed, or is where none are allowed.
     case template(JSONPointer, TemplateFault)
 
@@ -17,16 +17,16 @@ package enum ContentFault: Error, Equatable, Sendable {
     }
 }
 
-/// What is wrong with content in one provider's view.
-package struct ProviderContentFault: Error, Equatable, Sendable {
+/// The fault of a value in one provider's view.
+package struct ProviderFault: Error, Equatable, Sendable {
     /// A stable code, published in docs/errors.md. Faults that mean the same have the same code at every provider.
     package let code: String
-    /// The faulty place in the message.
+    /// The faulty place, in the value that the provider was given.
     package let pointer: JSONPointer
-    /// The sentence for the sender. It quotes no content.
+    /// The sentence for the client. It quotes no content and no token.
     package let detail: String
 
-    package init(code: String, pointer: JSONPointer, detail: String) {
+    package init(code: String, pointer: JSONPointer = .root, detail: String) {
         self.code = code
         self.pointer = pointer
         self.detail = detail

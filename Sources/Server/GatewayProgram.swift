@@ -1,5 +1,4 @@
 import API
-import APNs
 import Basis
 import CommandLine
 import Credentials
@@ -153,11 +152,7 @@ package struct GatewayProgram: Sendable {
 
     private func laneTemplate(_ trust: TLSTrust) -> LaneTemplate {
         LaneTemplate(
-            production: APNsEndpoint(host: settings.apnsProduction.host, port: settings.apnsProduction.port),
-            sandbox: APNsEndpoint(host: settings.apnsSandbox.host, port: settings.apnsSandbox.port),
-            fcm: (settings.fcm.host, settings.fcm.port), fcmRequestsPerMinute: settings.fcmMessagesPerMinute,
-            trust: trust,
-            proxy: settings.providerProxy?.forLanes,
+            endpoints: settings.providerEndpoints, trust: trust, proxy: settings.providerProxy?.forLanes,
             connectionsMax: settings.connectionsPerLane, requestDeadline: settings.requestDeadline)
     }
 

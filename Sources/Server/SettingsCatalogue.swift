@@ -1,5 +1,3 @@
-import FCM
-
 /// Every setting. A new one takes one declaration in its chapter, and is read as `settings.itsName`.
 package enum SettingsCatalogue {
     static let places = PlaceSettings()
@@ -102,8 +100,9 @@ package struct LimitSettings: Sendable {
         "SUSPECT_SAMPLE", 50, in: 1...1_000_000, "Answers that a route needs before its suspicions count.")
     package let connectionsPerLane = Setting(
         "CONNECTIONS_PER_LANE", 16, in: 1...64, "Connections to a provider, per credential, environment and process.")
+    /// The default is what a project may send unless Google granted it more. Source: "Throttling and quotas".
     package let fcmMessagesPerMinute = Setting(
-        "FCM_MESSAGES_PER_MINUTE", FCMLimits.messagesPerMinute, in: 60...1_000_000_000,
+        "FCM_MESSAGES_PER_MINUTE", 600_000, in: 60...1_000_000_000,
         "Quota of an FCM project: the most pushes that all processes together send it in a minute.")
     package let parcelMembers = Setting(
         "PARCEL_MEMBERS", 5_000, in: 1...20_000, "Pushes that are leased, sent and settled together.")

@@ -54,7 +54,7 @@ struct ProblemTests {
     func content(fault: APNsContentFault) {
         let problem = Problem(
             ContentFault.provider(
-                .apns, ProviderContentFault(code: fault.code, pointer: fault.pointer, detail: fault.detail)))
+                .apns, ProviderFault(code: fault.code, pointer: fault.pointer, detail: fault.detail)))
         #expect(problem.code.rawValue == fault.code)
         #expect(problem.pointer == fault.pointer)
         #expect(problem.code.status == 422)

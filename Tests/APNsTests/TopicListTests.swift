@@ -62,27 +62,3 @@ struct TopicListTests {
         #expect(usable(nil) == ["com.example.app.watch"])
     }
 }
-
-@Suite("The endpoint of APNs")
-struct EndpointTests {
-    @Test(
-        "comes from the URL in a setting",
-        arguments: [
-            ("https://api.push.apple.com", "api.push.apple.com", 443), ("https://127.0.0.1:2197/", "127.0.0.1", 2_197),
-            ("https://[::1]:8443", "::1", 8_443), ("https://[::1]", "::1", 443),
-        ] as [(String, String, UInt16)])
-    func reads(url: String, host: String, port: UInt16) {
-        #expect(APNsEndpoint(url: url) == APNsEndpoint(host: host, port: port))
-    }
-
-    @Test(
-        "fails to parse from any other form of URL",
-        arguments: [
-            "", "api.push.apple.com", "http://api.push.apple.com", "https://", "https://:443", "https://host:0",
-            "https://host:65536", "https://host:x", "https://host/path", "https://user@host", "https://[::1",
-            "https://::1",
-        ])
-    func refuses(url: String) {
-        #expect(APNsEndpoint(url: url) == nil)
-    }
-}

@@ -11,7 +11,7 @@ struct DeletedAppTests {
     func settings() async throws {
         try await withStores { world in
             let registry = world.stores.registry
-            #expect(try await registry.app(slug: "clock-tower")?.settings == AppSettings())
+            #expect(try await registry.app(slug: "clock-tower")?.settings == .initial)
             var change = AppChange()
             change.staleAfterDays = [(.apns, 90), (.fcm, nil)]
             let changed = try #require(try await registry.changeApp(world.app, change))

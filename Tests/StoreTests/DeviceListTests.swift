@@ -73,7 +73,7 @@ struct DeviceListTests {
     func stale() async throws {
         try await withStores { world in
             try await populate(world)
-            var policy = StalePolicy()
+            var policy = AppSettings.initial.stale
             let day = Duration.seconds(86_400)
             #expect(policy[.fcm] == 270 && policy[.apns] == nil)
             let late = dawn + .seconds(8) + day * 270

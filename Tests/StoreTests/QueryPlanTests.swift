@@ -107,7 +107,7 @@ struct QueryPlanTests {
         let registry = world.stores.registry
         for change: @Sendable (inout DeviceFilter) -> Void in [
             { _ in }, { $0.user = "u1" }, { $0.tag = "t1" }, { $0.state = .retired }, { $0.state = .active },
-            { $0.staleCutoffs = StalePolicy().staleCutoffs(now: dawn) },
+            { $0.staleCutoffs = AppSettings.initial.stale.staleCutoffs(now: dawn) },
         ] {
             var filter = DeviceFilter()
             change(&filter)

@@ -1,6 +1,7 @@
 import Calendar
 import JSON
 import Model
+import Providers
 import Store
 
 enum AppAnswer {
@@ -33,7 +34,7 @@ enum AppAnswer {
         writer.beginObject()
         writer.name("stale_after_days")
         writer.beginObject()
-        for provider in [Provider.apns, .fcm] {
+        for provider in PushProviders.offered.map(\.id) {
             writer.name(provider.name)
             if let days = app.settings.stale[provider] { writer.integer(Int64(days)) } else { writer.null() }
         }

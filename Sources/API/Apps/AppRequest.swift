@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Providers
 import Store
 
 /// The body of `POST /v1/apps`.
@@ -51,9 +52,7 @@ package enum AppChangeRequest {
                 for provider in Provider.allCases {
                     guard let value = days.takeAny(provider.name) else { continue }
                     let pointer = days.pointer / provider.name
-                    guard provider == .apns || provider == .fcm else {
-                        throw Problem(.notSupported, "This version delivers to apns and fcm only.", at: pointer)
-                    }
+                    guard PushProviders.offered(provider) != nil else { throw .notOffered(at: pointer) }
                     change.staleAfterDays.append(
                         (provider, value.isNull ? nil : try value.whole(staleDays, at: pointer)))
                 }

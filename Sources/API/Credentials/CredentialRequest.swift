@@ -16,8 +16,7 @@ package enum CredentialRequest {
         switch try readProvider(&reader) {
         case .fcm: return try readFCM(&reader)
         case .apns: return try readAPNs(&reader)
-        case .hms, .webpush:
-            throw Problem(.notSupported, "This version delivers to apns and fcm.", at: reader.pointer / "provider")
+        case .hms, .webpush: throw .notOffered(at: reader.pointer / "provider")
         }
     }
 
@@ -72,7 +71,7 @@ package enum CredentialRequest {
         var topics = DistinctTexts()
         for (place, element) in elements.enumerated() {
             let pointer = reader.pointer / "topics" / place
-            let topic = try element.text(bytesMax: APNsLimits.topicBytesMax, at: pointer)
+            let topic = try element.text(bytesMax: RegistrationLimits.topicBytesMax, at: pointer)
             guard RegistrationRequest.isVisibleASCII(topic) else {
                 throw Problem(
                     .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.", at: pointer)

@@ -33,7 +33,7 @@ struct TokenBadgeRequest: Sendable {
 
     static func read(_ body: [UInt8]) throws(Problem) -> TokenBadgeRequest {
         var reader = try EnvelopeReader(body: body)
-        let provider = try reader.choice("provider", Provider.allCases.map(\.name), Provider.init(name:))
+        let provider = try reader.offeredProvider()
         let token = try reader.required("token", "the device token, as its provider writes it")
         let readings = try TokenText.readings(token, of: provider, at: .root / "token")
         let badge = try reader.integer("badge", 0...Int32.max)

@@ -1,8 +1,9 @@
 import Basis
 import Calendar
-import Encodings
 import JSON
 import Model
+import ProviderInterface
+import Providers
 
 /// The form in which tokens are shown.
 package enum TokenView: Sendable {
@@ -128,24 +129,21 @@ package enum DeviceAnswer {
     }
 
     private static func text(_ token: DeviceToken, of provider: Provider, _ view: TokenView) -> String {
-        switch (view, provider) {
-        case (.masked, _): mask(token, of: provider)
-        case (.whole, .apns): Hexadecimal.text(token.bytes)
-        case (.whole, .fcm), (.whole, .hms), (.whole, .webpush): String(decoding: token.bytes, as: UTF8.self)
+        switch view {
+        case .masked: mask(token, of: provider)
+        case .whole: PushProviders.offered(provider)?.text(of: token) ?? hidden
         }
     }
 
     /// The shortest token, in bytes, whose end is shown. The end of a shorter one would reveal too much of it.
     private static let shownFromBytes = 16
     private static let shownCharacters = 4
+    private static let hidden = "…"
 
     /// The last characters as the provider writes them, enough to recognise a known token.
     package static func mask(_ token: DeviceToken, of provider: Provider) -> String {
-        guard token.bytes.count >= shownFromBytes else { return "…" }
-        switch provider {
-        case .apns: return "…" + Hexadecimal.text(Array(token.bytes.suffix(shownCharacters / 2)))
-        case .fcm, .hms, .webpush: return "…" + String(decoding: token.bytes.suffix(shownCharacters), as: UTF8.self)
-        }
+        guard token.bytes.count >= shownFromBytes, let provider = PushProviders.offered(provider) else { return hidden }
+        return hidden + provider.text(of: token).suffix(shownCharacters)
     }
 }
 

@@ -9,7 +9,7 @@ enum LookupRequest {
 
     static func read(_ body: [UInt8]) throws(Problem) -> (count: Int, readings: [TokenReading]) {
         var reader = try EnvelopeReader(body: body)
-        let provider = try reader.choice("provider", Provider.allCases.map(\.name), Provider.init(name:))
+        let provider = try reader.offeredProvider()
         let one = reader.take("token")
         let many = try reader.array("tokens", countMax: tokensMax)
         try reader.end()

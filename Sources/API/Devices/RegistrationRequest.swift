@@ -1,9 +1,11 @@
-import APNs
 import Basis
 import Calendar
+import Content
 import Encodings
 import JSON
 import Model
+import ProviderInterface
+import Providers
 
 /// The limits of one registration, in UTF-8 bytes unless stated otherwise. The database has the same limits.
 package enum RegistrationLimits {
@@ -22,6 +24,7 @@ package enum RegistrationLimits {
     static let attributesDepthMax = 8
     /// The longest text of a token, whatever its provider.
     package static let tokenBytesMax = 4_096
+    static let topicBytesMax = 255
     /// The largest exponent of numbers in attributes: a double, and PostgreSQL's numeric, can hold it.
     static let exponentMax = 308
     /// The most that a backend's clock may run ahead. A time far ahead would make every later registration stale.
@@ -58,7 +61,7 @@ package enum RegistrationRequest {
         let provider = try readProvider(&reader)
         let kind = try readKind(&reader, of: provider)
         let registration = DeviceRegistration(
-            installation: installation, kind: kind, provider: provider,
+            installation: installation, kind: kind, provider: provider.id,
             environment: try readEnvironment(&reader, of: provider), topic: try readTopic(&reader, of: provider, kind),
             token: try readToken(&reader, of: provider),
             user: try reader.change("user", bytesMax: RegistrationLimits.userBytesMax, isText),
@@ -72,74 +75,57 @@ package enum RegistrationRequest {
         return registration
     }
 
-    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> Provider {
-        // The contract has more providers, which are refused by name.
-        let named = { [Provider.apns, .fcm].map(\.name) }
-        _ = try reader.required("provider", "one of \(named().joined(separator: ", "))")
-        let provider = try reader.choice("provider", named(), Provider.init(name:))
-        guard let provider, provider == .apns || provider == .fcm else {
-            throw Problem(
-                .notSupported, "This version delivers to apns and fcm only.", at: reader.pointer / "provider")
-        }
+    private static func readProvider(_ reader: inout EnvelopeReader) throws(Problem) -> any PushProvider {
+        _ = try reader.required("provider", "one of \(PushProviders.names.joined(separator: ", "))")
+        guard let provider = try reader.offeredProvider() else { throw .notOffered(at: reader.pointer / "provider") }
         return provider
     }
 
     private static func readKind(
-        _ reader: inout EnvelopeReader, of provider: Provider
+        _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> TokenKind {
         let kind = try reader.choice("kind", TokenKind.allCases.map(\.name), TokenKind.init(name:)) ?? .alert
-        guard provider == .apns || kind == .alert else {
+        guard provider.kinds.contains(kind) else {
             throw Problem(
                 .kindNotAllowed,
-                "An installation has one \(provider.name) token for every kind of push. Its kind is alert.",
+                "An installation has one \(provider.id.name) token for every kind of push. Its kind is "
+                    + "\(provider.kinds.map(\.name).joined(separator: " or ")).",
                 at: reader.pointer / "kind")
         }
         return kind
     }
 
     private static func readEnvironment(
-        _ reader: inout EnvelopeReader, of provider: Provider
+        _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> PushEnvironment {
         let environment =
             try reader.choice("environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
             ?? .production
-        guard provider == .apns || environment == .production else {
+        guard provider.environments.contains(environment) else {
+            let others = PushProviders.offered.filter { $0.environments.contains(environment) }.map(\.id.name)
             throw Problem(
-                .invalidValue, "Only apns has a sandbox; \(provider.name) has only production.",
+                .invalidValue,
+                "Only \(others.joined(separator: " and ")) has a \(environment.name); \(provider.id.name) has only "
+                    + "\(provider.environments.map(\.name).joined(separator: " and ")).",
                 at: reader.pointer / "environment")
         }
         return environment
     }
 
     private static func readToken(
-        _ reader: inout EnvelopeReader, of provider: Provider
+        _ reader: inout EnvelopeReader, of provider: any PushProvider
     ) throws(Problem) -> DeviceToken {
         let value = try reader.required("token", "the device token, as the provider's library gave it to the app")
         return try TokenText.read(value, of: provider, at: reader.pointer / "token")
     }
 
-    /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
     private static func readTopic(
-        _ reader: inout EnvelopeReader, of provider: Provider, _ kind: TokenKind
+        _ reader: inout EnvelopeReader, of provider: any PushProvider, _ kind: TokenKind
     ) throws(Problem) -> String {
-        guard let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax) else { return "" }
-        guard provider == .apns else {
-            throw Problem(
-                .invalidValue, "A \(provider.name) token has no topic. Leave it out.", at: reader.pointer / "topic")
+        guard let topic = try reader.string("topic", bytesMax: RegistrationLimits.topicBytesMax) else { return "" }
+        do throws(ProviderFault) { return try provider.readTopic(topic, kind: kind) } catch {
+            throw Problem(error, at: reader.pointer / "topic")
         }
-        guard isVisibleASCII(topic) else {
-            throw Problem(
-                .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.",
-                at: reader.pointer / "topic")
-        }
-        guard let bundleID = APNsPushTypes.bundleID(ofTopic: topic, kind: kind) else {
-            throw Problem(
-                .invalidValue,
-                "This topic is for tokens of another kind. Use the bundle id "
-                    + "\(APNsPushTypes.bundleID(ofTopic: topic)), or give the token's kind if it is not \(kind.name).",
-                at: reader.pointer / "topic")
-        }
-        return bundleID
     }
 
     static func readTags(_ reader: inout EnvelopeReader) throws(Problem) -> DeviceRegistration.Change<[String]> {

@@ -1,7 +1,9 @@
-import APNs
+import Content
 import Expressions
 import JSON
 import Model
+import ProviderInterface
+import Providers
 
 /// The most receivers that one message may name. Larger audiences take several messages, or tags.
 package enum AudienceLimits {
@@ -140,39 +142,34 @@ extension AudienceRequest {
     private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {
         var reader = try EnvelopeReader(value, at: pointer)
         let provider = try provider(
-            try reader.required("provider", "apns or fcm: who issued the token"), at: pointer / "provider")
+            try reader.required("provider", "\(PushProviders.names.joined(separator: " or ")): who issued the token"),
+            at: pointer / "provider")
         let environment = try reader.choice(
             "environment", PushEnvironment.allCases.map(\.name), PushEnvironment.init(name:))
-        let topic = try reader.string("topic", bytesMax: APNsLimits.topicBytesMax)
+        let topic = try reader.string("topic", bytesMax: RegistrationLimits.topicBytesMax)
         let text = try reader.required("token", "the device token as text")
         try reader.end()
-        switch provider {
-        case .apns:
-            return InlineTarget(
-                provider: .apns, environment: environment ?? .production, topic: try bundleID(topic, at: pointer),
-                token: try TokenText.read(text, of: .apns, at: pointer / "token"))
-        case .fcm:
-            guard topic == nil, environment != .sandbox else {
-                throw Problem(
-                    .invalidValue, "FCM tokens have neither a topic nor a sandbox. Leave both out.",
-                    at: pointer / (topic == nil ? "environment" : "topic"))
-            }
-            return InlineTarget(
-                provider: .fcm, environment: .production, topic: "",
-                token: try TokenText.read(text, of: .fcm, at: pointer / "token"))
-        case .hms, .webpush:
+        guard let offered = PushProviders.offered(provider) else {
             throw Problem(
                 .notSupported, "\(provider.name) is not offered by this version. Leave it out.",
                 at: pointer / "provider")
         }
+        guard topic == nil || offered.hasTopics, environment.map(offered.environments.contains) ?? true else {
+            throw Problem(
+                .invalidValue, "\(offered.title) tokens have neither a topic nor a sandbox. Leave both out.",
+                at: pointer / (topic == nil ? "environment" : "topic"))
+        }
+        return InlineTarget(
+            provider: provider, environment: environment ?? .production,
+            topic: try topic.map { (text) throws(Problem) in try readTopic(text, of: offered, at: pointer) } ?? "",
+            token: try TokenText.read(text, of: offered, at: pointer / "token"))
     }
 
-    private static func bundleID(_ topic: String?, at pointer: JSONPointer) throws(Problem) -> String {
-        guard let topic else { return "" }
-        guard RegistrationRequest.isVisibleASCII(topic) else {
-            throw Problem(
-                .invalidValue, "A topic is a bundle id such as com.example.app, without spaces.", at: pointer / "topic")
+    private static func readTopic(
+        _ text: String, of provider: any PushProvider, at pointer: JSONPointer
+    ) throws(Problem) -> String {
+        do throws(ProviderFault) { return try provider.readTopic(text, kind: nil) } catch {
+            throw Problem(error, at: pointer / "topic")
         }
-        return APNsPushTypes.bundleID(ofTopic: topic)
     }
 }

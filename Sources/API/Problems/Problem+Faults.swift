@@ -23,10 +23,16 @@ extension Problem {
 
     package init(_ fault: ContentFault) {
         switch fault {
-        case .provider(_, let fault):
-            self.init(ProblemCode(rawValue: fault.code) ?? .invalidValue, fault.detail, at: fault.pointer)
+        case .provider(_, let fault): self.init(fault, at: .root)
         case .template(let pointer, let fault): self.init(fault, at: pointer)
         }
+    }
+
+    /// - Parameter place: the place of the value that the provider was given.
+    package init(_ fault: ProviderFault, at place: JSONPointer) {
+        self.init(
+            ProblemCode(rawValue: fault.code) ?? .invalidValue, fault.detail,
+            at: JSONPointer(tokens: place.tokens + fault.pointer.tokens))
     }
 
     package init(_ fault: SendTimeFault) {

@@ -9,7 +9,7 @@ package struct CompiledMessage: Sendable {
     /// The message's form for one provider, or the reason why it has none.
     private enum Form: Sendable {
         case push(any CompiledPush)
-        case fault(ProviderContentFault)
+        case fault(ProviderFault)
     }
 
     /// One for each provider that has pushes of the message's type, in the order of the providers.
@@ -47,7 +47,7 @@ package struct CompiledMessage: Sendable {
         }
         templateFault = nil
         forms = PushProviders.offered.filter { $0.serves(content.options.pushType) }.map { provider in
-            do throws(ProviderContentFault) {
+            do throws(ProviderFault) {
                 return (provider.id, .push(try provider.compile(marked, message: message)))
             } catch {
                 return (provider.id, .fault(error))
@@ -68,7 +68,7 @@ package struct CompiledMessage: Sendable {
             switch form {
             case .push: isShown = true
             case .fault(let fault):
-                guard fault.code == ProviderContentFault.nothingToShow else { throw .provider(provider, fault) }
+                guard fault.code == ProviderFault.nothingToShow else { throw .provider(provider, fault) }
                 silence = silence ?? .provider(provider, fault)
             }
         }
@@ -91,7 +91,7 @@ package struct CompiledMessage: Sendable {
 
     /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
-        var reason = templateFault?.code ?? ProviderContentFault.nothingToShow
+        var reason = templateFault?.code ?? ProviderFault.nothingToShow
         if case .fault(let fault) = forms.first(where: { $0.provider == provider })?.form { reason = fault.code }
         return Rejection(fault: .message, reason: reason)
     }

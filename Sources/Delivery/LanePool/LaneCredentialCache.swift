@@ -14,28 +14,41 @@ import TLS
 
 /// The settings that all lanes share, whatever their credential.
 package struct LaneTemplate: Sendable {
-    package var production: APNsEndpoint
-    package var sandbox: APNsEndpoint
-    package var fcm: (host: String, port: UInt16)
-    /// The quota of one project, shared by all processes.
-    package var fcmRequestsPerMinute: Int
+    package var endpoints: [ProviderEndpoint]
     package var trust: TLSTrust
     package var proxy: ProxySettings?
     package var connectionsMax: Int
     package var requestDeadline: Duration
 
     package init(
-        production: APNsEndpoint, sandbox: APNsEndpoint, fcm: (host: String, port: UInt16), fcmRequestsPerMinute: Int,
-        trust: TLSTrust, proxy: ProxySettings?, connectionsMax: Int, requestDeadline: Duration
+        endpoints: [ProviderEndpoint], trust: TLSTrust, proxy: ProxySettings?, connectionsMax: Int,
+        requestDeadline: Duration
     ) {
-        self.production = production
-        self.sandbox = sandbox
-        self.fcm = fcm
-        self.fcmRequestsPerMinute = fcmRequestsPerMinute
+        self.endpoints = endpoints
         self.trust = trust
         self.proxy = proxy
         self.connectionsMax = connectionsMax
         self.requestDeadline = requestDeadline
+    }
+}
+
+/// The address of a provider in one of its environments.
+package struct ProviderEndpoint: Sendable {
+    package let provider: Provider
+    package let environment: PushEnvironment
+    package let host: String
+    package let port: UInt16
+    /// The quota of one project, shared by all processes; nil: the provider has none.
+    package let requestsPerMinute: Int?
+
+    package init(
+        provider: Provider, environment: PushEnvironment, host: String, port: UInt16, requestsPerMinute: Int? = nil
+    ) {
+        self.provider = provider
+        self.environment = environment
+        self.host = host
+        self.port = port
+        self.requestsPerMinute = requestsPerMinute
     }
 }
 
@@ -65,6 +78,8 @@ package actor LaneCredentialCache: LaneCredentials {
         let settings: LaneSettings
         let reach: CredentialReach
         let tokenSource: TokenSource
+        /// The project whose quota its pushes count in; nil: there is none.
+        var quota: String?
     }
 
     /// The proof of identity that a credential's lane presents.
@@ -82,7 +97,7 @@ package actor LaneCredentialCache: LaneCredentials {
         self.template = template
         self.process = process
         let quotas = QuotaService(store: store, process: process, log: log)
-        paces = ProjectPaces(perMinute: template.fcmRequestsPerMinute) { await quotas.answer($1, of: $0) }
+        paces = ProjectPaces { await quotas.answer($1, of: $0) }
         self.log = log
     }
 
@@ -237,7 +252,10 @@ package actor LaneCredentialCache: LaneCredentials {
     private func prepare(
         _ record: CredentialRecord, _ material: CredentialMaterial
     ) throws(CredentialFault) -> OpenedCredential {
-        let endpoint = record.environment == .production ? template.production : template.sandbox
+        let endpoint = template.endpoints.first {
+            $0.provider == record.provider && $0.environment == record.environment
+        }
+        guard let endpoint else { throw .keyUnreadable }
         let bundleIDs = APNsTopicList.bundleIDs(usable: record.topics)
         let onlyTopic = bundleIDs.count == 1 ? bundleIDs[0] : nil
         switch material {
@@ -258,20 +276,19 @@ package actor LaneCredentialCache: LaneCredentials {
                 settings: settings, reach: .topics(.apns, only: onlyTopic ?? ownTopic), tokenSource: .certificate)
         case .serviceAccount(let account, let key):
             let token = service.accessToken(account, key: key, log: log)
-            var settings = try laneSettings(template.fcm.host, template.fcm.port, identity: nil)
+            var settings = try laneSettings(endpoint.host, endpoint.port, identity: nil)
             settings.authorization = token
             settings.streamsAtStart = Self.streamsBeforeSettings
             settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
-            settings.pace = paces.pace(of: account.project) { project in
-                opened.values.contains { $0.reach == Self.reach(of: project) }
+            settings.pace = endpoint.requestsPerMinute.map { perMinute in
+                paces.pace(of: account.project.name, perMinute: perMinute) { project in
+                    opened.values.contains { $0.quota == project }
+                }
             }
             return OpenedCredential(
-                settings: settings, reach: Self.reach(of: account.project), tokenSource: .accessToken(token))
+                settings: settings, reach: .address(PushTarget(.fcm, FCMRequest.path(of: account.project))),
+                tokenSource: .accessToken(token), quota: account.project.name)
         }
-    }
-
-    private static func reach(of project: FCMProject) -> CredentialReach {
-        .address(PushTarget(.fcm, FCMRequest.path(of: project)))
     }
 
     /// If the first request proves nothing to the peer, only its SETTINGS bound us from the start. RFC 9113 asks for

@@ -1,4 +1,3 @@
-import FCM
 import LaneRules
 import Logging
 import Model
@@ -21,16 +20,16 @@ final class QuotaService: Sendable {
     }
 
     /// - Returns: nil if no part was granted: the last one is used up to its end.
-    func answer(_ ask: QuotaRequest, of project: FCMProject) async -> QuotaGrant? {
+    func answer(_ ask: QuotaRequest, of project: String) async -> QuotaGrant? {
         do {
-            let grant = try await store.answer(ask, of: process, project: project.name)
+            let grant = try await store.answer(ask, of: process, project: project)
             if changes(cutOff: false) { log.info("Project quotas are shared between processes again") }
             return grant
         } catch {
             if changes(cutOff: true) {
                 log.warning(
                     "Project quota could not be shared between processes",
-                    metadata: ["project": "\(project.name)", "fault": "\(error)"])
+                    metadata: ["project": "\(project)", "fault": "\(error)"])
             }
             return nil
         }

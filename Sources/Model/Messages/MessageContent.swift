@@ -20,7 +20,7 @@ package struct MessageContent: Equatable, Sendable {
     package init(
         notification: NotificationText? = nil, localizations: [Localization] = [], badge: BadgeChange = .none,
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
-        overrides: ProviderOverrides = [:], isTemplate: Bool = false
+        overrides: ProviderOverrides = ProviderOverrides(), isTemplate: Bool = false
     ) {
         self.notification = notification
         self.localizations = localizations
@@ -36,6 +36,8 @@ package struct MessageContent: Equatable, Sendable {
 /// The sender's object for each provider that has one, in the order of the providers.
 package struct ProviderOverrides: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     private var texts: [JSONText?] = Provider.allCases.map { _ in nil }
+
+    package init() {}
 
     /// A later element replaces an earlier one of the same provider.
     package init(dictionaryLiteral elements: (Provider, JSONText?)...) {

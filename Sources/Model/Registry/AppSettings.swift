@@ -16,15 +16,11 @@ package struct AppSettings: Equatable, Sendable {
 /// The days after which a registration that was not renewed counts as stale, by provider. nil: never.
 ///
 /// Apps register at every start, so silence means that the app is gone.
-/// Source: Google calls a token stale after 270 days without a connection, and drops it then. Apple says nothing.
 package struct StalePolicy: Equatable, Sendable {
-    package static let fcmDays: Int32 = 270
+    private var days: [Int32?] = Provider.allCases.map { _ in nil }
 
-    private var days: [Int32?]
-
-    package init() {
-        days = Provider.allCases.map { $0 == .fcm ? Self.fcmDays : nil }
-    }
+    /// Makes a policy without any days.
+    package init() {}
 
     package subscript(provider: Provider) -> Int32? {
         get { days[Self.place(provider)] }

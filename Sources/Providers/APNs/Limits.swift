@@ -12,8 +12,6 @@ package enum APNsLimits {
     /// Device tokens have grown before (64 digits, then 108, then 160 and more): never check their length, only bound
     /// it. In bytes; a token has twice as many digits.
     package static let tokenBytesMax = 2_048
-    /// APNs announces 8,000 for a whole header list. The callers' own parts have limits of their own, below it.
-    package static let topicBytesMax = 255
 
     /// From this many pushes on, a batch's headers that differ from message to message are worth their place in the
     /// peer's small header table.

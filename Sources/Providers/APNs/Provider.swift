@@ -1,4 +1,5 @@
 import Content
+import Encodings
 import JSON
 import Model
 import ProviderInterface
@@ -6,8 +7,49 @@ import ProviderInterface
 /// Apple's push notification service.
 package struct APNsProvider: PushProvider {
     package let id = Provider.apns
+    package let title = "APNs"
+    package let environments = PushEnvironment.allCases
+    package let kinds = TokenKind.allCases
+    package let hasTopics = true
+    /// Apple does not say when a token is stale.
+    package let staleDays: Int32? = nil
 
     package init() {}
+
+    /// Reads hexadecimal digits. Their number varies: Apple lengthens tokens without notice.
+    package func readToken(_ text: String) throws(ProviderFault) -> DeviceToken {
+        guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
+            throw ProviderFault(
+                code: "invalid_token",
+                detail: "The token has \(text.utf8.count) digits; the limit is \(2 * APNsLimits.tokenBytesMax).")
+        }
+        guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
+            throw ProviderFault(
+                code: "invalid_token",
+                detail:
+                    "An APNs token is an even number of hexadecimal digits, without spaces or brackets: the bytes of "
+                    + "the device token that iOS gave the app.")
+        }
+        return DeviceToken(bytes: bytes)
+    }
+
+    package func text(of token: DeviceToken) -> String { Hexadecimal.text(token.bytes) }
+
+    /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
+    package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
+        guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw ProviderFault(
+                code: "invalid_value", detail: "A topic is a bundle id such as com.example.app, without spaces.")
+        }
+        guard let kind else { return APNsPushTypes.bundleID(ofTopic: text) }
+        guard let bundleID = APNsPushTypes.bundleID(ofTopic: text, kind: kind) else {
+            throw ProviderFault(
+                code: "invalid_value",
+                detail: "This topic is for tokens of another kind. Use the bundle id "
+                    + "\(APNsPushTypes.bundleID(ofTopic: text)), or give the token's kind if it is not \(kind.name).")
+        }
+        return bundleID
+    }
 
     /// APNs has a token of its own for most types.
     package func tokenKinds(of type: PushType) -> [TokenKind] {
@@ -24,9 +66,9 @@ package struct APNsProvider: PushProvider {
 
     package func compile(
         _ content: MessageContent, message: MessageID
-    ) throws(ProviderContentFault) -> any CompiledPush {
+    ) throws(ProviderFault) -> any CompiledPush {
         do throws(APNsContentFault) { return try APNsNotification.compile(content, message: message) } catch {
-            throw ProviderContentFault(code: error.code, pointer: error.pointer, detail: error.detail)
+            throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
         }
     }
 }

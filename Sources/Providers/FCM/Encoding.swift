@@ -15,7 +15,7 @@ extension FCMMessage: CompiledPush {
             frames: (0..<variantCount).map { variant in
                 if let text = withPlaceholders(variant: variant) {
                     return PushBatch.BodyFrame(text, pushes.placeholders) {
-                        time(mark: $0, expiresAt: expiresAt, now: pushes.now)
+                        batchTime(mark: $0, expiresAt: expiresAt, now: pushes.now)
                     }
                 }
                 let frame = frame(variant: variant, expiresAt: expiresAt, now: pushes.now)
@@ -67,7 +67,7 @@ extension FCMMessage: CompiledPush {
         var payloadBytes = payloadBytes
         if let text = withPlaceholders(variant: device.variant) {
             let pieces = device.pieces(of: text) { mark in
-                if let time = time(mark: mark, expiresAt: expiresAt, now: device.now) { return time }
+                if let time = batchTime(mark: mark, expiresAt: expiresAt, now: device.now) { return time }
                 var piece: [UInt8] = []
                 FCMMessage.append(mark: mark, token: token.span, badge: device.badge ?? 0, to: &piece)
                 return piece

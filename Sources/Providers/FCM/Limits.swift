@@ -15,8 +15,4 @@ package enum FCMLimits {
     package static let badgeDigitsMax = 10
     /// Registration tokens have no fixed length (currently 140 to 170 characters): never check it, only bound it.
     package static let tokenBytesMax = 4_096
-
-    /// The messages per minute that a project may send unless Google granted it more. They count in a token bucket
-    /// whose minutes are not the clock's.
-    package static let messagesPerMinute = 600_000
 }

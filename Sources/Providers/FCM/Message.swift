@@ -95,7 +95,7 @@ package struct FCMMessage: Equatable, Sendable {
     package func withPlaceholders(variant: Int) -> PlaceholderText? { variants[place(of: variant)].withPlaceholders }
 
     /// Returns the value for a mark that all pushes of a batch share; nil: it differs per push.
-    package func time(mark: UInt8, expiresAt: WallInstant, now: WallInstant) -> [UInt8]? {
+    package func batchTime(mark: UInt8, expiresAt: WallInstant, now: WallInstant) -> [UInt8]? {
         times(expiresAt: expiresAt, now: now).text(of: mark)
     }
 

@@ -6,8 +6,32 @@ import ProviderInterface
 /// Google's Firebase Cloud Messaging.
 package struct FCMProvider: PushProvider {
     package let id = Provider.fcm
+    package let title = "FCM"
+    package let environments = [PushEnvironment.production]
+    package let kinds = [TokenKind.alert]
+    package let hasTopics = false
+    /// Source: Google calls a token stale after 270 days without a connection, and drops it then.
+    package let staleDays: Int32? = 270
 
     package init() {}
+
+    package func readToken(_ text: String) throws(ProviderFault) -> DeviceToken {
+        let bytes = Array(text.utf8)
+        guard (1...FCMLimits.tokenBytesMax).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) })
+        else {
+            throw ProviderFault(
+                code: "invalid_token",
+                detail: "A token of \(id.name) is 1 to \(FCMLimits.tokenBytesMax) visible ASCII characters, as the "
+                    + "provider's library gave it to the app.")
+        }
+        return DeviceToken(bytes: bytes)
+    }
+
+    package func text(of token: DeviceToken) -> String { String(decoding: token.bytes, as: UTF8.self) }
+
+    package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
+        throw ProviderFault(code: "invalid_value", detail: "A \(id.name) token has no topic. Leave it out.")
+    }
 
     /// An installation has one token for every type of push that FCM has.
     package func tokenKinds(of type: PushType) -> [TokenKind] { FCMMessage.serves(type) ? [.alert] : [] }
@@ -23,9 +47,9 @@ package struct FCMProvider: PushProvider {
 
     package func compile(
         _ content: MessageContent, message: MessageID
-    ) throws(ProviderContentFault) -> any CompiledPush {
+    ) throws(ProviderFault) -> any CompiledPush {
         do throws(FCMContentFault) { return try FCMMessage.compile(content, message: message) } catch {
-            throw ProviderContentFault(code: error.code, pointer: error.pointer, detail: error.detail)
+            throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
         }
     }
 }

@@ -66,7 +66,7 @@ package enum LaneConsequence: Equatable, Sendable {
     case alarm(ProviderAlarm)
 }
 
-/// What a provider's responses mean for their pushes and for the lane.
+/// The meaning of a provider's responses for their pushes and for the lane.
 package struct ClassifiedAnswers: Sendable {
     package struct Entry: Sendable {
         package let response: ProviderResponse

@@ -9,6 +9,26 @@ import Model
 /// batch of answers; a loop over pushes lies inside.
 package protocol PushProvider: Sendable {
     var id: Provider { get }
+    /// The provider's name for people, such as "APNs".
+    var title: String { get }
+
+    /// The environments of its tokens, production first.
+    var environments: [PushEnvironment] { get }
+    /// The kinds of tokens that an installation can have.
+    var kinds: [TokenKind] { get }
+    /// Whether registrations and credentials name a topic.
+    var hasTopics: Bool { get }
+    /// The days without a renewal after which a registration counts as stale, unless its app chose other ones.
+    /// nil: never.
+    var staleDays: Int32? { get }
+
+    /// Reads a token as the provider's library gives it to an app. Throws `invalid_token`.
+    func readToken(_ text: String) throws(ProviderFault) -> DeviceToken
+    /// Returns a token as the provider writes it.
+    func text(of token: DeviceToken) -> String
+    /// Reads the topic of a token. Throws `invalid_value`.
+    /// - Parameter kind: the token's kind; nil: it is not known.
+    func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String
 
     /// The kinds of tokens that pushes of a type go to, the usual one first. Empty: the provider has no such pushes.
     func tokenKinds(of type: PushType) -> [TokenKind]
@@ -24,7 +44,7 @@ package protocol PushProvider: Sendable {
     var offersValidation: Bool { get }
 
     /// Compiles a message, whose texts have marks in the place of placeholders. Throws what the sender has to change. The same content compiles the same at every attempt.
-    func compile(_ content: MessageContent, message: MessageID) throws(ProviderContentFault) -> any CompiledPush
+    func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush
 
     /// Translates one delivery's responses, apart from plain 200s: the outcome of each push, and the consequences for
     /// the lane.
@@ -35,4 +55,7 @@ package protocol PushProvider: Sendable {
 extension PushProvider {
     /// Whether the provider has pushes of that type.
     package func serves(_ type: PushType) -> Bool { !tokenKinds(of: type).isEmpty }
+
+    /// Whether a token that is unknown in one environment may belong to another one.
+    package var hasSiblingEnvironment: Bool { environments.count > 1 }
 }

@@ -14,6 +14,15 @@ package enum PushProviders {
     /// Returns a provider; nil: this version does not deliver to it.
     package static func offered(_ id: Provider) -> (any PushProvider)? { offered.first { $0.id == id } }
 
+    /// Their names, as clients write them.
+    package static let names = offered.map(\.id.name)
+
+    /// Returns the name for people of a provider's environment, such as "APNs sandbox".
+    package static func name(of id: Provider, _ environment: PushEnvironment) -> String {
+        let title = offered(id)?.title ?? id.name
+        return environment == .production ? title : "\(title) \(environment.name)"
+    }
+
     /// Returns the kinds of tokens that pushes of a type go to at any provider, each once. The usual kind comes first.
     package static func tokenKinds(of type: PushType) -> [TokenKind] {
         var kinds: [TokenKind] = []

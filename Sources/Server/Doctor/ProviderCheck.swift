@@ -2,10 +2,12 @@ import AsyncHTTPClient
 import Basis
 import Calendar
 import CommandLine
+import Delivery
 import Foundation
 import Model
 import NIOCore
 import NIOSSL
+import Providers
 import Reactor
 
 /// Checks whether providers can be reached from here, over TLS, as lanes would.
@@ -18,11 +20,10 @@ struct ProviderCheck {
     /// - Parameter used: nil: unknown. Then an unreachable provider is only a note.
     func run(used: Set<ProviderUse>?) async -> [Finding] {
         var findings: [Finding] = []
-        for (name, endpoint, provider, environment) in [
-            ("APNs", settings.apnsProduction, Provider.apns, PushEnvironment.production),
-            ("APNs sandbox", settings.apnsSandbox, .apns, .sandbox), ("FCM", settings.fcm, .fcm, .production),
-        ] {
-            let isUsed = used.map { $0.contains(ProviderUse(provider: provider, environment: environment)) }
+        for endpoint in settings.providerEndpoints {
+            let name = PushProviders.name(of: endpoint.provider, endpoint.environment)
+            let use = ProviderUse(provider: endpoint.provider, environment: endpoint.environment)
+            let isUsed = used.map { $0.contains(use) }
             if isUsed == false {
                 findings.append(.good(name, "not checked: no active credential uses it"))
             } else {
@@ -32,7 +33,7 @@ struct ProviderCheck {
         return findings
     }
 
-    private func check(_ name: String, _ endpoint: Endpoint, isUsed: Bool) async -> Finding {
+    private func check(_ name: String, _ endpoint: ProviderEndpoint, isUsed: Bool) async -> Finding {
         let place = "\(endpoint.host):\(endpoint.port)"
         let client: HTTPClient
         do { client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: try configuration()) } catch {

@@ -1,5 +1,7 @@
 import Model
 import Postgres
+import ProviderInterface
+import Providers
 import QueueRules
 
 /// Statements that find, claim, renew and rescue parcels. A lease runs under `PlannerSQL.inKeyOrder`.
@@ -65,6 +67,10 @@ enum ParcelSQL {
             ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
         """)
 
+    // The providers whose tokens may belong to another environment.
+    private static let withSibling = PushProviders.offered.filter(\.hasSiblingEnvironment).map { "\($0.id.rawValue)" }
+        .joined(separator: ", ")
+
     // The sibling route, if a credential covers the service there: the one that `CredentialSQL.active` chooses, unless
     // the provider refuses it for now. $5 now.
     private static func otherEnvironment(of route: String, _ service: String = "$6") -> String {
@@ -78,7 +84,7 @@ enum ParcelSQL {
                 AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: service)))
             ORDER BY \(CredentialSQL.closest("sibling.topic")) LIMIT 1
         ) AS speaker
-        WHERE own.id = \(route) AND own.provider = \(Provider.apns.rawValue) AND NOT EXISTS (
+        WHERE own.id = \(route) AND own.provider IN (\(withSibling)) AND NOT EXISTS (
             SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
         """
     }

@@ -2,6 +2,8 @@ import Basis
 import JSON
 import Model
 import Postgres
+import ProviderInterface
+import Providers
 import Reactor
 import Synchronization
 
@@ -132,9 +134,16 @@ extension AppRecord {
 }
 
 extension AppSettings {
+    /// The settings of an app whose owner chose none.
+    package static var initial: AppSettings {
+        var settings = AppSettings()
+        for provider in PushProviders.offered { settings.stale[provider.id] = provider.staleDays }
+        return settings
+    }
+
     /// Returns nil if the bytes were not written by us. Settings that the row lacks keep their default.
     init?(stored bytes: [UInt8]) {
-        self.init()
+        self = .initial
         guard let members = (try? JSONReader.read(bytes, limits: .trusted))?.object else { return nil }
         if let zone = members["time_zone"] {
             guard let name = zone.string else { return nil }

@@ -1,0 +1,23 @@
+import JSON
+import Model
+import ProviderInterface
+import Providers
+
+extension EnvelopeReader {
+    /// Takes the member `provider`; nil: it is absent. A provider of the contract that this version does not deliver to
+    /// is refused by name.
+    mutating func offeredProvider() throws(Problem) -> (any PushProvider)? {
+        guard let id = try choice("provider", PushProviders.names, Provider.init(name:)) else { return nil }
+        guard let provider = PushProviders.offered(id) else { throw .notOffered(at: pointer / "provider") }
+        return provider
+    }
+}
+
+extension Problem {
+    /// The problem of a provider that the contract has and this version does not deliver to.
+    static func notOffered(at pointer: JSONPointer) -> Problem {
+        Problem(
+            .notSupported, "This version delivers to \(PushProviders.names.joined(separator: " and ")) only.",
+            at: pointer)
+    }
+}

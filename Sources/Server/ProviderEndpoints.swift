@@ -1,0 +1,30 @@
+import Delivery
+import Model
+import Providers
+
+// The one place that joins the providers with their settings.
+extension Settings {
+    /// The address of every provider that this version delivers to, in each of its environments.
+    var providerEndpoints: [ProviderEndpoint] {
+        PushProviders.offered.flatMap { provider in
+            provider.environments.map { environment in
+                let endpoint = endpoint(of: provider.id, environment)
+                return ProviderEndpoint(
+                    provider: provider.id, environment: environment, host: endpoint.host, port: endpoint.port,
+                    requestsPerMinute: requestsPerMinute(at: provider.id))
+            }
+        }
+    }
+
+    private func endpoint(of provider: Provider, _ environment: PushEnvironment) -> Endpoint {
+        switch (provider, environment) {
+        case (.apns, .production): self.apnsProduction
+        case (.apns, .sandbox): self.apnsSandbox
+        case (.fcm, _): self.fcm
+        case (.hms, _), (.webpush, _): preconditionFailure("only offered providers have an endpoint")
+        }
+    }
+
+    /// The quota of one project, shared by all processes; nil: the provider has none.
+    private func requestsPerMinute(at provider: Provider) -> Int? { provider == .fcm ? self.fcmMessagesPerMinute : nil }
+}
