@@ -40,9 +40,8 @@ extension DeliveryEngine {
         if !result.ready.isEmpty { keepContents(of: messages) }
         var cuts: [CutParcels] = []
         for lease in result.leases {
-            let compiled = lease.parcels.compactMap { parcel -> CachedMessage? in
-                guard let message = known[parcel.message], message.serves(lease.route.provider) else { return nil }
-                return CachedMessage(id: parcel.message, compiled: message.compiled)
+            let compiled = lease.parcels.compactMap { parcel in
+                known[parcel.message].map { CachedMessage(id: parcel.message, compiled: $0.compiled) }
             }
             var read: [ReadParcel] = []
             for (parcel, found) in zip(lease.parcels, await contents(of: lease.parcels, known: compiled)) {

@@ -12,8 +12,13 @@ package struct CompiledMessage: Sendable {
         case fault(ProviderFault)
     }
 
-    /// One for each provider that has pushes of the message's type, in the order of the providers.
+    /// The forms that were compiled, in the order of the providers.
     private let forms: [(provider: Provider, form: Form)]
+    /// The providers for which an earlier record of the same list stands in.
+    private let checkedBefore: [Provider]
+    private let id: MessageID
+    /// The content with marks in the place of placeholders.
+    private let content: MessageContent
     /// The fault of a template, for which no provider has a form; nil: it has none.
     private let templateFault: ContentFault?
     /// The message has an object for a provider of its own.
@@ -26,12 +31,20 @@ package struct CompiledMessage: Sendable {
     /// True for a message that is built, checked, and validated by providers that offer it, but never delivered.
     package let isDryRun: Bool
 
-    /// Compiles a message for every provider. The same content always compiles the same.
+    /// Compiles a message. The same content always compiles the same.
     ///
     /// Some providers may have a fault instead of a form. Acceptance refuses the message if one of them was asked
     /// (`check`). Delivery rejects the pushes to their devices: the audience was not meant for them, or the app got
     /// devices of them since.
-    package init(_ content: MessageContent, message: MessageID) {
+    /// - Parameters:
+    ///   - asked: the providers to compile it for; nil: all. The others follow if one of their devices is reached.
+    ///   - record: an earlier record of the same list, compiled. Records differ only in what one provider reads, so
+    ///     the check of the others' forms need not be repeated. Their own forms follow when they are sent.
+    package init(
+        _ content: MessageContent, message: MessageID, for asked: [Provider]? = nil,
+        besides record: CompiledMessage? = nil
+    ) {
+        id = message
         pushType = content.options.pushType
         locales = LocaleTable(content.localizations.map(\.locale))
         isDryRun = content.options.isDryRun
@@ -42,17 +55,41 @@ package struct CompiledMessage: Sendable {
                 PushProviders.offered.contains { $0.isHeader(place) }
             }
         } catch {
-            (templateFault, placeholders, forms) = (error, MessagePlaceholders(), [])
+            (templateFault, placeholders, self.content) = (error, MessagePlaceholders(), content)
+            (forms, checkedBefore) = ([], [])
             return
         }
         templateFault = nil
-        forms = PushProviders.offered.filter { $0.serves(content.options.pushType) }.map { provider in
-            do throws(ProviderFault) {
-                return (provider.id, .push(try provider.compile(marked, message: message)))
-            } catch {
-                return (provider.id, .fault(error))
-            }
+        self.content = marked
+        let serving = PushProviders.offered.filter {
+            $0.serves(content.options.pushType) && asked?.contains($0.id) ?? true
         }
+        checkedBefore = serving.filter { !$0.takesRecords && record?.hasPush(for: $0.id) ?? false }.map(\.id)
+        forms = serving.filter { [checkedBefore] in !checkedBefore.contains($0.id) }.map { provider in
+            (provider.id, Self.form(marked, message, for: provider))
+        }
+    }
+
+    private static func form(
+        _ content: MessageContent, _ message: MessageID, for provider: any PushProvider
+    ) -> Form {
+        do throws(ProviderFault) { return .push(try provider.compile(content, message: message)) } catch {
+            return .fault(error)
+        }
+    }
+
+    /// Returns the message's form for a provider. It is compiled here if the provider was not asked, or if an earlier
+    /// record stood in. nil: the provider has no pushes of this type, or the template is at fault.
+    private func form(for id: Provider) -> Form? {
+        if let known = forms.first(where: { $0.provider == id }) { return known.form }
+        guard templateFault == nil, let provider = PushProviders.offered(id), provider.serves(pushType) else {
+            return nil
+        }
+        return Self.form(content, self.id, for: provider)
+    }
+
+    private func hasPush(for provider: Provider) -> Bool {
+        if case .push = forms.first(where: { $0.provider == provider })?.form { true } else { false }
     }
 
     /// Throws what the sender has to change before the message is accepted.
@@ -63,7 +100,7 @@ package struct CompiledMessage: Sendable {
     package func check(asked: [Provider]? = nil) throws(ContentFault) {
         if let templateFault { throw templateFault }
         var silence: ContentFault?
-        var isShown = false
+        var isShown = !checkedBefore.isEmpty
         for (provider, form) in forms where asked?.contains(provider) ?? true {
             switch form {
             case .push: isShown = true
@@ -86,13 +123,13 @@ package struct CompiledMessage: Sendable {
 
     /// Returns the message in a provider's form; nil: it has none, and `rejection` ends its pushes.
     package func push(for provider: Provider) -> (any CompiledPush)? {
-        if case .push(let push) = forms.first(where: { $0.provider == provider })?.form { push } else { nil }
+        if case .push(let push) = form(for: provider) { push } else { nil }
     }
 
     /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
         var reason = templateFault?.code ?? ProviderFault.nothingToShow
-        if case .fault(let fault) = forms.first(where: { $0.provider == provider })?.form { reason = fault.code }
+        if case .fault(let fault) = form(for: provider) { reason = fault.code }
         return Rejection(fault: .message, reason: reason)
     }
 

@@ -7,11 +7,6 @@ import Store
 package struct DirectMessage: Sendable {
     package let cut: CutMessage
     let compiled: CompiledMessage
-    /// The providers that `compiled` has a form or a fault of; nil: all.
-    let providers: [Provider]?
-
-    /// Whether pushes to the provider's devices can be made from `compiled`.
-    func serves(_ provider: Provider) -> Bool { providers?.contains(provider) ?? true }
 }
 
 /// Gathers the direct messages of each app into few transactions (`GroupCommitter`): those that arrive while one is

@@ -189,7 +189,7 @@ package struct MessageIntake: Sendable {
     /// - Returns: nil if others hold its key or a device's badge for long. It must be written by itself, and wait for
     ///   the key alone.
     private func send(_ cut: CutMessage, _ message: CheckedMessage) async throws(StoreFault) -> CutReply? {
-        let direct = DirectMessage(cut: cut, compiled: message.compiled, providers: message.providers)
+        let direct = DirectMessage(cut: cut, compiled: message.compiled)
         switch await self.direct.accept(direct) {
         case .success(.planned):
             accepted([message.message])
@@ -218,8 +218,6 @@ package struct MessageIntake: Sendable {
     private struct CheckedMessage {
         var message: NewMessage
         let compiled: CompiledMessage
-        /// The providers that were asked; nil: all.
-        let providers: [Provider]?
     }
 
     private struct FaultyContent: Error {
@@ -235,13 +233,13 @@ package struct MessageIntake: Sendable {
             let asked =
                 request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
             let id = Self.newID(request.sendAt, request.dueAt)
-            let compiled: CompiledMessage
-            do {
-                compiled = try CompiledMessage.compile(content, message: id, providers: asked, besides: first)
-            } catch { throw FaultyContent(fault: error, place: place) }
+            let compiled = CompiledMessage(content, message: id, for: asked, besides: first)
             first = first ?? compiled
+            do throws(ContentFault) { try compiled.check(asked: asked) } catch {
+                throw FaultyContent(fault: error, place: place)
+            }
             let message = message(content, id, kind: compiled.tokenKind, request)
-            messages.append(CheckedMessage(message: message, compiled: compiled, providers: asked))
+            messages.append(CheckedMessage(message: message, compiled: compiled))
         }
         return messages
     }
