@@ -137,7 +137,8 @@ let package = Package(
         target(
             "Credentials", .services,
             [
-                "Basis", "Reactor", "Signing", "TLS", "Model", "JSON", "Encodings", "Content", "APNs", "FCM", "Lanes",
+                "Basis", "Reactor", "Signing", "TLS", "Model", "JSON", "Content", "ProviderInterface", "Providers",
+                "Lanes",
                 "Store", .product(name: "Logging", package: "swift-log"),
             ]),
         target("Registry", .services, ["Model", "Store", "GroupCommit"]),
@@ -145,8 +146,7 @@ let package = Package(
             "Delivery", .services,
             [
                 "Basis", "Reactor", "TLS", "Model", "Encodings", "RegistryRules", "LaneRules", "QueueRules", "Content",
-                "ProviderInterface", "APNs", "FCM", "Providers", "Lanes", "Store", "GroupCommit",
-                "Credentials",
+                "ProviderInterface", "Providers", "Lanes", "Store", "GroupCommit", "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
@@ -155,7 +155,7 @@ let package = Package(
             "API", .http,
             [
                 "Basis", "Signing", "Model", "JSON", "Encodings", "Calendar", "Content", "Expressions",
-                "ProviderInterface", "APNs", "Providers", "Store", "Credentials", "Registry", "Delivery",
+                "ProviderInterface", "Providers", "Store", "Credentials", "Registry", "Delivery",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -180,7 +180,8 @@ let package = Package(
             "Server", .application,
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "PrivatePostgres", "Model", "JSON", "Encodings",
-                "Calendar", "RegistryRules", "QueueRules", "FCM", "Providers", "Simulator", "Lanes", "Store",
+                "Calendar", "RegistryRules", "QueueRules", "ProviderInterface", "Providers", "Simulator", "Lanes",
+                "Store",
                 "GroupCommit",
                 "Credentials", "Registry", "Delivery", "API", "CommandLine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -212,6 +213,7 @@ let package = Package(
             "Worlds", .tests,
             [
                 "Basis", "Model", "Encodings", "Calendar", "RegistryRules", "LaneRules", "QueueRules", "Content",
+                "ProviderInterface",
                 "APNs", "FCM",
             ], path: "Tests/Worlds"),
         executable(
@@ -224,13 +226,14 @@ let package = Package(
             "APITests",
             [
                 "Basis", "Reactor", "Signing", "TLS", "Postgres", "Model", "JSON", "Encodings", "Calendar",
-                "QueueRules", "Content", "APNs", "Store", "Credentials", "Registry", "Delivery", "API", "TestSupport",
+                "QueueRules", "Content", "ProviderInterface", "APNs", "Store", "Credentials", "Registry", "Delivery",
+                "API", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
-        testTarget("APNsTests", ["Basis", "Model", "JSON", "Encodings", "APNs", "TestSupport"]),
+        testTarget("APNsTests", ["Basis", "Model", "JSON", "Encodings", "ProviderInterface", "APNs", "TestSupport"]),
         testTarget("BasisTests", ["Basis"]),
         testTarget("BenchTests", ["carillon-bench"]),
         testTarget("CalendarTests", ["Basis", "Calendar"]),
@@ -239,7 +242,8 @@ let package = Package(
         testTarget(
             "CredentialsTests",
             [
-                "Basis", "Reactor", "Signing", "TLS", "Model", "APNs", "FCM", "Credentials",
+                "Basis", "Reactor", "Signing", "TLS", "Model", "JSON", "Content", "ProviderInterface", "APNs", "FCM",
+                "Credentials",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         testTarget(
@@ -252,7 +256,7 @@ let package = Package(
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
         testTarget("ExpressionsTests", ["Basis", "Model", "Calendar", "Expressions", "TestSupport"]),
-        testTarget("FCMTests", ["Basis", "Model", "JSON", "Encodings", "FCM", "TestSupport"]),
+        testTarget("FCMTests", ["Basis", "Model", "JSON", "Encodings", "ProviderInterface", "FCM", "TestSupport"]),
         testTarget("HTTP2Tests", ["HTTP2"]),
         testTarget("JSONTests", ["JSON", "TestSupport"]),
         testTarget(

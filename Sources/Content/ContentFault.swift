@@ -21,12 +21,12 @@ package enum ContentFault: Error, Equatable, Sendable {
 package struct ProviderFault: Error, Equatable, Sendable {
     /// A stable code, published in docs/errors.md. Faults that mean the same have the same code at every provider.
     package let code: String
-    /// The faulty place, in the value that the provider was given.
-    package let pointer: JSONPointer
+    /// The faulty place in the value that the provider was given; nil: the value as a whole.
+    package let pointer: JSONPointer?
     /// The sentence for the client. It quotes no content and no token.
     package let detail: String
 
-    package init(code: String, pointer: JSONPointer = .root, detail: String) {
+    package init(code: String, pointer: JSONPointer? = nil, detail: String) {
         self.code = code
         self.pointer = pointer
         self.detail = detail

@@ -1,34 +1,31 @@
 import Basis
-import FCM
 import Lanes
 import Logging
 import Model
+import ProviderInterface
 import Reactor
-import Signing
 import Synchronization
 
-/// One service account's access token: fetched when needed, renewed before it ends, one request at a time.
+/// One account's access token: fetched when needed, renewed before it ends, one request at a time.
 ///
-/// Lanes read `current` on their threads. Google lets each process have a token of its own, so nothing is shared.
+/// Lanes read `current` on their threads. Each process may have a token of its own, so nothing is shared.
 package final class AccessTokenRefresher: AuthorizationSource, Sendable {
-    private let account: FCMServiceAccount
-    private let key: RS256Key
+    private let source: any AccessTokenSource
     private let endpoint: any TokenEndpoint
     private let log: Logger
     private let presented = Mutex(Presented())
 
     private struct Presented {
-        var cache = FCMAccessTokenCache()
-        var token: FCMAccessToken?
+        var cache = AccessTokenCache()
+        var token: AccessToken?
         /// The header value for `token`; nil: there is no usable token.
         var authorization: Authorization?
         /// Rises with each token.
         var generation: UInt64 = 0
     }
 
-    package init(account: FCMServiceAccount, key: RS256Key, endpoint: any TokenEndpoint, log: Logger) {
-        self.account = account
-        self.key = key
+    package init(_ source: any AccessTokenSource, endpoint: any TokenEndpoint, log: Logger) {
+        self.source = source
         self.endpoint = endpoint
         self.log = log
     }
@@ -68,7 +65,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
 
     /// Discards the token of that generation, because a request with it was answered 401.
     package func refused(_ generation: UInt64, arrived: @escaping @Sendable () async -> Void) {
-        let refusal = presented.withLock { state -> FCMAccessTokenCache.Refusal in
+        let refusal = presented.withLock { state -> AccessTokenCache.Refusal in
             // A late answer to a token that was replaced meanwhile says nothing new.
             guard let token = state.token, state.generation == generation else { return .known }
             let refusal = state.cache.refused(token, now: Clocks.monotonicNow())
@@ -80,8 +77,8 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         case .toRenew: _ = freshen(arrived: arrived)
         case .again:
             log.error(
-                "FCM rejects a new access token: check the service account's permissions",
-                metadata: ["account": "\(account.clientEmail)"])
+                "\(source.provider) rejects a new access token: check the account's permissions",
+                metadata: ["account": "\(source.account)"])
         }
     }
 
@@ -112,19 +109,17 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
             }
             log.log(
                 level: error.isPermanent ? .error : .warning, "An access token could not be fetched; trying again",
-                metadata: ["account": "\(account.clientEmail)", "fault": "\(error)"])
+                metadata: ["account": "\(source.account)", "fault": "\(error)"])
             return false
         }
     }
 
-    private func ask(_ askedAt: MonotonicInstant) async throws(AccessTokenFault) -> FCMAccessToken {
-        let input = FCMTokenRequest.signingInput(account, issuedAt: Clocks.wallNow())
-        let signature: [UInt8]
-        do { signature = try key.sign(input) } catch { throw .notSigned }
-        let form = FCMTokenRequest.body(signingInput: input, signature: signature)
+    private func ask(_ askedAt: MonotonicInstant) async throws(AccessTokenFault) -> AccessToken {
+        let form: [UInt8]
+        do throws(KeyFault) { form = try source.form(issuedAt: Clocks.wallNow()) } catch { throw .notSigned }
         let answer: TokenEndpointAnswer
-        do { answer = try await endpoint.post(form: form, to: account.tokenURI) } catch { throw .endpoint(error) }
-        let reading = FCMTokenAnswer.read(
+        do { answer = try await endpoint.post(form: form, to: source.url) } catch { throw .endpoint(error) }
+        let reading = source.read(
             status: answer.status, body: answer.body.span, retryAfter: answer.retryAfter.span, askedAt: askedAt,
             now: Clocks.wallNow())
         switch reading {
@@ -172,7 +167,7 @@ enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
 }
 
 extension CredentialService {
-    package func accessToken(_ account: FCMServiceAccount, key: RS256Key, log: Logger) -> AccessTokenRefresher {
-        AccessTokenRefresher(account: account, key: key, endpoint: tokenEndpoint, log: log)
+    package func accessToken(_ source: any AccessTokenSource, log: Logger) -> AccessTokenRefresher {
+        AccessTokenRefresher(source, endpoint: tokenEndpoint, log: log)
     }
 }

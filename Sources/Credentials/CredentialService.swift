@@ -1,4 +1,8 @@
+import Content
+import JSON
 import Model
+import ProviderInterface
+import Providers
 import Reactor
 import Store
 
@@ -54,14 +58,12 @@ package struct CredentialService: Sendable {
         {
             return earlier
         }
-        let form = submission.form
-        let material = try await keyFiles.open(for: app) { () throws(CredentialFault) in
-            try CredentialMaterial.read(form)
+        let (provider, form) = (submission.provider, submission.form)
+        let credential = try await keyFiles.open(for: app) { () throws(CredentialFault) in
+            try Self.read(form, of: provider)
         }
-        try checkTarget(material)
-        let topics = try material.topics(asked: submission.topics)
-        try material.checkUse(in: submission.environments, now: Clocks.wallNow())
-        let (plain, facts) = (try material.sealedForm(), material.facts())
+        let (topics, plain) = try checked(credential, submission)
+        let facts = JSONValue.object(credential.facts()).bytes
         let ids = try await stored { () throws(StoreFault) in
             try await store.nextIDs(submission.environments.count)
         }
@@ -69,7 +71,7 @@ package struct CredentialService: Sendable {
         for (id, environment) in zip(ids, submission.environments) {
             credentials.append(
                 NewCredential(
-                    id: id, app: app, provider: submission.provider, environment: environment, kind: material.kind,
+                    id: id, app: app, provider: submission.provider, environment: environment, kind: credential.kind,
                     topics: topics,
                     facts: facts, sealed: try sealed(plain, purpose(id, app, environment))))
         }
@@ -79,11 +81,33 @@ package struct CredentialService: Sendable {
         }
     }
 
-    /// Refuses a private `token_uri` as far as its host name shows it. The token endpoint checks the resolved address
+    private static func read(
+        _ form: SubmittedForm, of id: Provider
+    ) throws(CredentialFault) -> any ProviderCredential {
+        guard let provider = PushProviders.offered(id) else {
+            throw .unusable(
+                ProviderFault(code: "not_supported", detail: "This version does not deliver to \(id.name)."))
+        }
+        do throws(ProviderFault) { return try provider.readCredential(form, OpenedKeys()) } catch {
+            throw .unusable(error)
+        }
+    }
+
+    /// Returns the topics of the credential's slot, and the bytes to seal.
+    ///
+    /// A private address is refused as far as the host's name shows it. The token endpoint checks the resolved address
     /// again.
-    private func checkTarget(_ material: CredentialMaterial) throws(CredentialFault) {
-        guard case .serviceAccount(let account, _) = material, !allowsPrivateTargets else { return }
-        guard account.tokenURL.isSecure, !TargetHost.isPrivate(account.tokenURL.host) else { throw .tokenURIPrivate }
+    private func checked(
+        _ credential: any ProviderCredential, _ submission: CredentialSubmission
+    ) throws(CredentialFault) -> (topics: [String], plain: [UInt8]) {
+        do throws(ProviderFault) {
+            if !allowsPrivateTargets { try credential.checkTarget(isPrivate: TargetHost.isPrivate) }
+            let topics = try credential.topics(asked: submission.topics)
+            try credential.checkUse(in: submission.environments, now: Clocks.wallNow())
+            return (topics, JSONValue.object(JSONObject(try credential.sealedMembers())).bytes)
+        } catch {
+            throw .unusable(error)
+        }
     }
 
     package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {
@@ -110,11 +134,19 @@ package struct CredentialService: Sendable {
     /// that are being submitted.
     private static let sealedKeyThreads = BlockingPool(name: "sealed keys", threadsMax: 2, waitingMax: 1_024)
 
-    /// Returns the secret of a record, for the lane that uses it. Throws `.overloaded` if too many are being opened.
-    package func material(of record: CredentialRecord) async throws(CredentialFault) -> CredentialMaterial {
+    /// Returns the credential of a record, for the lane that uses it. Throws `.overloaded` if too many are being
+    /// opened.
+    package func credential(of record: CredentialRecord) async throws(CredentialFault) -> any ProviderCredential {
         let bytes = try opened(record.sealed, purpose(record.id, record.app, record.environment))
+        let provider = record.provider
+        var form = SubmittedForm(record.kind)
+        guard case .object(let members)? = try? JSONReader.read(bytes) else { throw .vault(.doesNotOpen) }
+        for member in members.members {
+            form.add(member.name, member.value.string.map { Array($0.utf8) } ?? member.value.bytes)
+        }
+        let sealed = form
         do {
-            return try await Self.sealedKeyThreads.run { try CredentialMaterial.read(sealedForm: bytes) }
+            return try await Self.sealedKeyThreads.run { try Self.read(sealed, of: provider) }
         } catch {
             throw error as? CredentialFault ?? .overloaded
         }
@@ -138,15 +170,5 @@ package struct CredentialService: Sendable {
 
     private func opened(_ bytes: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {
         do { return try vault.open(bytes, purpose: purpose) } catch { throw .vault(error) }
-    }
-}
-
-extension CredentialMaterial {
-    var kind: CredentialKind {
-        switch self {
-        case .token: .token
-        case .certificate: .certificate
-        case .serviceAccount: .serviceAccount
-        }
     }
 }

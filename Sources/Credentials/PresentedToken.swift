@@ -1,6 +1,6 @@
-import APNs
 import Basis
 import Lanes
+import ProviderInterface
 
 /// The provider token that lanes read, and the generation of its presentation.
 ///

@@ -1,7 +1,7 @@
-import APNs
 import Basis
 import Lanes
 import Logging
+import ProviderInterface
 import Reactor
 import Signing
 import Store
@@ -11,8 +11,7 @@ import Synchronization
 ///
 /// Lanes read `current` on their threads; `freshen` may be called at any time.
 package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
-    private let identity: APNsKeyIdentity
-    private let key: ES256Key
+    private let source: any ProviderTokenSource
     private let fingerprint: [UInt8]
     private let store: CredentialStore
     private let vault: Vault
@@ -20,14 +19,13 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     private let presented = Mutex(PresentedToken())
 
     init(
-        identity: APNsKeyIdentity, key: ES256Key, store: CredentialStore, vault: Vault, log: Logger
-    ) throws(SigningError) {
-        self.identity = identity
-        self.key = key
+        _ source: any ProviderTokenSource, store: CredentialStore, vault: Vault, log: Logger
+    ) throws(KeyFault) {
+        self.source = source
         self.store = store
         self.vault = vault
         self.log = log
-        fingerprint = Hashes.sha256(Array("\(identity.teamID)/\(identity.keyID)/".utf8) + (try key.publicPEM()))
+        fingerprint = Hashes.sha256(Array("\(source.name)/".utf8) + (try source.publicPEM()))
     }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
@@ -44,8 +42,8 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     package func refusedAsExpired(_ generation: UInt64) async {
         if presented.withLock({ $0.refusedAsExpired(generation, now: Clocks.wallNow()) }) {
             log.error(
-                "APNs rejects a new provider token as expired: check this machine's clock",
-                metadata: ["key": "\(identity.keyID)"])
+                "\(source.provider) rejects a new provider token as expired: check this machine's clock",
+                metadata: ["key": "\(source.keyID)"])
         }
         await freshen()
     }
@@ -65,26 +63,23 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
             presented.withLock { $0.renewalFailed(now: Clocks.wallNow()) }
             log.warning(
                 "A provider token could not be renewed; trying again",
-                metadata: ["key": "\(identity.keyID)", "fault": "\(error)"])
+                metadata: ["key": "\(source.keyID)", "fault": "\(error)"])
         }
     }
 
-    private var purpose: String { "provider-token/\(identity.teamID)/\(identity.keyID)" }
+    private var purpose: String { "provider-token/\(source.name)" }
 
     private func sign() -> SealedProviderToken? {
-        let now = Clocks.wallNow()
-        let input = ProviderTokenText.signingInput(identity: identity, issuedAt: now)
-        guard let signature = try? key.sign(input) else { return nil }
-        let token = ProviderTokenText.assemble(signingInput: input, signature: signature, issuedAt: now)
+        guard let token = try? source.token(issuedAt: Clocks.wallNow()) else { return nil }
         guard let sealed = try? vault.seal(token.text, purpose: purpose) else { return nil }
         return SealedProviderToken(sealed: sealed, issuedAt: token.issuedAt)
     }
 }
 
 extension CredentialService {
-    /// Returns nil if the key or team id is malformed. Submissions are checked, so only a damaged row can have one.
-    package func providerToken(keyID: String, teamID: String, key: ES256Key, log: Logger) -> ProviderTokenRefresher? {
-        guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else { return nil }
-        return try? ProviderTokenRefresher(identity: identity, key: key, store: store, vault: vault, log: log)
+    package func providerToken(
+        _ source: any ProviderTokenSource, log: Logger
+    ) throws(KeyFault) -> ProviderTokenRefresher {
+        try ProviderTokenRefresher(source, store: store, vault: vault, log: log)
     }
 }

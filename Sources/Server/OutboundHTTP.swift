@@ -2,10 +2,10 @@ import AsyncHTTPClient
 import Basis
 import CommandLine
 import Credentials
-import FCM
 import Foundation
 import NIOCore
 import NIOSSL
+import ProviderInterface
 import Reactor
 
 /// HTTP calls that are not pushes: access tokens. They are rare, so each has a client of its own and keeps nothing
@@ -17,7 +17,7 @@ struct OutboundHTTP: TokenEndpoint {
     /// Service accounts name the URL: a person who may hand in one must not reach our internal network with it.
     let allowsPrivateTargets: Bool
 
-    private static let bodyBytesMax = FCMTokenAnswer.bodyBytesMax
+    private static let bodyBytesMax = AccessTokenAnswer.bodyBytesMax
     private static let deadline: Duration = .seconds(20)
     private static let connectDeadline: Duration = .seconds(10)
 
@@ -36,7 +36,7 @@ struct OutboundHTTP: TokenEndpoint {
         try await bind(&configuration, to: host)
         var request = HTTPClientRequest(url: url)
         request.method = .POST
-        request.headers.add(name: "content-type", value: FCMTokenRequest.contentType)
+        request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -3,6 +3,8 @@ import APNs
 import Content
 import Credentials
 import JSON
+import Model
+import ProviderInterface
 import Store
 import Testing
 
@@ -74,26 +76,56 @@ struct ProblemTests {
     }
 
     private static let credentialFaults: [(CredentialFault, ProblemCode)] = [
-        (.keyIDMalformed, .keyIDMalformed), (.teamIDMalformed, .teamIDMalformed), (.keyUnreadable, .keyUnreadable),
-        (.certificateUnreadable, .certificateUnreadable), (.passwordWrong, .passwordWrong),
-        (.keyDoesNotMatchCertificate, .keyDoesNotMatchCertificate),
-        (.certificateExpired(at: noon), .certificateExpired),
-        (.certificateNotYetValid(from: noon), .certificateNotYetValid),
-        (.environmentNotCovered(.sandbox), .environmentNotCovered), (.topicNotCovered("com.example"), .topicNotCovered),
-        (.certificateNamesNoTopic, .certificateNamesNoTopic), (.unknownCredential, .unknownCredential),
-        (.serviceAccount(.notAnObject), .wrongType), (.serviceAccount(.missing(.projectID)), .missingMember),
-        (.serviceAccount(.malformed(.privateKey)), .keyUnreadable), (.serviceAccount(.keyEncrypted), .keyEncrypted),
-        (.keyEncrypted, .keyEncrypted), (.keyUnsupported(.pem), .keyUnreadable),
-        (.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .derivationTooLong), (.shareUsedUp, .shareUsedUp),
-        (.openingTooSlow(deadline: .seconds(10)), .overloaded), (.tokenURIPrivate, .tokenURIPrivate),
+        (.unknownCredential, .unknownCredential),
+        (.unusable(ProviderFault(code: "certificate_expired", detail: "It expired.")), .certificateExpired),
+        (.shareUsedUp, .shareUsedUp), (.openingTooSlow(deadline: .seconds(10)), .overloaded),
         (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
         (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),
         (.store(.unknownApp), .unknownApp),
     ]
 
+    /// Finds the same fault in every key and certificate.
+    private struct FaultyKeys: KeyReader {
+        let fault: KeyFault
+
+        func signingKey(_ algorithm: SigningAlgorithm, pem: [UInt8]) throws(KeyFault) -> any SigningKey { throw fault }
+        func identity(pem: [UInt8]) throws(KeyFault) -> any ClientIdentity { throw fault }
+        func identity(pkcs12: [UInt8], password: String) throws(KeyFault) -> any ClientIdentity { throw fault }
+    }
+
+    private static func fault(_ kind: CredentialKind, _ members: [String], _ fault: KeyFault) -> ProviderFault? {
+        var form = SubmittedForm(kind)
+        for name in members { form.add(name, Array("ABCDE12345".utf8)) }
+        do throws(ProviderFault) {
+            _ = try APNsProvider().readCredential(form, FaultyKeys(fault: fault))
+            return nil
+        } catch { return error }
+    }
+
+    @Test(
+        "uses the problem code of each fault of a key file, and points to the member that holds it",
+        arguments: [
+            (.unreadable, .keyUnreadable, .certificateUnreadable, nil),
+            (.encrypted, .keyEncrypted, .certificateUnreadable, nil),
+            (.unsupported, .keyUnreadable, .keyUnreadable, "pkcs12"),
+            (.wrongPassword, .keyUnreadable, .passwordWrong, "password"),
+            (.mismatch, .keyUnreadable, .keyDoesNotMatchCertificate, nil),
+            (.derivationTooLong(rounds: 2, roundsMax: 1), .keyUnreadable, .derivationTooLong, "pkcs12"),
+        ] as [(KeyFault, ProblemCode, ProblemCode, String?)])
+    func keyFile(fault: KeyFault, ofKey: ProblemCode, ofCertificate: ProblemCode, member: String?) throws {
+        let key = Problem(
+            CredentialFault.unusable(try #require(Self.fault(.token, ["key_id", "team_id", "p8"], fault))), .mayDouble)
+        #expect(key.code == ofKey && key.pointer == .root / "p8")
+        let certificate = Problem(
+            CredentialFault.unusable(try #require(Self.fault(.certificate, ["pkcs12"], fault))), .mayDouble)
+        #expect(certificate.code == ofCertificate && certificate.pointer == member.map { .root / $0 })
+    }
+
     @Test("names the member, the rounds and a remedy for a costly key file")
-    func costlyKeyFile() {
-        let problem = Problem(CredentialFault.derivationTooLong(rounds: 2_147_483_648, .pkcs12), .mayDouble)
+    func costlyKeyFile() throws {
+        let fault = Self.fault(
+            .certificate, ["pkcs12"], .derivationTooLong(rounds: 2_147_483_648, roundsMax: 1_000_000))
+        let problem = Problem(CredentialFault.unusable(try #require(fault)), .mayDouble)
         #expect(problem.pointer == .root / "pkcs12")
         for text in ["2147483648 rounds", "at most 1000000", "openssl pkcs12 -export"] {
             #expect(problem.detail.contains(text))

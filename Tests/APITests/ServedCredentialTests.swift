@@ -1,8 +1,10 @@
+import APNs
 import Credentials
 import Encodings
 import JSON
 import Logging
 import Postgres
+import ProviderInterface
 import Signing
 import Testing
 
@@ -156,7 +158,7 @@ struct ServedCredentialTests {
             for _ in 0..<2 { try await world.expect(201, "POST", path, try Self.key().body) }
             let app = try #require(try await world.stores.registry.app(slug: "tower")).id
             let before = try await world.stores.credentials.list(app: app)
-            for record in before { _ = try await world.service.material(of: record) }
+            for record in before { _ = try await world.service.credential(of: record) }
             try await world.pool.script(
                 """
                 UPDATE credentials own SET sealed = other.sealed FROM credentials other
@@ -164,7 +166,7 @@ struct ServedCredentialTests {
                 """)
             for record in try await world.stores.credentials.list(app: app) {
                 await #expect(throws: CredentialFault.vault(.doesNotOpen)) {
-                    try await world.service.material(of: record)
+                    try await world.service.credential(of: record)
                 }
             }
         }
@@ -179,9 +181,13 @@ struct ServedCredentialTests {
             let lines = String(decoding: pem, as: UTF8.self).split(separator: "\n").filter { !$0.hasPrefix("-") }
             let der = try #require(Base64.decode(lines.joined()))
             try await world.expect(201, "POST", path, Self.body(of: pem, activate: true))
-            let token = try #require(
-                world.service.providerToken(
-                    keyID: "ABCDE12345", teamID: "TEAMID1234", key: key, log: Logger(label: "sealed-at-rest")))
+            let form = SubmittedForm(
+                .token, [("key_id", Array("ABCDE12345".utf8)), ("team_id", Array("TEAMID1234".utf8)), ("p8", pem)])
+            let lane = try APNsProvider().readCredential(form, OpenedKeys()).lane(topics: [])
+            guard case .providerToken(let source) = lane.authorization else {
+                preconditionFailure("a key signs provider tokens")
+            }
+            let token = try world.service.providerToken(source, log: Logger(label: "sealed-at-rest"))
             await token.freshen()
             let bearer = try #require(token.current).value
             let columns = "SELECT sealed FROM credentials UNION ALL SELECT sealed FROM provider_tokens"

@@ -57,7 +57,7 @@ struct ServedServiceAccountTests {
                 record.sealed, purpose: "credential/\(record.id.value)/\(app.value)/production")
             let key = try JSONReader.read(sealed).object?["service_account"]?.object?["private_key"]?.string
             #expect(key == pkcs8)
-            _ = try await world.service.material(of: record)
+            _ = try await world.service.credential(of: record)
         }
     }
 

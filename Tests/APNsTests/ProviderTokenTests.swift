@@ -1,6 +1,7 @@
 import APNs
 import Basis
 import Encodings
+import ProviderInterface
 import Testing
 
 private let start = WallInstant(secondsSince1970: 1_796_126_400)

@@ -2,6 +2,7 @@ import Basis
 import Credentials
 import FCM
 import Logging
+import ProviderInterface
 import Signing
 import Synchronization
 import Testing
@@ -38,8 +39,12 @@ struct AccessTokenRefresherTests {
             """
         var log = Logger(label: "access-token-test")
         log.logLevel = .critical
-        let account = try FCMServiceAccount(json: Array(file.utf8))
-        return AccessTokenRefresher(account: account, key: key, endpoint: endpoint, log: log)
+        let credential = try FCMProvider().readCredential(
+            SubmittedForm(.serviceAccount, [("service_account", Array(file.utf8))]), OpenedKeys())
+        guard case .accessToken(let source) = credential.lane(topics: []).authorization else {
+            preconditionFailure("a service account gets access tokens")
+        }
+        return AccessTokenRefresher(source, endpoint: endpoint, log: log)
     }
 
     /// Waits until the fetch that `freshen` or `refused` begins has succeeded.
@@ -98,10 +103,10 @@ struct AccessTokenRefresherTests {
 
     @Test("serves a token with a very short life, and renews it before its end")
     func slowAndShort() async throws {
-        var cache = FCMAccessTokenCache()
+        var cache = AccessTokenCache()
         let start = MonotonicInstant(nanoseconds: 0)
         #expect(cache.next(now: start) == .renew)
-        let token = FCMAccessToken(text: [65], askedAt: start, lifetime: .seconds(10))
+        let token = AccessToken(text: [65], askedAt: start, lifetime: .seconds(10))
         cache.adopt(token, entropy: 0)
         #expect(cache.serving == token)
         #expect(cache.next(now: start + .seconds(8)) == .useAndRenew(token))

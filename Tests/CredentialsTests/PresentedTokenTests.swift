@@ -1,6 +1,6 @@
-import APNs
 import Basis
 import Credentials
+import ProviderInterface
 import Testing
 
 @Suite("The provider token that lanes read")

@@ -1,6 +1,7 @@
 import Basis
 import FCM
 import Model
+import ProviderInterface
 import TestSupport
 import Testing
 
@@ -8,19 +9,19 @@ private let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
 
 private func token(
     _ name: String = "a", at instant: MonotonicInstant = start, lifetime: Duration = .seconds(3_599)
-) -> FCMAccessToken {
-    FCMAccessToken(text: Array(name.utf8), askedAt: instant, lifetime: lifetime)
+) -> AccessToken {
+    AccessToken(text: Array(name.utf8), askedAt: instant, lifetime: lifetime)
 }
 
 @Suite("The token endpoint's answer")
 struct TokenAnswerTests {
-    private func read(_ status: Int, _ body: [UInt8], retryAfter: String = "") -> FCMTokenAnswer {
+    private func read(_ status: Int, _ body: [UInt8], retryAfter: String = "") -> AccessTokenAnswer {
         FCMTokenAnswer.read(
             status: status, body: body.span, retryAfter: Array(retryAfter.utf8).span, askedAt: start,
             now: WallInstant(secondsSince1970: 1_796_126_400))
     }
 
-    private func read(_ status: Int, _ body: String, retryAfter: String = "") -> FCMTokenAnswer {
+    private func read(_ status: Int, _ body: String, retryAfter: String = "") -> AccessTokenAnswer {
         read(status, Array(body.utf8), retryAfter: retryAfter)
     }
 
@@ -116,15 +117,15 @@ struct TokenAnswerTests {
 
 @Suite("The cache for an account's access token")
 struct AccessTokenCacheTests {
-    private func cacheHolding(_ first: FCMAccessToken = token(), entropy: UInt64 = 0) -> FCMAccessTokenCache {
-        var cache = FCMAccessTokenCache()
+    private func cacheHolding(_ first: AccessToken = token(), entropy: UInt64 = 0) -> AccessTokenCache {
+        var cache = AccessTokenCache()
         _ = cache.next(now: start)
         cache.adopt(first, entropy: entropy)
         return cache
     }
 
     private func expect(
-        _ cache: inout FCMAccessTokenCache, at seconds: Int64, _ expected: FCMAccessTokenCache.Next,
+        _ cache: inout AccessTokenCache, at seconds: Int64, _ expected: AccessTokenCache.Next,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         let next = cache.next(now: start + .seconds(seconds))
@@ -132,8 +133,8 @@ struct AccessTokenCacheTests {
     }
 
     private func expectRefusal(
-        _ cache: inout FCMAccessTokenCache, of token: FCMAccessToken, at seconds: Int64,
-        _ expected: FCMAccessTokenCache.Refusal, sourceLocation: SourceLocation = #_sourceLocation
+        _ cache: inout AccessTokenCache, of token: AccessToken, at seconds: Int64,
+        _ expected: AccessTokenCache.Refusal, sourceLocation: SourceLocation = #_sourceLocation
     ) {
         let refusal = cache.refused(token, now: start + .seconds(seconds))
         #expect(refusal == expected, sourceLocation: sourceLocation)
@@ -141,7 +142,7 @@ struct AccessTokenCacheTests {
 
     @Test("lets one caller request the token while the others wait")
     func firstOne() {
-        var cache = FCMAccessTokenCache()
+        var cache = AccessTokenCache()
         expect(&cache, at: 0, .renew)
         expect(&cache, at: 0, .wait(until: nil))
         cache.adopt(token(), entropy: 0)
@@ -201,7 +202,7 @@ struct AccessTokenCacheTests {
 
     @Test("requests a token no sooner than Google asks, spread by chance, after 300 s at most")
     func askedToWait() {
-        var cache = FCMAccessTokenCache()
+        var cache = AccessTokenCache()
         _ = cache.next(now: start)
         cache.renewalFailed(now: start, after: .seconds(60), entropy: 512)
         expect(&cache, at: 60, .wait(until: start + .milliseconds(67_500)))
@@ -211,7 +212,7 @@ struct AccessTokenCacheTests {
 
     @Test("requests a token again a minute after Google refused the account")
     func accountRefused() {
-        var cache = FCMAccessTokenCache()
+        var cache = AccessTokenCache()
         _ = cache.next(now: start)
         cache.renewalRefused(now: start, entropy: 0)
         expect(&cache, at: 59, .wait(until: start + .seconds(60)))

@@ -1,7 +1,7 @@
 import Basis
-import FCM
 import LaneRules
 import Model
+import ProviderInterface
 import QueueRules
 
 /// One gateway process: the real Dispatcher, and a shell that is as thin as the real one.
@@ -167,12 +167,12 @@ struct SimulatedProject: Sendable {
 /// One service account in one process: the real cache of its access token, and the token that lanes read.
 struct SimulatedAccount: Sendable {
     let credential: CredentialID
-    var cache = FCMAccessTokenCache()
+    var cache = AccessTokenCache()
     /// The token that requests carry; nil where none may be used.
-    var serving: FCMAccessToken?
+    var serving: AccessToken?
     var isFetching = false
     /// The tokens that Google refused and the process knows about. Only the checkers read them.
-    var refused: [FCMAccessToken] = []
+    var refused: [AccessToken] = []
 }
 
 /// The wall clock of a gateway's machine: wrong from the start, drifting, and set now and then.

@@ -1,6 +1,6 @@
 import Basis
-import FCM
 import Model
+import ProviderInterface
 import QueueRules
 
 // Credentials: one for each app and place, some for calls alone. A rotation gives the slot another. Credentials can be
@@ -95,12 +95,12 @@ extension SimulatedWorld {
 
 // Google's access tokens. Each process fetches its own, and Google refuses those that are too old or revoked.
 extension SimulatedWorld {
-    func isTaken(_ access: FCMAccessToken) -> Bool {
+    func isTaken(_ access: AccessToken) -> Bool {
         let issued = providers.accessTokens[number(of: access)]
         return !issued.isRevoked && now < issued.until
     }
 
-    private func number(of access: FCMAccessToken) -> Int { access.text.reduce(0) { $0 * 10 + Int($1 - 0x30) } }
+    private func number(of access: AccessToken) -> Int { access.text.reduce(0) { $0 * 10 + Int($1 - 0x30) } }
 
     /// Makes sure that there is a young token. False: none may be used.
     private mutating func freshen(_ credential: CredentialID, _ index: Int) -> Bool {
@@ -126,17 +126,17 @@ extension SimulatedWorld {
         let arrival = after(.milliseconds(20) ... .milliseconds(isFaulty ? 1_500 : 100))
         let isFailed =
             isFaulty && (weather.isUnreachable(.fcm, now) || random.happens(perMille: plan.accessFailed))
-        var token: FCMAccessToken?
+        var token: AccessToken?
         if !isFailed {
             let lifetime = SimulatedTime.seconds(plan.accessSeconds)
             let number = providers.issueAccess(until: now + lifetime)
-            token = FCMAccessToken(
+            token = AccessToken(
                 text: Array("\(number)".utf8), askedAt: askedAt, lifetime: .seconds(plan.accessSeconds))
         }
         queue.put(.accessArrives(processes[index].addressee, credential, token), at: arrival)
     }
 
-    mutating func adopt(_ token: FCMAccessToken?, _ credential: CredentialID, _ index: Int) {
+    mutating func adopt(_ token: AccessToken?, _ credential: CredentialID, _ index: Int) {
         let place = processes[index].placeOfAccount(credential)
         processes[index].accounts[place].isFetching = false
         guard let token else {

@@ -1,7 +1,7 @@
 import Basis
 import Encodings
-import FCM
 import Model
+import ProviderInterface
 import QueueRules
 
 // The transport: lanes, their streams, and what the wire does to them.
@@ -131,7 +131,7 @@ extension SimulatedWorld {
 
     private static let unreachableAfter = SimulatedTime.seconds(10)
 
-    private func access(of lane: SimulatedLane, _ index: Int) -> FCMAccessToken? {
+    private func access(of lane: SimulatedLane, _ index: Int) -> AccessToken? {
         processes[index].accounts.first { $0.credential == lane.key.credential }?.serving
     }
 

@@ -1,7 +1,7 @@
 import Basis
-import FCM
 import LaneRules
 import Model
+import ProviderInterface
 import QueueRules
 
 /// One process's run from its start to its death. Events for an earlier run are lost.
@@ -29,7 +29,7 @@ enum WorldEvent: Sendable {
     /// The second GOAWAY of a pair, which names the connection's last stream.
     case lastStreamSent(Addressee, LaneKey, Int)
     /// Google's answer to the request for an access token; nil: none came, or the request failed.
-    case accessArrives(Addressee, CredentialID, FCMAccessToken?)
+    case accessArrives(Addressee, CredentialID, AccessToken?)
     /// The process is killed.
     case ends(Addressee)
     // On the way to the database and back.
@@ -127,7 +127,7 @@ package struct WirePush: Sendable {
     /// The kind of token that the message is for.
     package let kind: TokenKind
     /// The access token that it carries: FCM only.
-    package let access: FCMAccessToken?
+    package let access: AccessToken?
     /// The time at which its lane signed the provider token that it carries: APNs only.
     package let signedAt: SimulatedTime
     /// Whether its parcel is a cross-environment parcel.

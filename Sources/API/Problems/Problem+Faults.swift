@@ -28,11 +28,12 @@ extension Problem {
         }
     }
 
-    /// - Parameter place: the place of the value that the provider was given.
-    package init(_ fault: ProviderFault, at place: JSONPointer) {
+    /// - Parameter place: the place of the value that the provider was given; nil: the body as a whole.
+    package init(_ fault: ProviderFault, at place: JSONPointer? = nil) {
+        let tokens = (place?.tokens ?? []) + (fault.pointer?.tokens ?? [])
         self.init(
             ProblemCode(rawValue: fault.code) ?? .invalidValue, fault.detail,
-            at: JSONPointer(tokens: place.tokens + fault.pointer.tokens))
+            at: place == nil && fault.pointer == nil ? nil : JSONPointer(tokens: tokens))
     }
 
     package init(_ fault: SendTimeFault) {
@@ -52,53 +53,20 @@ extension Problem {
     }
 
     private init(refusing fault: CredentialFault) {
-        let code: ProblemCode =
-            switch fault {
-            case .keyIDMalformed: .keyIDMalformed
-            case .teamIDMalformed: .teamIDMalformed
-            case .keyUnreadable, .keyUnsupported: .keyUnreadable
-            case .keyEncrypted: .keyEncrypted
-            case .derivationTooLong: .derivationTooLong
-            case .certificateUnreadable: .certificateUnreadable
-            case .passwordWrong: .passwordWrong
-            case .keyDoesNotMatchCertificate: .keyDoesNotMatchCertificate
-            case .certificateExpired: .certificateExpired
-            case .certificateNotYetValid: .certificateNotYetValid
-            case .environmentNotCovered: .environmentNotCovered
-            case .topicNotCovered: .topicNotCovered
-            case .certificateNamesNoTopic: .certificateNamesNoTopic
-            case .serviceAccount(let fault): ProblemCode(rawValue: fault.code) ?? .invalidValue
-            case .tokenURIPrivate: .tokenURIPrivate
-            case .unknownCredential: .unknownCredential
-            case .overloaded, .openingTooSlow: .overloaded
-            case .shareUsedUp: .shareUsedUp
-            case .store: preconditionFailure("a fault of the store is mapped by its own switch")
-            case .vault: .vaultFailed
-            }
-        self.init(
-            code, fault.description, at: Self.place(of: fault),
-            retryAfterSeconds: code == .overloaded || code == .shareUsedUp ? RetryHint.overloaded : nil)
-    }
-
-    private static func place(of fault: CredentialFault) -> JSONPointer? {
-        guard case .serviceAccount(let inside) = fault else { return member(of: fault).map { .root / $0 } }
-        return JSONPointer(tokens: ["service_account"] + inside.pointer.tokens)
-    }
-
-    private static func member(of fault: CredentialFault) -> String? {
+        let code: ProblemCode
         switch fault {
-        case .keyIDMalformed: "key_id"
-        case .teamIDMalformed: "team_id"
-        case .keyUnreadable, .keyEncrypted: "p8"
-        case .keyUnsupported(let member), .derivationTooLong(_, let member): member.rawValue
-        case .passwordWrong: "password"
-        case .environmentNotCovered: "environment"
-        case .topicNotCovered: "topics"
-        case .tokenURIPrivate, .serviceAccount: "service_account"
-        case .certificateUnreadable, .keyDoesNotMatchCertificate, .certificateExpired, .certificateNotYetValid,
-            .certificateNamesNoTopic, .unknownCredential, .overloaded, .shareUsedUp, .openingTooSlow, .store, .vault:
-            nil
+        case .unusable(let fault):
+            self.init(fault)
+            return
+        case .unknownCredential: code = .unknownCredential
+        case .overloaded, .openingTooSlow: code = .overloaded
+        case .shareUsedUp: code = .shareUsedUp
+        case .store: preconditionFailure("a fault of the store is mapped by its own switch")
+        case .vault: code = .vaultFailed
         }
+        self.init(
+            code, fault.description,
+            retryAfterSeconds: code == .overloaded || code == .shareUsedUp ? RetryHint.overloaded : nil)
     }
 }
 

@@ -79,7 +79,9 @@ package struct CompiledMessage: Sendable {
     }
 
     /// Returns the message's form for a provider. It is compiled here if the provider was not asked, or if an earlier
-    /// record stood in. nil: the provider has no pushes of this type, or the template is at fault.
+    /// record stood in.
+    ///
+    /// Returns nil if the provider has no pushes of this type, or if the template is at fault.
     private func form(for id: Provider) -> Form? {
         if let known = forms.first(where: { $0.provider == id }) { return known.form }
         guard templateFault == nil, let provider = PushProviders.offered(id), provider.serves(pushType) else {

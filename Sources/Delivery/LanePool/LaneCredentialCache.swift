@@ -1,7 +1,6 @@
-import APNs
 import Basis
+import Content
 import Credentials
-import FCM
 import Lanes
 import Logging
 import Model
@@ -79,7 +78,7 @@ package actor LaneCredentialCache: LaneCredentials {
         let reach: CredentialReach
         let tokenSource: TokenSource
         /// The project whose quota its pushes count in; nil: there is none.
-        var quota: String?
+        let project: String?
     }
 
     /// The proof of identity that a credential's lane presents.
@@ -217,11 +216,11 @@ package actor LaneCredentialCache: LaneCredentials {
         switch openings.next(for: record.id, now: Clocks.monotonicNow()) {
         case .open:
             Task { [self] in
-                let material: Result<CredentialMaterial, CredentialFault>
-                do throws(CredentialFault) { material = .success(try await service.material(of: record)) } catch {
-                    material = .failure(error)
+                let credential: Result<any ProviderCredential, CredentialFault>
+                do throws(CredentialFault) { credential = .success(try await service.credential(of: record)) } catch {
+                    credential = .failure(error)
                 }
-                await end(opening: record, app: app, material)
+                await end(opening: record, app: app, credential)
             }
             return .pending
         case .wait: return .pending
@@ -232,10 +231,10 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func end(
-        opening record: CredentialRecord, app: String, _ material: Result<CredentialMaterial, CredentialFault>
+        opening record: CredentialRecord, app: String, _ credential: Result<any ProviderCredential, CredentialFault>
     ) async {
         var fault: CredentialFault?
-        do throws(CredentialFault) { opened[record.id] = try prepare(record, try material.get()) } catch {
+        do throws(CredentialFault) { opened[record.id] = try prepare(record, try credential.get()) } catch {
             fault = error
             logUnusable(record, app, error)
         }
@@ -250,45 +249,45 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private func prepare(
-        _ record: CredentialRecord, _ material: CredentialMaterial
+        _ record: CredentialRecord, _ credential: any ProviderCredential
     ) throws(CredentialFault) -> OpenedCredential {
-        let endpoint = template.endpoints.first {
+        let needs = credential.lane(topics: record.topics)
+        let found = template.endpoints.first {
             $0.provider == record.provider && $0.environment == record.environment
         }
-        guard let endpoint else { throw .keyUnreadable }
-        let bundleIDs = APNsTopicList.bundleIDs(usable: record.topics)
-        let onlyTopic = bundleIDs.count == 1 ? bundleIDs[0] : nil
-        switch material {
-        case .token(let keyID, let teamID, let key):
-            guard let providerToken = service.providerToken(keyID: keyID, teamID: teamID, key: key, log: log) else {
-                throw .keyIDMalformed
+        guard let endpoint = found else { throw Self.unusable("It is for an environment that its provider lacks.") }
+        let (source, authorization) = try tokenSource(needs.authorization)
+        var settings = try laneSettings(endpoint, needs.authorization)
+        settings.authorization = authorization
+        if !needs.firstRequestIsProof { settings.streamsAtStart = Self.streamsBeforeSettings }
+        if let bytesMax = needs.answerBodyBytesMax { settings.answerBodyBytesMax = bytesMax }
+        if let project = needs.project, let perMinute = endpoint.requestsPerMinute {
+            settings.pace = paces.pace(of: project, perMinute: perMinute) { project in
+                opened.values.contains { $0.project == project }
             }
-            var settings = try laneSettings(endpoint.host, endpoint.port, identity: nil)
-            settings.authorization = providerToken
-            return OpenedCredential(
-                settings: settings, reach: .topics(.apns, only: onlyTopic), tokenSource: .providerToken(providerToken))
-        case .certificate(let identity):
-            var settings = try laneSettings(endpoint.host, endpoint.port, identity: identity)
-            // A certificate needs no proof on the first stream; the peer's SETTINGS bound us.
-            settings.streamsAtStart = Self.streamsBeforeSettings
-            let ownTopic = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
-            return OpenedCredential(
-                settings: settings, reach: .topics(.apns, only: onlyTopic ?? ownTopic), tokenSource: .certificate)
-        case .serviceAccount(let account, let key):
-            let token = service.accessToken(account, key: key, log: log)
-            var settings = try laneSettings(endpoint.host, endpoint.port, identity: nil)
-            settings.authorization = token
-            settings.streamsAtStart = Self.streamsBeforeSettings
-            settings.answerBodyBytesMax = FCMResponse.bodyBytesMax
-            settings.pace = endpoint.requestsPerMinute.map { perMinute in
-                paces.pace(of: account.project.name, perMinute: perMinute) { project in
-                    opened.values.contains { $0.quota == project }
-                }
-            }
-            return OpenedCredential(
-                settings: settings, reach: .address(PushTarget(.fcm, FCMRequest.path(of: account.project))),
-                tokenSource: .accessToken(token), quota: account.project.name)
         }
+        return OpenedCredential(
+            settings: settings, reach: needs.reach, tokenSource: source, project: needs.project)
+    }
+
+    private func tokenSource(
+        _ needed: LaneNeeds.Authorization
+    ) throws(CredentialFault) -> (TokenSource, (any AuthorizationSource)?) {
+        switch needed {
+        case .certificate: return (.certificate, nil)
+        case .providerToken(let source):
+            do throws(KeyFault) {
+                let token = try service.providerToken(source, log: log)
+                return (.providerToken(token), token)
+            } catch { throw Self.unusable("Its key can't be used.") }
+        case .accessToken(let source):
+            let token = service.accessToken(source, log: log)
+            return (.accessToken(token), token)
+        }
+    }
+
+    private static func unusable(_ detail: String) -> CredentialFault {
+        .unusable(ProviderFault(code: "invalid_value", detail: detail))
     }
 
     /// If the first request proves nothing to the peer, only its SETTINGS bound us from the start. RFC 9113 asks for
@@ -296,14 +295,16 @@ package actor LaneCredentialCache: LaneCredentials {
     private static let streamsBeforeSettings = 100
 
     private func laneSettings(
-        _ host: String, _ port: UInt16, identity: TLSIdentity?
+        _ endpoint: ProviderEndpoint, _ authorization: LaneNeeds.Authorization
     ) throws(CredentialFault) -> LaneSettings {
+        var identity: TLSIdentity?
+        if case .certificate(let presented) = authorization { identity = (presented as? TLSClientIdentity)?.identity }
         let context: TLSContext
         do { context = try TLSContext.client(trust: template.trust, identity: identity) } catch {
-            throw .certificateUnreadable
+            throw Self.unusable("No TLS connection can be made with it.")
         }
         return LaneSettings(
-            host: host, port: port, tls: context, proxy: template.proxy, connectionsMax: template.connectionsMax,
-            requestDeadline: template.requestDeadline)
+            host: endpoint.host, port: endpoint.port, tls: context, proxy: template.proxy,
+            connectionsMax: template.connectionsMax, requestDeadline: template.requestDeadline)
     }
 }

@@ -1,24 +1,7 @@
 import Basis
 import Encodings
 import JSON
-
-/// A signed provider token (JWT, ES256). A secret: its holder can send in the team's name for an hour.
-package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
-    /// "header.claims.signature", ASCII.
-    package let text: [UInt8]
-    /// The claim `iat`: the token's age counts from here, not from when we received it.
-    package let issuedAt: WallInstant
-
-    package init(text: [UInt8], issuedAt: WallInstant) {
-        self.text = text
-        self.issuedAt = issuedAt
-    }
-
-    package var description: String { "provider token issued at \(issuedAt.secondsSince1970)" }
-
-    /// The value of the header `authorization`.
-    package var authorization: [UInt8] { Array("bearer ".utf8) + text }
-}
+import ProviderInterface
 
 /// The text of a provider token. Signing happens elsewhere: this module has no keys.
 package enum ProviderTokenText {

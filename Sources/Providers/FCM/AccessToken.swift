@@ -2,33 +2,12 @@ import Basis
 import Encodings
 import JSON
 import Model
-
-/// The token that authorizes a service account's requests for about an hour. A secret.
-package struct FCMAccessToken: Equatable, Sendable, CustomStringConvertible {
-    /// Opaque: 1 KB and odd endings occur.
-    package let text: [UInt8]
-    /// The time of the request: the lifetime counts from here, on our monotonic clock.
-    package let askedAt: MonotonicInstant
-    package let lifetime: Duration
-
-    package init(text: [UInt8], askedAt: MonotonicInstant, lifetime: Duration) {
-        precondition(lifetime > .zero)
-        self.text = text
-        self.askedAt = askedAt
-        self.lifetime = lifetime
-    }
-
-    package var description: String { "access token for \(lifetime)" }
-
-    /// The value of the header `authorization`.
-    package var authorization: [UInt8] { Array("Bearer ".utf8) + text }
-}
+import ProviderInterface
 
 /// The request for an access token: an assertion that the account signs. Signing happens elsewhere: this module has no
 /// keys. Source: RFC 7523; "Using OAuth 2.0 for server to server applications".
 package enum FCMTokenRequest {
     package static let scope = "https://www.googleapis.com/auth/firebase.messaging"
-    package static let contentType = "application/x-www-form-urlencoded"
     /// An assertion may be valid for an hour at most.
     private static let assertionSeconds: Int64 = 3_600
 
@@ -58,16 +37,8 @@ package enum FCMTokenRequest {
     }
 }
 
-/// The answer to a request for an access token.
-package enum FCMTokenAnswer: Equatable, Sendable {
-    case granted(FCMAccessToken)
-    /// The same request would be refused again: it waits for an operator. `.clock`: look at our clock first.
-    case refused(reason: String, alarm: ProviderAlarm)
-    /// A passing fault: try again, not sooner than `after`.
-    case failed(reason: String, after: Duration?)
-
-    /// An answer has about 1.2 KB. A longer one than this is not read at all.
-    package static let bodyBytesMax = 16_384
+/// Reads the answer to a request for an access token.
+package enum FCMTokenAnswer {
     package static let tokenBytesMax = 8_192
     /// Google says 3599 or 3600. Without a lifetime we assume a short one; a lifetime above half a day is cut to that.
     private static let lifetimeUnstated: Duration = .seconds(300)
@@ -77,7 +48,7 @@ package enum FCMTokenAnswer: Equatable, Sendable {
     /// - Parameter retryAfter: the value of that header; empty if there was none.
     package static func read(
         status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, askedAt: MonotonicInstant, now: WallInstant
-    ) -> FCMTokenAnswer {
+    ) -> AccessTokenAnswer {
         let members = members(of: body)
         switch status {
         case 200..<300: return granted(members, askedAt) ?? .failed(reason: "bad_answer", after: nil)
@@ -89,12 +60,12 @@ package enum FCMTokenAnswer: Equatable, Sendable {
     }
 
     private static func members(of body: Span<UInt8>) -> JSONObject {
-        guard body.count <= bodyBytesMax else { return JSONObject() }
-        let limits = JSONLimits(bytesMax: bodyBytesMax, depthMax: 16, valuesMax: 1_000)
+        guard body.count <= AccessTokenAnswer.bodyBytesMax else { return JSONObject() }
+        let limits = JSONLimits(bytesMax: AccessTokenAnswer.bodyBytesMax, depthMax: 16, valuesMax: 1_000)
         return (try? JSONReader.read(body.copied(), limits: limits))?.object ?? JSONObject()
     }
 
-    private static func granted(_ members: JSONObject, _ askedAt: MonotonicInstant) -> FCMTokenAnswer? {
+    private static func granted(_ members: JSONObject, _ askedAt: MonotonicInstant) -> AccessTokenAnswer? {
         // The token goes into a header.
         guard let text = members["access_token"]?.string, (1...tokenBytesMax).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
@@ -105,11 +76,11 @@ package enum FCMTokenAnswer: Equatable, Sendable {
             guard let seconds = stated.integer, seconds > 0 else { return nil }
             lifetime = .seconds(min(seconds, lifetimeSecondsMax))
         }
-        return .granted(FCMAccessToken(text: Array(text.utf8), askedAt: askedAt, lifetime: lifetime))
+        return .granted(AccessToken(text: Array(text.utf8), askedAt: askedAt, lifetime: lifetime))
     }
 
     /// Returns nil if the reason is a passing one.
-    private static func refused(_ status: Int, _ members: JSONObject) -> FCMTokenAnswer? {
+    private static func refused(_ status: Int, _ members: JSONObject) -> AccessTokenAnswer? {
         let reason = reason(status, members)
         switch reason {
         case "temporarily_unavailable", "server_error", "internal_failure", "rate_limit_exceeded", "slow_down":

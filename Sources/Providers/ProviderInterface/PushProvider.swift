@@ -30,6 +30,17 @@ package protocol PushProvider: Sendable {
     /// - Parameter kind: the token's kind; nil: it is not known.
     func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String
 
+    /// The forms in which a credential can be submitted.
+    var credentialForms: [CredentialForm] { get }
+    /// The kinds of credentials, for a client that named none.
+    var credentialKinds: String { get }
+    /// Checks which members a form has, without reading any key. Throws a fault whose pointer is a member.
+    func checkForm(_ form: SubmittedForm) throws(ProviderFault)
+    /// Reads a credential as it was submitted or sealed. An encrypted file may take a second.
+    func readCredential(
+        _ form: SubmittedForm, _ keys: any KeyReader
+    ) throws(ProviderFault) -> any ProviderCredential
+
     /// The kinds of tokens that pushes of a type go to, the usual one first. Empty: the provider has no such pushes.
     func tokenKinds(of type: PushType) -> [TokenKind]
 
@@ -55,6 +66,8 @@ package protocol PushProvider: Sendable {
 extension PushProvider {
     /// Whether the provider has pushes of that type.
     package func serves(_ type: PushType) -> Bool { !tokenKinds(of: type).isEmpty }
+
+    package func checkForm(_ form: SubmittedForm) throws(ProviderFault) {}
 
     /// Whether a token that is unknown in one environment may belong to another one.
     package var hasSiblingEnvironment: Bool { environments.count > 1 }

@@ -177,7 +177,7 @@ struct Checkup {
         for credential in active {
             let name =
                 "\(credential.provider.name) \(credential.environment.name) \(credential.kind.rawValue) \(credential.id.value)"
-            do { _ = try await service.material(of: credential) } catch {
+            do { _ = try await service.credential(of: credential) } catch {
                 inspection.findings.append(.bad(subject, "\(name) can't be opened: \(error)", "add it again"))
                 continue
             }

@@ -2,13 +2,6 @@ import Basis
 import Model
 import Postgres
 
-package enum CredentialKind: String, Sendable, CaseIterable {
-    case token
-    case certificate
-    case serviceAccount = "service_account"
-    case client
-}
-
 /// The numbers stand in the database.
 package enum CredentialState: Int16, Sendable {
     /// Stored, and not in use. → active

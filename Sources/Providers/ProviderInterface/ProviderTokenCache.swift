@@ -2,7 +2,7 @@ import Basis
 
 /// Decides when a key's provider token is used, and when the next one is fetched. The caller signs and stores.
 ///
-/// APNs takes a token for 60 minutes after its `iat`, and no new one within 20 minutes of the last. All processes share
+/// The times are APNs', the only provider with such tokens. It takes a token for 60 minutes after its `iat`, and no new one within 20 minutes of the last. All processes share
 /// one token per key in the database. So "renew" means: take one from there that is young enough, else sign.
 package struct ProviderTokenCache: Equatable, Sendable {
     /// From this age on the next token is fetched, while this one is still used.

@@ -3,7 +3,7 @@ import Basis
 /// Decides when an account's access token is used, and when the next one is requested. The caller signs and sends.
 ///
 /// Each process has its own: frequent requests are harmless, only slow. All times are on the monotonic clock.
-package struct FCMAccessTokenCache: Equatable, Sendable {
+package struct AccessTokenCache: Equatable, Sendable {
     /// The time before its end at which the next token is requested, while this one is still used.
     package static let renewalLead: Duration = .seconds(300)
     /// A token is not used in its last seconds: a request takes a while to arrive.
@@ -17,9 +17,9 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     package static let provingTime: Duration = .seconds(10)
 
     package enum Next: Equatable, Sendable {
-        case use(FCMAccessToken)
+        case use(AccessToken)
         /// Use the token, and request the next one.
-        case useAndRenew(FCMAccessToken)
+        case useAndRenew(AccessToken)
         /// There is no usable token until one is fetched.
         case renew
         /// There is no usable token, and nothing to do before this instant; nil while a renewal is under way.
@@ -37,7 +37,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         case again
     }
 
-    private var current: FCMAccessToken?
+    private var current: AccessToken?
     private var renewAt: MonotonicInstant?
     /// FCM refused the current token, whatever its age.
     private var isRefused = false
@@ -59,9 +59,9 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     }
 
     /// The token that requests may carry until `next` says otherwise; nil while the only one is refused.
-    package var serving: FCMAccessToken? { isRefused ? nil : current }
+    package var serving: AccessToken? { isRefused ? nil : current }
 
-    private mutating func renewal(_ now: MonotonicInstant, elseUse token: FCMAccessToken?) -> Next {
+    private mutating func renewal(_ now: MonotonicInstant, elseUse token: AccessToken?) -> Next {
         if isRenewing { return token.map { .use($0) } ?? .wait(until: nil) }
         if let pausedUntil, now < pausedUntil { return token.map { .use($0) } ?? .wait(until: pausedUntil) }
         isRenewing = true
@@ -69,7 +69,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     }
 
     /// Takes the token of a renewal. `entropy` spreads the next renewals of processes that began together.
-    package mutating func adopt(_ token: FCMAccessToken, entropy: UInt64) {
+    package mutating func adopt(_ token: AccessToken, entropy: UInt64) {
         isRenewing = false
         failures = 0
         pausedUntil = nil
@@ -103,7 +103,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
     }
 
     /// Records that FCM answered 401 UNAUTHENTICATED to a request that carried this token.
-    package mutating func refused(_ token: FCMAccessToken, now: MonotonicInstant) -> Refusal {
+    package mutating func refused(_ token: AccessToken, now: MonotonicInstant) -> Refusal {
         // A late answer to a token that was replaced meanwhile says nothing new, nor does the second one of a batch.
         guard token == current, !isRefused else { return .known }
         isRefused = true
@@ -112,7 +112,7 @@ package struct FCMAccessTokenCache: Equatable, Sendable {
         return .again
     }
 
-    private static func end(of token: FCMAccessToken) -> MonotonicInstant {
+    private static func end(of token: AccessToken) -> MonotonicInstant {
         token.askedAt + (token.lifetime - min(safetyMargin, token.lifetime / 10))
     }
 

@@ -1,29 +1,61 @@
+import APNs
 import Basis
+import Content
 import Credentials
+import FCM
+import JSON
+import Model
+import ProviderInterface
 import Signing
 import TLS
 import Testing
 
 @Suite("A submitted credential")
-struct CredentialMaterialTests {
+struct ProviderCredentialTests {
     private let now = WallInstant(secondsSince1970: 1_800_000_000)
 
     private func certificate(
         userID: String? = "com.example.app", apple: AppleExtensions? = nil, validFor days: Int = 30,
         from start: WallInstant? = nil
-    ) throws -> CredentialMaterial {
+    ) throws -> any ProviderCredential {
         let authority = try CertificateAuthority(validity: .days(3_650, from: now))
         let identity = try authority.issue(
             CertificateSubject(commonName: "Apple Push Services: com.example.app", userID: userID),
             validity: .days(days, from: start ?? now), apple: apple)
-        return try CredentialMaterial.read(.certificatePEM(identity.pem()))
+        return try Self.certificate(pem: identity.pem())
+    }
+
+    private static func certificate(pem: [UInt8]) throws(ProviderFault) -> any ProviderCredential {
+        try APNsProvider().readCredential(SubmittedForm(.certificate, [("pem", pem)]), OpenedKeys())
+    }
+
+    private static func key(
+        keyID: String = "ABCDE12345", teamID: String = "TEAMID1234", p8: [UInt8]
+    ) throws(ProviderFault) -> any ProviderCredential {
+        let form = SubmittedForm(
+            .token, [("key_id", Array(keyID.utf8)), ("team_id", Array(teamID.utf8)), ("p8", p8)])
+        return try APNsProvider().readCredential(form, OpenedKeys())
+    }
+
+    private static func serviceAccount(_ json: String) throws(ProviderFault) -> any ProviderCredential {
+        let form = SubmittedForm(.serviceAccount, [("service_account", Array(json.utf8))])
+        return try FCMProvider().readCredential(form, OpenedKeys())
+    }
+
+    /// Returns the code and the place of the fault, such as "key_unreadable /p8"; nil: there is none.
+    private static func fault<Value>(_ work: () throws(ProviderFault) -> Value) -> String? {
+        do throws(ProviderFault) {
+            _ = try work()
+            return nil
+        } catch {
+            return error.code + (error.pointer.map { " \($0)" } ?? "")
+        }
     }
 
     @Test("needs a readable p8 key", arguments: ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END"])
     func unreadableKey(text: String) {
-        #expect(throws: CredentialFault.keyUnreadable) {
-            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: Array(text.utf8)))
-        }
+        let fault = Self.fault { () throws(ProviderFault) in try Self.key(p8: Array(text.utf8)) }
+        #expect(fault == "key_unreadable /p8")
     }
 
     /// PBES2 with PBKDF2 and 2,147,483,647 rounds.
@@ -39,11 +71,13 @@ struct CredentialMaterialTests {
     @Test("must have an unencrypted key, and no key is derived from an encrypted one")
     func encryptedKeys() throws {
         let key = Array(Self.encryptedKey.utf8)
-        #expect(throws: CredentialFault.keyEncrypted) {
-            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key))
-        }
-        #expect(throws: CredentialFault.derivationTooLong(rounds: 2_147_483_647, .pem)) {
-            try CredentialMaterial.read(.certificatePEM(key))
+        #expect(Self.fault { () throws(ProviderFault) in try Self.key(p8: key) } == "key_encrypted /p8")
+        do throws(ProviderFault) {
+            _ = try Self.certificate(pem: key)
+            Issue.record("the key was derived")
+        } catch {
+            #expect(error.code == "derivation_too_long" && error.pointer == .root / "pem")
+            #expect(error.detail.contains("2147483647 rounds"))
         }
         // A plain block follows the encrypted one, which is read first.
         for text in [Self.encryptedKey, Self.encryptedKey + "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----"] {
@@ -51,9 +85,8 @@ struct CredentialMaterialTests {
                 {"type": "service_account", "project_id": "tower-1", "private_key": "\#(text.replacing("\n", with: "\\n"))",
                  "client_email": "push@tower-1.iam.gserviceaccount.com"}
                 """#
-            #expect(throws: CredentialFault.serviceAccount(.keyEncrypted)) {
-                try CredentialMaterial.read(.serviceAccount(Array(account.utf8)))
-            }
+            let fault = Self.fault { () throws(ProviderFault) in try Self.serviceAccount(account) }
+            #expect(fault == "key_encrypted /service_account/private_key")
         }
     }
 
@@ -66,8 +99,11 @@ struct CredentialMaterialTests {
                 {"type": "service_account", "project_id": "tower-1", "private_key": "\#(text)",
                  "client_email": "push@tower-1.iam.gserviceaccount.com"}
                 """#
-            #expect(throws: CredentialFault.serviceAccount(.keyNotRSA)) {
-                try CredentialMaterial.read(.serviceAccount(Array(account.utf8)))
+            do throws(ProviderFault) {
+                _ = try Self.serviceAccount(account)
+                Issue.record("the key was taken")
+            } catch {
+                #expect(error.detail == FCMServiceAccountFault.keyNotRSA.detail)
             }
         }
     }
@@ -75,11 +111,22 @@ struct CredentialMaterialTests {
     @Test("needs key and team ids of ten capitals and digits", arguments: ["", "short", "abcde12345", "ABCDE1234é"])
     func malformedIDs(text: String) throws {
         let key = try ES256Key.generate().privatePEM()
-        #expect(throws: CredentialFault.keyIDMalformed) {
-            try CredentialMaterial.read(.token(keyID: text, teamID: "TEAMID1234", p8: key))
-        }
-        #expect(throws: CredentialFault.teamIDMalformed) {
-            try CredentialMaterial.read(.token(keyID: "ABCDE12345", teamID: text, p8: key))
+        let ofKey = Self.fault { () throws(ProviderFault) in try Self.key(keyID: text, p8: key) }
+        #expect(ofKey == "key_id_malformed /key_id")
+        let ofTeam = Self.fault { () throws(ProviderFault) in try Self.key(teamID: text, p8: key) }
+        #expect(ofTeam == "team_id_malformed /team_id")
+    }
+
+    private func expectNotCovered(
+        _ topic: String, by credential: any ProviderCredential, asked: [String],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        do throws(ProviderFault) {
+            _ = try credential.topics(asked: asked)
+            Issue.record("the topic is covered", sourceLocation: sourceLocation)
+        } catch {
+            #expect(error.code == "topic_not_covered", sourceLocation: sourceLocation)
+            #expect(error.detail.contains(" \(topic)."), sourceLocation: sourceLocation)
         }
     }
 
@@ -88,9 +135,7 @@ struct CredentialMaterialTests {
         let material = try certificate(
             apple: AppleExtensions(topics: ["com.example.app", "com.example.app.voip"]))
         #expect(try material.topics(asked: []) == ["com.example.app"])
-        #expect(throws: CredentialFault.topicNotCovered("com.example.other")) {
-            try material.topics(asked: ["com.example.other"])
-        }
+        expectNotCovered("com.example.other", by: material, asked: ["com.example.other"])
     }
 
     @Test("gets a slot of its own if its certificate is for other services than alerts")
@@ -101,7 +146,7 @@ struct CredentialMaterialTests {
             #expect(try material.topics(asked: []) == list)
             #expect(try material.topics(asked: [voip]) == [voip])
             for topic in ["com.example.app", "com.example.other.voip", "com.example.app.pushkit.fileprovider"] {
-                #expect(throws: CredentialFault.topicNotCovered(topic)) { try material.topics(asked: [topic]) }
+                expectNotCovered(topic, by: material, asked: [topic])
             }
         }
         #expect(try certificate(userID: voip).topics(asked: []) == [voip])
@@ -113,7 +158,7 @@ struct CredentialMaterialTests {
     func strangeServicesAlone() throws {
         let material = try certificate(
             userID: nil, apple: AppleExtensions(topics: ["com.example.app.push-type.liveactivity"]))
-        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) { try material.topics(asked: []) }
+        expectNotCovered("com.example.app", by: material, asked: [])
     }
 
     @Test("belongs to the app if its certificate is for the app and its services")
@@ -122,8 +167,7 @@ struct CredentialMaterialTests {
         for asked in [["com.example.app.voip"], ["com.example.app", "com.example.app.voip"]] {
             #expect(try material.topics(asked: asked) == ["com.example.app"])
         }
-        let key = try CredentialMaterial.read(
-            .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: ES256Key.generate().privatePEM()))
+        let key = try Self.key(p8: ES256Key.generate().privatePEM())
         #expect(try key.topics(asked: ["com.example.app.voip", "com.example.app"]) == ["com.example.app"])
     }
 
@@ -131,52 +175,44 @@ struct CredentialMaterialTests {
     func userIDIsNotAdded() throws {
         let material = try certificate(apple: AppleExtensions(topics: ["com.example.other"]))
         #expect(try material.topics(asked: []) == ["com.example.other"])
-        #expect(throws: CredentialFault.topicNotCovered("com.example.app")) {
-            try material.topics(asked: ["com.example.app"])
-        }
+        expectNotCovered("com.example.app", by: material, asked: ["com.example.app"])
     }
 
     @Test("serves only the certificate's UID if there is no topic list")
     func userIDIsTheTopic() throws {
         #expect(try certificate().topics(asked: []) == ["com.example.app"])
         let nameless = try certificate(userID: nil)
-        #expect(throws: CredentialFault.certificateNamesNoTopic) { try nameless.topics(asked: []) }
+        let fault = Self.fault { () throws(ProviderFault) in try nameless.topics(asked: []) }
+        #expect(fault == "certificate_names_no_topic")
     }
 
     @Test("fails in an environment that its certificate does not name")
     func environments() throws {
         let material = try certificate(apple: AppleExtensions(isDevelopment: true, isProduction: false))
         try material.checkUse(in: [.sandbox], now: now)
-        #expect(throws: CredentialFault.environmentNotCovered(.production)) {
-            try material.checkUse(in: [.production], now: now)
-        }
+        let fault = Self.fault { () throws(ProviderFault) in try material.checkUse(in: [.production], now: now) }
+        #expect(fault == "environment_not_covered /environment")
     }
 
     @Test("fails before its certificate becomes valid and after it expired")
     func validity() throws {
         let old = try certificate(validFor: 1)
-        #expect {
-            try old.checkUse(in: [.production], now: now + .seconds(2 * 86_400))
-        } throws: { error in
-            if case CredentialFault.certificateExpired = error { true } else { false }
-        }
+        let late = now + .seconds(2 * 86_400)
+        let expired = Self.fault { () throws(ProviderFault) in try old.checkUse(in: [.production], now: late) }
+        #expect(expired == "certificate_expired")
         let early = try certificate(from: now + .seconds(86_400))
-        #expect {
-            try early.checkUse(in: [.production], now: now)
-        } throws: { error in
-            if case CredentialFault.certificateNotYetValid = error { true } else { false }
-        }
+        let unborn = Self.fault { () throws(ProviderFault) in try early.checkUse(in: [.production], now: now) }
+        #expect(unborn == "certificate_not_yet_valid")
     }
 
     @Test("never shows its key in its description")
     func nothingSecretIsShown() throws {
         let key = try ES256Key.generate().privatePEM()
+        let form = SubmittedForm(.token, [("key_id", Array("ABCDE12345".utf8)), ("p8", key)])
         let submission = CredentialSubmission(
-            provider: .apns, form: .token(keyID: "ABCDE12345", teamID: "TEAMID1234", p8: key),
-            environments: [.production], topics: [],
-            activate: true)
+            provider: .apns, form: form, environments: [.production], topics: [], activate: true)
         let text = String(decoding: key, as: UTF8.self)
         let secretLine = try #require(text.split(separator: "\n").dropFirst().first)
-        #expect(!"\(submission)".contains(secretLine))
+        #expect(!"\(submission) \(form)".contains(secretLine))
     }
 }

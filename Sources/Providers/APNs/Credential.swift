@@ -1,0 +1,278 @@
+import Basis
+import Content
+import Encodings
+import JSON
+import Model
+import ProviderInterface
+
+// The forms of APNs' credentials: a key that signs provider tokens, and a certificate.
+extension APNsProvider {
+    private static let identifierBytesMax = 64
+    private static let fileBytesMax = 65_536
+    private static let passwordBytesMax = 1_024
+
+    package var credentialForms: [CredentialForm] {
+        [
+            CredentialForm(
+                .token,
+                [
+                    .init(
+                        "key_id", .text, bytesMax: Self.identifierBytesMax, requirement: "the key's id of 10 characters"
+                    ),
+                    .init(
+                        "team_id", .text, bytesMax: Self.identifierBytesMax,
+                        requirement: "the team's id of 10 characters"),
+                    .init(
+                        "p8", .text, bytesMax: Self.fileBytesMax,
+                        requirement: "the text of the file AuthKey_<key id>.p8"),
+                ]),
+            CredentialForm(
+                .certificate,
+                [
+                    .init("pem", .text, bytesMax: Self.fileBytesMax),
+                    .init("pkcs12", .base64, bytesMax: Self.fileBytesMax),
+                    // A file may be locked with the empty password.
+                    .init("password", .password, bytesMax: Self.passwordBytesMax, companion: "pkcs12"),
+                ]),
+        ]
+    }
+
+    package var credentialKinds: String { "token (a .p8 key) or certificate" }
+
+    package func checkForm(_ form: SubmittedForm) throws(ProviderFault) {
+        guard form.kind == .certificate else { return }
+        switch (form["pem"], form["pkcs12"]) {
+        case (_?, nil), (nil, _?): break
+        case (nil, nil):
+            throw ProviderFault(
+                code: "missing_member", pointer: .root / "pem",
+                detail: "A certificate needs its key: give both as pem, or as pkcs12 with password.")
+        case (_?, _?):
+            throw ProviderFault(
+                code: "invalid_value", pointer: .root / "pkcs12",
+                detail: "Give a certificate as pem or as pkcs12, not both.")
+        }
+    }
+
+    package func readCredential(
+        _ form: SubmittedForm, _ keys: any KeyReader
+    ) throws(ProviderFault) -> any ProviderCredential {
+        if form.kind == .token { return try APNsKeyCredential(form, keys) }
+        return try APNsCertificateCredential(form, keys)
+    }
+}
+
+/// A key that signs provider tokens for all topics of its team.
+struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
+    private let identity: APNsKeyIdentity
+    private let key: any SigningKey
+
+    let kind = CredentialKind.token
+
+    init(_ form: SubmittedForm, _ keys: any KeyReader) throws(ProviderFault) {
+        let (keyID, teamID) = (form.text("key_id"), form.text("team_id"))
+        guard APNsKeyIdentity(keyID: keyID, teamID: keyID) != nil else {
+            throw ProviderFault(
+                code: "key_id_malformed", pointer: .root / "key_id",
+                detail: "A key id has 10 letters and digits; it is part of the file name AuthKey_<key id>.p8.")
+        }
+        guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else {
+            throw ProviderFault(
+                code: "team_id_malformed", pointer: .root / "team_id",
+                detail: "A team id has 10 letters and digits; Apple's membership page shows it.")
+        }
+        self.identity = identity
+        do throws(KeyFault) { key = try keys.signingKey(.es256, pem: form["p8"] ?? []) } catch {
+            throw Self.fault(of: error)
+        }
+    }
+
+    private static func fault(of error: KeyFault) -> ProviderFault {
+        guard error == .encrypted else {
+            return ProviderFault(
+                code: "key_unreadable", pointer: .root / "p8",
+                detail: "The p8 is not a PEM private key on the curve P-256. Send the file as Apple gave it.")
+        }
+        return ProviderFault(
+            code: "key_encrypted", pointer: .root / "p8",
+            detail: "The p8 is encrypted, and there is no password for it. Send the file as Apple gave it: Apple's are "
+                + "never encrypted.")
+    }
+
+    func sealedMembers() throws(ProviderFault) -> [JSONMember] {
+        let pem: [UInt8]
+        do throws(KeyFault) { pem = try key.privatePEM() } catch { throw Self.fault(of: error) }
+        return [
+            JSONMember("key_id", .string(identity.keyID)), JSONMember("team_id", .string(identity.teamID)),
+            JSONMember("p8", .string(String(decoding: pem, as: UTF8.self))),
+        ]
+    }
+
+    func facts() -> JSONObject {
+        JSONObject([
+            JSONMember("key_id", .string(identity.keyID)), JSONMember("team_id", .string(identity.teamID)),
+        ])
+    }
+
+    func topics(asked: [String]) -> [String] { APNsTopicList.bundleIDs(usable: asked).sorted() }
+
+    func lane(topics: [String]) -> LaneNeeds {
+        let bundleIDs = APNsTopicList.bundleIDs(usable: topics)
+        return LaneNeeds(
+            .providerToken(self), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : nil),
+            firstRequestIsProof: true)
+    }
+
+    var provider: String { APNsProvider().title }
+    var keyID: String { identity.keyID }
+    var name: String { "\(identity.teamID)/\(identity.keyID)" }
+
+    func publicPEM() throws(KeyFault) -> [UInt8] { try key.publicPEM() }
+
+    func token(issuedAt: WallInstant) throws(KeyFault) -> ProviderToken {
+        let input = ProviderTokenText.signingInput(identity: identity, issuedAt: issuedAt)
+        return ProviderTokenText.assemble(signingInput: input, signature: try key.sign(input), issuedAt: issuedAt)
+    }
+}
+
+/// A certificate for one app, or for some of its services.
+struct APNsCertificateCredential: ProviderCredential {
+    private let identity: any ClientIdentity
+
+    let kind = CredentialKind.certificate
+
+    init(_ form: SubmittedForm, _ keys: any KeyReader) throws(ProviderFault) {
+        if let pem = form["pem"] {
+            do throws(KeyFault) { identity = try keys.identity(pem: pem) } catch {
+                throw Self.fault(of: error, in: "pem")
+            }
+        } else {
+            do throws(KeyFault) {
+                identity = try keys.identity(pkcs12: form["pkcs12"] ?? [], password: form.text("password"))
+            } catch {
+                throw Self.fault(of: error, in: "pkcs12")
+            }
+        }
+    }
+
+    /// - Parameter member: the member that holds the certificate and its key.
+    private static func fault(of error: KeyFault, in member: String) -> ProviderFault {
+        switch error {
+        case .wrongPassword:
+            ProviderFault(
+                code: "password_wrong", pointer: .root / "password",
+                detail: "The PKCS#12 file does not open with this password.")
+        case .mismatch:
+            ProviderFault(
+                code: "key_does_not_match_certificate", detail: "The private key does not belong to the certificate.")
+        case .unsupported:
+            ProviderFault(
+                code: "key_unreadable", pointer: .root / member,
+                detail:
+                    "The private key is neither an RSA key of at most 8,192 bits nor a key on the curve P-256, P-384 "
+                    + "or P-521. Request a certificate for such a key.")
+        case .derivationTooLong(let rounds, let roundsMax):
+            ProviderFault(
+                code: "derivation_too_long", pointer: .root / member,
+                detail:
+                    "The file asks for \(rounds) rounds of key derivation; at most \(roundsMax) are allowed. Export "
+                    + "it again with the default of your tool, for example openssl pkcs12 -export.")
+        case .unreadable, .encrypted:
+            ProviderFault(
+                code: "certificate_unreadable",
+                detail: "No certificate with its private key could be read from what was sent.")
+        }
+    }
+
+    func sealedMembers() throws(ProviderFault) -> [JSONMember] {
+        let pem: [UInt8]
+        do throws(KeyFault) { pem = try identity.pem() } catch { throw Self.fault(of: error, in: "pem") }
+        return [JSONMember("pem", .string(String(decoding: pem, as: UTF8.self)))]
+    }
+
+    func facts() -> JSONObject {
+        let certificate = identity.certificate
+        return JSONObject([
+            JSONMember("common_name", .string(certificate.commonName ?? "")),
+            JSONMember("not_after_seconds", .number(.whole(certificate.notAfter.secondsSince1970))),
+            JSONMember("sha256", .string(Hexadecimal.text(certificate.sha256))),
+        ])
+    }
+
+    /// Returns the bundle ids of the apps that it can serve, checked against the requested ones.
+    ///
+    /// Apple's topic list, if the certificate has one, is complete; without one its UID is the only topic. A universal
+    /// certificate lists its app several times (`.voip`, `.complication`): registrations name the app, and the suffix
+    /// is derived when sending. If no topic is requested, the slot is the app of the UID, if listed.
+    ///
+    /// A certificate for other services alone (VoIP) gets a slot of its own, with its whole topics. In the app's slot
+    /// it would replace the certificate that alerts need.
+    /// - Parameter asked: bundle ids or whole topics.
+    func topics(asked: [String]) throws(ProviderFault) -> [String] {
+        let certificate = identity.certificate
+        let usable = APNsTopicList.usableTopics(
+            extension: certificate.appleTopicList, subjectUID: certificate.userID)
+        let listed = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
+        let apps = listed.filter { usable?.contains($0) ?? false }
+        let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
+        if apps.isEmpty, let other = listed.first {
+            let base = own.flatMap { listed.contains($0) ? $0 : nil } ?? other
+            return try Self.wholeTopics(usable ?? [], of: base, asked: asked)
+        }
+        guard let base = apps.first(where: { $0 == own }) ?? apps.first else {
+            throw ProviderFault(
+                code: "certificate_names_no_topic",
+                detail: "The certificate names no topic: it is not an APNs certificate.")
+        }
+        let asked = APNsTopicList.bundleIDs(usable: asked)
+        guard !asked.isEmpty else { return [base] }
+        for topic in asked where !apps.contains(topic) { throw Self.notCovered(topic) }
+        return asked.sorted()
+    }
+
+    /// Returns the topics of a certificate that does not cover the app itself.
+    private static func wholeTopics(
+        _ usable: [String], of base: String, asked: [String]
+    ) throws(ProviderFault) -> [String] {
+        let own = usable.filter { APNsPushTypes.isOfOwnService(topic: $0) }
+        for topic in asked where !own.contains(topic) { throw notCovered(topic) }
+        let slot = asked.isEmpty ? own.filter { APNsPushTypes.bundleID(ofTopic: $0) == base } : asked
+        // A slot without a service of its own would never be chosen.
+        guard !slot.isEmpty else { throw notCovered(base) }
+        return slot.sorted()
+    }
+
+    private static func notCovered(_ topic: String) -> ProviderFault {
+        ProviderFault(
+            code: "topic_not_covered", pointer: .root / "topics",
+            detail: "The certificate does not cover the topic \(topic).")
+    }
+
+    /// Checks that the certificate is valid now, and covers these environments if it names any.
+    func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault) {
+        let certificate = identity.certificate
+        guard now < certificate.notAfter else {
+            throw ProviderFault(
+                code: "certificate_expired", detail: "The certificate has expired; request a new one from Apple.")
+        }
+        guard certificate.notBefore <= now else {
+            throw ProviderFault(code: "certificate_not_yet_valid", detail: "The certificate is not valid yet.")
+        }
+        guard certificate.isForSandbox || certificate.isForProduction else { return }
+        for environment in environments {
+            let isCovered = environment == .sandbox ? certificate.isForSandbox : certificate.isForProduction
+            guard isCovered else {
+                throw ProviderFault(
+                    code: "environment_not_covered", pointer: .root / "environment",
+                    detail: "The certificate may not be used in the \(environment.name) environment.")
+            }
+        }
+    }
+
+    func lane(topics: [String]) -> LaneNeeds {
+        let bundleIDs = APNsTopicList.bundleIDs(usable: topics)
+        let own = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
+        return LaneNeeds(
+            .certificate(identity), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : own))
+    }
+}

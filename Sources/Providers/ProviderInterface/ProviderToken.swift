@@ -1,0 +1,31 @@
+import Basis
+
+/// A signed provider token (JWT, ES256). A secret: its holder can send in the team's name for an hour.
+package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
+    /// "header.claims.signature", ASCII.
+    package let text: [UInt8]
+    /// The claim `iat`: the token's age counts from here, not from when we received it.
+    package let issuedAt: WallInstant
+
+    package init(text: [UInt8], issuedAt: WallInstant) {
+        self.text = text
+        self.issuedAt = issuedAt
+    }
+
+    package var description: String { "provider token issued at \(issuedAt.secondsSince1970)" }
+
+    /// The value of the header `authorization`.
+    package var authorization: [UInt8] { Array("bearer ".utf8) + text }
+}
+
+/// A key that signs provider tokens. All processes share one token per key (`ProviderTokenCache`).
+package protocol ProviderTokenSource: Sendable {
+    /// The provider's name for people.
+    var provider: String { get }
+    /// The id of the key, for the log.
+    var keyID: String { get }
+    /// Names the key among all keys of the provider.
+    var name: String { get }
+    func publicPEM() throws(KeyFault) -> [UInt8]
+    func token(issuedAt: WallInstant) throws(KeyFault) -> ProviderToken
+}
