@@ -1,4 +1,7 @@
 import JSON
+import Model
+import ProviderInterface
+import Providers
 
 /// The waiting pushes of a message, with remedies, as text.
 package enum WaitText {
@@ -80,8 +83,9 @@ package enum WaitText {
     package static func remedy(
         app: String, provider: String, environment: String, topic: String, isRefused: Bool
     ) -> String {
+        let kinds = Provider(name: provider).flatMap { PushProviders.offered($0) }?.credentialForms.map(\.kind) ?? []
         let add =
-            provider == "fcm"
+            kinds.contains(.serviceAccount)
             ? "carillon credentials add --app \(app) --service-account firebase.json --activate"
             : "carillon credentials add --app \(app) --p8 AuthKey_....p8 --team-id ..."
                 + (topic.isEmpty ? "" : " --topic \(topic)") + " --environment \(environment) --activate"

@@ -41,7 +41,8 @@ struct Rule: Sendable {
     }
 
     static let all: [Rule] = [
-        .foundationIsForPrograms, .systemLibrariesStayLow, .noOldTests, .unsafeStaysInTheSystemLayer,
+        .foundationIsForPrograms, .systemLibrariesStayLow, .providersStayInTheirFolders, .noOldTests,
+        .unsafeStaysInTheSystemLayer,
         .uncheckedIsProven,
         .noTraps, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder, .filesAreShort,
         .functionsAreShort, .nothingIsUnfinished, .commentsReadPlainly, .noRetiredWords,

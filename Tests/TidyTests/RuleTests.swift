@@ -36,6 +36,21 @@ struct RuleTests {
         #expect(try verdicts(.systemLibrariesStayLow, "import Synchronization\n", in: "Delivery").isEmpty)
     }
 
+    @Test("report a provider's name outside its folder")
+    func providers() throws {
+        let text =
+            "import FCM\nif provider == .apns {}\nlet all = [Provider.fcm, .hms]\nswitch id { case .webpush: 1 }\n"
+        #expect(
+            try verdicts(.providersStayInTheirFolders, text, in: "Delivery").map { $0.prefix(2) } == [
+                "1:", "2:", "3:", "3:", "4:",
+            ])
+        #expect(try verdicts(.providersStayInTheirFolders, text, in: "FCM").isEmpty)
+        #expect(try verdicts(.providersStayInTheirFolders, text, in: "Simulator").isEmpty)
+        #expect(try verdicts(.providersStayInTheirFolders, text, in: "Server", file: "ProviderEndpoints.swift").isEmpty)
+        let members = "let url = standIns.fcm\nlet port = ports[0].apns\nimport Providers\n"
+        #expect(try verdicts(.providersStayInTheirFolders, members, in: "CommandLine").isEmpty)
+    }
+
     @Test("report XCTest and @testable imports")
     func oldTests() throws {
         #expect(try verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)

@@ -22,6 +22,32 @@ extension Rule {
         }
     }
 
+    /// The files outside the providers' folders that may name a provider. Stand-ins of providers may too.
+    private static let filesThatNameProviders: Set<String> = [
+        // The ids.
+        "Sources/Model/Providers.swift",
+        // The composition root.
+        "Sources/Server/ProviderEndpoints.swift",
+        // Pictures of phones, and devices for demonstrations and measurements.
+        "Sources/CommandLine/MessagePreview.swift", "Sources/CommandLine/Demo/DemoScenario.swift",
+        "Sources/Bench/LatencyBench.swift", "Sources/Bench/ReferenceRegistry.swift",
+    ]
+
+    /// Everything that is particular to a provider lies in its folder, and the rest asks `PushProvider`.
+    static let providersStayInTheirFolders = Rule("only a provider's folder knows which provider it is") { file in
+        guard !file.isTest, file.layer != "providers", file.layer != "simulator",
+            !filesThatNameProviders.contains(file.source.path)
+        else { return [] }
+        let imports = file.imports.compactMap { module, token in
+            ["APNs", "FCM", "HMS", "WebPush"].contains(module) ? file.finding(token, "import \(module)") : nil
+        }
+        return imports
+            + file.findings { token, place in
+                guard ["apns", "fcm", "hms", "webpush"].contains(token.text), file.isCase(at: place) else { return nil }
+                return ".\(token.text) outside the provider's folder"
+            }
+    }
+
     static let noOldTests = Rule("tests are written with Swift Testing and see what the package sees") { file in
         file.findings { token, place in
             if token.text == "testable", file.previous(place)?.text == "@" { return "@testable" }
@@ -60,6 +86,13 @@ extension Rule {
 }
 
 extension SourceFile {
+    /// Whether the name is that of an enum's case, as in `.fcm` and `Provider.fcm`, and no member of a value.
+    fileprivate func isCase(at place: Int) -> Bool {
+        guard let dot = previous(place), dot.text == "." else { return false }
+        guard let owner = tokens[safely: place - 2], !dot.isApart else { return true }
+        return owner.text == "Provider" || !owner.isWord && ![")", "]", "?"].contains(owner.text)
+    }
+
     /// The comment that ends on the line above, or the one that begins on the line below, is about it.
     fileprivate func provesUnchecked(at line: Int) -> Bool {
         var comments: [Substring] = []
