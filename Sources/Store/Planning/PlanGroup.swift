@@ -23,11 +23,19 @@ extension ClaimedPlan {
         if case .users(let names) = audience.selection { query(idsMax: idsMax).queries(ofUsers: names) } else { [] }
     }
 
+    /// Returns nil if the members are looked up last.
+    ///
+    /// - Parameters:
+    ///   - answers: the answers to `readings`.
+    ///   - named: the answer for the installations of all plans, of which these are its `own`.
     fileprivate func found(
-        _ idsMax: Int, in answers: [ResultSet]
+        _ idsMax: Int, in answers: [ResultSet], named: ResultSet, _ own: Range<Int>
     ) throws(PostgresError) -> FoundMembers? {
-        guard case .users(let names) = audience.selection else { return nil }
-        return try query(idsMax: idsMax).found(users: names, in: answers)
+        switch audience.selection {
+        case .installations(let names): try query(idsMax: idsMax).found(names, in: named, own)
+        case .users(let names): try query(idsMax: idsMax).found(users: names, in: answers)
+        case .tokens, .all, .tags, .filter, .stale: nil
+        }
     }
 }
 
@@ -79,10 +87,7 @@ struct PlanGroup: Sendable {
             let own = next..<next + plan.installations.count
             next = own.upperBound
             guard free.contains(plan.message) else { continue }
-            let members =
-                own.isEmpty
-                ? try plan.found(idsMax, in: Array(answers[span]))
-                : try plan.query(idsMax: idsMax).found(plan.installations, in: answers[1], own)
+            let members = try plan.found(idsMax, in: Array(answers[span]), named: answers[1], own)
             kept.append(plan)
             found.append(members)
             ids += members?.ids.count ?? 0
