@@ -20,6 +20,12 @@ enum SettleSQL {
 
     private static func listed(_ text: (String) -> String) -> String { counts.map(text).joined(separator: ", ") }
 
+    private enum Scope {
+        case any
+        /// Each ends its parcel and leaves no remainder.
+        case ending
+    }
+
     // The cast keeps the planner from reading all leased parcels along the index of the leases.
     private static let own = """
         p.id = said.parcel AND p.epoch = said.epoch AND p.settles = said.settles AND p.state::integer = 2
@@ -32,24 +38,29 @@ enum SettleSQL {
         """
 
     // A parcel without pending members is deleted. Another one stays leased.
-    private static let mine = """
-        said AS MATERIALIZED (
-            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $14, $15, $16, $17)
-                WITH ORDINALITY AS said (parcel, epoch, settles, \(listed { $0 }), answered, suspected, handed, bits,
-                    pending, turn, place)
-        ), whole AS (
-            DELETE FROM parcels p USING said WHERE \(own) AND said.pending = 0
-            RETURNING \(settled), p.member_count - p.handed_over - said.handed AS ended,
-                \(listed { "p.\($0) + said.\($0) AS \($0)" })
-        ), part AS (
-            UPDATE parcels p SET settles = p.settles + 1, settled = said.bits, pending = said.pending,
-                handed_over = p.handed_over + said.handed, \(listed { "\($0) = p.\($0) + said.\($0)" })
-            FROM said WHERE \(own) AND said.pending > 0
-            RETURNING \(settled)
-        ), mine AS MATERIALIZED (
-            SELECT \(columns) FROM whole UNION ALL SELECT \(columns) FROM part
-        )
-        """
+    private static func mine(_ scope: Scope) -> String {
+        let part = """
+            , part AS (
+                UPDATE parcels p SET settles = p.settles + 1, settled = said.bits, pending = said.pending,
+                    handed_over = p.handed_over + said.handed, \(listed { "\($0) = p.\($0) + said.\($0)" })
+                FROM said WHERE \(own) AND said.pending > 0
+                RETURNING \(settled)
+            )
+            """
+        return """
+            said AS MATERIALIZED (
+                SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $14, $15, $16, $17)
+                    WITH ORDINALITY AS said (parcel, epoch, settles, \(listed { $0 }), answered, suspected, handed, bits,
+                        pending, turn, place)
+            ), whole AS (
+                DELETE FROM parcels p USING said WHERE \(own) AND said.pending = 0
+                RETURNING \(settled), p.member_count - p.handed_over - said.handed AS ended,
+                    \(listed { "p.\($0) + said.\($0) AS \($0)" })
+            )\(scope == .any ? part : ""), mine AS MATERIALIZED (
+                SELECT \(columns) FROM whole \(scope == .any ? "UNION ALL SELECT \(columns) FROM part" : "")
+            )
+            """
+    }
 
     private static let columns = """
         place, turn, id, settles, message_id, app_id, route_id, origin_route_id, format, service, priority,
@@ -169,9 +180,19 @@ enum SettleSQL {
         """)
 
     /// Returns the places of the settlements that were written.
-    static let settle = Statement(
-        "parcel_settle",
-        "WITH \(mine), \(folded), \(created), \(reasons), \(paces), \(feedback) SELECT place FROM mine")
+    static let settle = settle("parcel_settle", .any)
+
+    /// The same, for settlements that end their parcels and leave no remainders. Its last parameter is $30.
+    ///
+    /// Nearly all settles of single messages are such. They take a fifth less of the server's time, because it sets up
+    /// two writes less for each call.
+    static let ending = settle("parcel_settle_ending", .ending)
+
+    private static func settle(_ name: String, _ scope: Scope) -> Statement {
+        let born = scope == .any ? "\(created), " : ""
+        return Statement(
+            name, "WITH \(mine(scope)), \(folded), \(born)\(reasons), \(paces), \(feedback) SELECT place FROM mine")
+    }
 
     /// The status of the parcels that still exist, by their places. Parameters: $1 parcels.
     static let status = Statement(

@@ -130,11 +130,14 @@ extension ParcelStore {
     /// - Parameter places: for each settlement, its place in the order in which they were handed in; nil: the same.
     static func queries(for settlements: [Settlement], places: [Int]? = nil, now: WallInstant?) -> [Query] {
         precondition(settlements.allSatisfy { $0.pendingAfter >= 0 }, "a settle leaves no negative number of members")
-        let settle = Query(SettleSQL.settle) {
+        let areEnding = settlements.allSatisfy { settlement in
+            settlement.pendingAfter == 0 && settlement.remainders.allSatisfy(\.members.isEmpty)
+        }
+        let settle = Query(areEnding ? SettleSQL.ending : SettleSQL.settle) {
             $0.settlements(settlements, places: places ?? Array(settlements.indices), now: now)
             $0.reasons(of: settlements)
             $0.history(of: settlements)
-            $0.remainders(of: settlements)
+            if !areEnding { $0.remainders(of: settlements) }
         }
         return [Query(PlannerSQL.throughKeys), settle]
     }
