@@ -1,7 +1,7 @@
 import Basis
 import Model
 
-// Direct messages: their parcels are cut and leased in the transaction that accepts them (DESIGN, section 6).
+// Direct messages: their parcels are cut and leased in the transaction that accepts them (decision 0031).
 extension Dispatcher {
     /// Announces a cut. A `cut` event must follow, whatever becomes of it.
     package mutating func beginCut() { cutsOutstanding += 1 }

@@ -36,7 +36,7 @@ struct CutTests {
         await world.stores.messages.cut(messages, Self.order, now: StoreWorld.dawn, admit: admit)
     }
 
-    @Test("are leased as a plan and a lease would lease them")
+    @Test("lease their parcels as a plan and a lease would")
     func likePlanned() async throws {
         try await withStores { world in
             try await world.register(1...3)
@@ -119,7 +119,8 @@ struct CutTests {
             let result = await cut(
                 world, [try message(world, 1, to: ["i1"]), bad, try message(world, 3, to: ["i3"])])
             #expect(result.replies.map { (try? $0.get()) } == [.cut, nil, .cut])
-            #expect(Set(result.leases.flatMap(\.parcels).map(\.message)) == [StoreWorld.message(1), StoreWorld.message(3)])
+            #expect(
+                Set(result.leases.flatMap(\.parcels).map(\.message)) == [StoreWorld.message(1), StoreWorld.message(3)])
             #expect(try await world.number("SELECT count(*) FROM messages") == 2)
         }
     }
@@ -175,7 +176,8 @@ struct CutTests {
                 InlineTarget(
                     provider: .apns, environment: .production, topic: StoreWorld.topic, token: StoreWorld.token($0))
             }
-            let new = world.newMessage(1, urgency: .transactional, badge: .increment, audience: Audience(.tokens(targets)))
+            let new = world.newMessage(
+                1, urgency: .transactional, badge: .increment, audience: Audience(.tokens(targets)))
             let result = await cut(world, [try #require(CutMessage(new))])
             let parcel = try #require(result.leases.first?.parcels.first)
             #expect(parcel.members.map(\.status) == [.present, .present])
@@ -209,7 +211,7 @@ struct CutTests {
         }
     }
 
-    @Test("are checked again if their app reaches other providers by now")
+    @Test("write nothing if their app reaches other providers than those they were checked for")
     func otherProviders() async throws {
         try await withStores { world in
             try await world.register(1...1)

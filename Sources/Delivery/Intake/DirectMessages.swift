@@ -9,8 +9,9 @@ package struct DirectMessage: Sendable {
     let compiled: CompiledMessage
 }
 
-/// Gathers the direct messages of each app into few transactions (`GroupCommitter`): those that arrive while one is
-/// under way form the next group, and none waits for a group to fill.
+/// Gathers the direct messages of each app into few transactions (`GroupCommitter`).
+///
+/// Messages that arrive while a transaction is under way form the next group. None waits for a group to fill.
 package struct DirectMessages: Sendable {
     /// The most messages in one transaction.
     private static let groupMax = 100
@@ -20,7 +21,7 @@ package struct DirectMessages: Sendable {
     /// - Parameter cut: writes a group of messages of one app, and replies in its order.
     package init(cut: @escaping @Sendable ([DirectMessage]) async -> [Result<CutReply, StoreFault>]) {
         committer = GroupCommitter(
-            settings: GroupCommitSettings(batchMax: Self.groupMax), refusal: .failure(.unavailable),
+            settings: GroupCommitSettings(batchMax: Self.groupMax, appCommitsMax: 1), refusal: .failure(.unavailable),
             subject: { message in
                 // Messages have nothing in common that the transaction could not put in order.
                 let key = message.cut.message.id.hashValue

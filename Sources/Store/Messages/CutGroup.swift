@@ -63,7 +63,6 @@ struct CutGroup: Sendable {
 
     var leasesAny: Bool { parcels.contains { lanes[serviceRoute(of: $0)] != nil } }
 
-
     /// Claims the idempotency keys, and finds the members of the messages.
     mutating func find(in transaction: PostgresTransaction) async throws(PostgresError) {
         let keys = CutKeys(messages)
@@ -108,7 +107,6 @@ struct CutGroup: Sendable {
         }
         result.replies = replies.map { .success($0 ?? .mismatch) }
     }
-
 
     /// The queries that write everything. The parcels' answer is the one before the locked badges.
     func writes() -> [Query] {
@@ -183,7 +181,6 @@ struct CutGroup: Sendable {
                 return cut.found.ids
             })
     }
-
 
     /// Reads the new parcels, leased and ready ones.
     ///

@@ -1,7 +1,7 @@
 import Model
 import QueueRules
 
-/// A message that is cut into parcels when it is accepted, without a planner (DESIGN, rule 18).
+/// A message that is cut into parcels when it is accepted, without a planner (decision 0031).
 package struct CutMessage: Equatable, Sendable {
     package let message: NewMessage
     /// The providers that its app reached when its content was checked; nil: its content was checked for all that it may
@@ -22,7 +22,7 @@ package struct CutMessage: Equatable, Sendable {
     package static let membersMax = 1_000
 }
 
-/// Who cuts messages, and how.
+/// The leases of messages that are cut, and the size of their parcels.
 package struct CutOrder: Equatable, Sendable {
     /// The owner of the leases.
     package let owner: ProcessID

@@ -49,13 +49,13 @@ enum CutSQL {
         ORDER BY named.place
         """)
 
-    /// Writes messages with their contents. Parameters: $1 app, $2 format, $3 now. The arrays have one element for each
-    /// message: $4 ids, $5 kinds, $6 badge changes, $7 badge values, $8 lifetimes in microseconds, $9 whether it reads
-    /// locales, $10 whether it has inline targets, $11 push types, $12 whether it is a dry run, $13 its audience in
-    /// short, $14 the limits that it ignores, $15 members in parcels, $16 rejected and $17 unregistered at once, $18
-    /// whether it needs a planner, $19 contents, $20 audiences.
+    /// Writes messages with their contents. A message whose audience is too large for a cut gets a plan.
     ///
-    /// A message whose audience is too large for a cut gets a plan.
+    /// - $1 app, $2 format, $3 now. The arrays have one element for each message.
+    /// - $4 ids, $5 kinds, $6 badge changes, $7 badge values, $8 lifetimes in microseconds.
+    /// - $9 whether it reads locales, $10 whether it has inline targets, $11 push types, $12 whether it is a dry run.
+    /// - $13 its audience in short, $14 the limits that it ignores, $15 members in parcels.
+    /// - $16 rejected and $17 unregistered at once, $18 whether it needs a planner, $19 contents, $20 audiences.
     static let write = Statement(
         "cut_write",
         """

@@ -37,7 +37,9 @@ extension MessageStore {
     ) async -> CutResult {
         do throws(GroupFault) {
             let result = try await cutTogether(Array(messages), order, lockTimeout, now: now, admit: admit)
-            if result.isOutdated { return await cutOthers(messages, result, order, lockTimeout, now: now, admit: admit) }
+            if result.isOutdated {
+                return await cutOthers(messages, result, order, lockTimeout, now: now, admit: admit)
+            }
             if !result.ready.isEmpty { notifier.notify(.parcels) }
             if result.replies.contains(where: { (try? $0.get()) == .planned }) { notifier.notify(.plan) }
             return result
