@@ -66,7 +66,7 @@ struct DispatcherCutTests {
         #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
     }
 
-    @Test("is drained only after the last cut under way")
+    @Test("drains only after the last cut under way")
     func drained() {
         var bench = idle()
         bench.dispatcher.beginCut()
