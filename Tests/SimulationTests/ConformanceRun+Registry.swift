@@ -157,11 +157,21 @@ extension ConformanceRun {
     }
 
     private mutating func accept(_ drawn: SimulatedMessage) async throws -> String? {
+        let (new, message) = draw(from: drawn, "accept")
+        let real = try await stores.messages.accept(new, now: now)
+        simulated.accept(message, now: now)
+        return differ("accept", real, .accepted)
+    }
+
+    /// Draws the limits that a message ignores, and returns it for both stores.
+    private mutating func draw(
+        from drawn: SimulatedMessage, _ operation: String
+    ) -> (real: NewMessage, simulated: SimulatedMessage) {
         var message = drawn
         message.ignored = random.pick([[], [], [], [.quietHours], [.dailyCap], [.quietHours, .dailyCap]])
         let local = message.localSending
         pushHistory.append(
-            "accept \(message.audience) \(message.badge) format \(message.format) \(message.service), \(local.debugDescription)"
+            "\(operation) \(message.audience) \(message.badge) format \(message.format) \(message.service), \(local.debugDescription)"
         )
         messages.append(message.id)
         var new = NewMessage(
@@ -172,9 +182,46 @@ extension ConformanceRun {
         new.ignoredLimits = message.ignored
         // Limits apply to alerts only.
         if message.service != .app { message.ignored = [.quietHours, .dailyCap] }
-        let real = try await stores.messages.accept(new, now: now)
-        simulated.accept(message, now: now)
-        return differ("accept", real, .accepted)
+        return (new, message)
+    }
+
+    /// Cuts messages to a few receivers as they are accepted, and leases some of their parcels at once.
+    mutating func cut() async throws -> String? {
+        let (app, owner) = (random.pick(apps), random.pick(Self.owners))
+        var cuts: [CutMessage] = []
+        var drawn: [SimulatedMessage] = []
+        for _ in 0..<random.within(1...4) {
+            let selection = random.pick([
+                Audience.Selection.installations(some(of: Self.installations + ["nobody"])),
+                .users(some(of: ["ann", "bob", "cid", "nobody"])), .tokens(drawTargets()),
+            ])
+            let service = random.pick([TopicService.app, .app, .app, .voip])
+            let (real, simulated) = draw(
+                from: SimulatedMessage(
+                    id: newMessage, app: app, format: 1, service: service, urgency: .transactional,
+                    kind: random.pick([.alert, .alert, .voip]), badge: random.pick([.none, .increment, .value(4)]),
+                    lifetime: .seconds(random.pick([90, 86_400])),
+                    audience: Audience(selection, providers: random.pick([nil, nil, nil, [.apns], [.apns, .fcm]]))),
+                "cut")
+            guard let cut = CutMessage(real) else { return "a message with named receivers can't be cut" }
+            cuts.append(cut)
+            drawn.append(simulated)
+        }
+        let size = random.within(1...4)
+        // A route that these messages add is leased too, or not, like those of the same parity.
+        let parity: Int64? = random.pick([nil, nil, 0, 1])
+        let order = CutOrder(owner: owner, leaseFor: Self.leaseFor, parcelMembersMax: size)
+        let real = await stores.messages.cut(cuts, order, now: now) { demand in
+            demand.filter { each in parity.map { each.key.route.value % 2 == $0 } ?? true }
+                .mapValues { _ in LaneKey(CredentialID(1)) }
+        }
+        let leased = simulated.cut(
+            drawn, owner: owner, for: Self.leaseFor, parcelMembersMax: size,
+            leasing: { serviceRoute in parity.map { serviceRoute.route.value % 2 == $0 } ?? true }, now: now)
+        for parcel in leased { take(parcel, owner) }
+        let replies = [Result<CutReply, StoreFault>](repeating: .success(.cut), count: cuts.count)
+        let parcels: [LeasedParcel] = real.leases.flatMap { $0.parcels }
+        return differ("cut", real.replies, replies) ?? differ("leases of a cut", parcels, leased)
     }
 
     /// An hour that a clock of some time zone shows about now.

@@ -106,10 +106,15 @@ extension SimulatedStore {
     private mutating func planNext(
         _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ now: WallInstant
     ) -> SimulatedSlice? {
-        guard let place = nextPlan(knownFormats), let messagePlace = placeOfMessage(plans[place].message) else {
-            return nil
-        }
+        guard let place = nextPlan(knownFormats) else { return nil }
         lastPlanned[plans[place].urgency] = plans[place].app
+        return planSlice(at: place, idsMax, parcelMembersMax, now)
+    }
+
+    mutating func planSlice(
+        at place: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ now: WallInstant
+    ) -> SimulatedSlice? {
+        guard let messagePlace = placeOfMessage(plans[place].message) else { return nil }
         let message = messages[messagePlace]
         var slice = query(
             at: message, after: plans[place].plannedThrough,

@@ -80,8 +80,8 @@ extension TokenFate {
         refusal(0x0f, .tooManyProviderTokenUpdates),
         refusal(0x10, APNsRefusal(429, "TooManyRequests", retryAfterSeconds: 2), " with Retry-After 2"),
         // A reason that Apple may add later: clients must go by the status.
-        refusal(0x11, APNsRefusal(400, "ReasonOfTomorrow"), ", which nobody knows"),
-        refusal(0x12, APNsRefusal(503, "ReasonOfTomorrow"), ", which nobody knows"),
+        refusal(0x11, APNsRefusal(400, "ReasonOfTomorrow"), ", an unknown reason"),
+        refusal(0x12, APNsRefusal(503, "ReasonOfTomorrow"), ", an unknown reason"),
         refusal(0x13, APNsRefusal(410, "Unregistered"), " without a timestamp"),
     ]
 

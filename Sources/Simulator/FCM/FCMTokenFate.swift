@@ -107,10 +107,10 @@ extension FCMTokenFate {
             FCMRefusal(500, "UNKNOWN", "UNSPECIFIED_ERROR", "No more information is available.")),
         entry(
             "UNKNOWN_CODE_400", FCMRefusal(400, "FAILED_PRECONDITION", "CODE_OF_TOMORROW", "Not today."),
-            "400 with an error code that nobody knows"),
+            "400 with an unknown error code"),
         entry(
             "UNKNOWN_CODE_503", FCMRefusal(503, "UNAVAILABLE", "CODE_OF_TOMORROW", "Not today."),
-            "503 with an error code that nobody knows"),
+            "503 with an unknown error code"),
     ]
 
     private static func quota(_ subject: String?, _ wait: FCMRefusal.RetryAfterHeader? = nil) -> FCMRefusal {

@@ -16,6 +16,8 @@ struct CutGroup: Sendable {
     var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
     private var parcels: [CutParcel] = []
     private var claimed: [ClaimedRoute] = []
+    /// The badges of leased members, locked; nil: no message has one.
+    private var badges: ResultSet?
     private(set) var result = CutResult()
 
     private struct InlineMember: Sendable {
@@ -189,7 +191,7 @@ struct CutGroup: Sendable {
         guard !parcels.isEmpty else { return }
         let hasBadges = lockBadges != nil
         let rows = answers[answers.count - (hasBadges ? 2 : 1)]
-        let badges = hasBadges ? answers.last : nil
+        badges = hasBadges ? answers.last : nil
         var routes: [ServiceRoute: ReadyRoute] = [:]
         var places: [ServiceRoute: [Int]] = [:]
         for row in 0..<rows.rowCount {
@@ -203,8 +205,7 @@ struct CutGroup: Sendable {
                 result.ready.append(route)
                 continue
             }
-            var group = try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route)
-            try group.planBadges(locked: badges)
+            let group = try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route)
             claimed.append(ClaimedRoute(route: route, lane: lane, group: group))
         }
     }
@@ -217,6 +218,7 @@ struct CutGroup: Sendable {
         var readings: [Range<Int>] = []
         for place in claimed.indices {
             try await claimed[place].group.judge(in: transaction)
+            try claimed[place].group.planBadges(locked: badges)
             queries += claimed[place].group.writes
             let own = try claimed[place].group.readings
             readings.append(queries.count..<queries.count + own.count)

@@ -154,7 +154,8 @@ struct CutReadings: Sendable {
     /// - Returns: one for each message, in order.
     func found(_ answers: [ResultSet]) throws(PostgresError) -> [Found] {
         var answers = answers[...]
-        var found = [Found](repeating: Found(), count: plans.count)
+        // A message that names nobody has no members.
+        var found = [Found](repeating: Found(members: FoundMembers(tokens: [])), count: plans.count)
         let byName = named.isEmpty ? nil : answers.removeFirst()
         let byToken = tokens.isEmpty ? nil : answers.removeFirst()
         if let byName { try read(named: byName, &found) }
