@@ -51,8 +51,9 @@ extension Journeys {
 
         @Test("stays the same for all processes with its key, and so does the next after it expires")
         func shared() async throws {
-            // Each process has one connection, so that the sender of a push is known.
-            let settings = ["CONNECTIONS_PER_LANE": "1", "PARCEL_MEMBERS": "100"]
+            // Each process has one connection, so that the sender of a push is known. Small parcels keep the first gateway
+            // busy with leases until the second one begins.
+            let settings = ["CONNECTIONS_PER_LANE": "1", "PARCEL_MEMBERS": "10"]
             try await World.within(settings: settings, production: .init(streamLimit: 50)) { world in
                 let devices = [Device](.live, 3_000)
                 let gateways = try await Self.gateways(2, of: world, devices)
