@@ -1,25 +1,60 @@
 import Basis
 import Model
 
+/// Names one cut of direct messages, from its admission to its end.
+package struct CutID: Hashable, Sendable {
+    package let number: UInt64
+    package init(_ number: UInt64) { self.number = number }
+}
+
+/// New members of a service route that could be leased at once.
+package struct CutDemand: Equatable, Sendable {
+    package let serviceRoute: ServiceRoute
+    package let members: Int
+    package init(_ serviceRoute: ServiceRoute, members: Int) {
+        self.serviceRoute = serviceRoute
+        self.members = members
+    }
+}
+
+/// Room on a lane that a cut under way may use.
+struct CutReservation: Sendable {
+    let cut: CutID
+    let lane: LaneKey
+    let members: Int
+}
+
 // Direct messages: their parcels are cut and leased in the transaction that accepts them (decision 0031).
 extension Dispatcher {
-    /// Announces a cut. A `cut` event must follow, whatever becomes of it.
-    package mutating func beginCut() { cutsOutstanding += 1 }
-
-    /// The lane on which new direct pushes of a service route may be leased at once; nil: their parcels stay ready for
-    /// any process, and are leased in their turn.
+    /// Returns the lane for each demand on which its pushes may be leased at once. nil: the parcels stay ready for any
+    /// process, and are leased in their turn.
     ///
-    /// Older transactional parcels of the route that wait for a lease go first.
-    package mutating func laneForCut(_ serviceRoute: ServiceRoute, now: MonotonicInstant) -> LaneKey? {
-        guard !isDraining, case .off = quarantine, let place = placeOfRoute(serviceRoute),
-            routes[place].work != .transactional, let lane = routes[place].lane, laneHasUrgentRoom(lane)
-        else { return nil }
-        routes[place].noteCut(now)
-        return lane
+    /// A route's pushes are admitted together or not at all, and count as leased until the cut's `cut` event. It must
+    /// follow, whatever becomes of the cut. Older transactional parcels of a route that wait for a lease go first.
+    package mutating func admit(_ cut: CutID, _ demands: [CutDemand], now: MonotonicInstant) -> [LaneKey?] {
+        demands.map { demand in
+            guard !isDraining, case .off = quarantine, let place = placeOfRoute(demand.serviceRoute),
+                routes[place].work != .transactional, let lane = routes[place].lane, laneTakes(demand.members, lane)
+            else { return nil }
+            routes[place].noteCut(now)
+            cuts.append(CutReservation(cut: cut, lane: lane, members: demand.members))
+            return lane
+        }
     }
 
-    mutating func noteCut(_ leased: [CutParcels], _ now: MonotonicInstant, _ actions: inout [DispatchAction]) {
-        cutsOutstanding -= 1
+    private func laneTakes(_ members: Int, _ key: LaneKey) -> Bool {
+        guard let lane = lanes.first(where: { $0.key == key }), lane.canSend,
+            lane.throttle.room(isUrgent: true) >= members
+        else { return false }
+        let reserved = cuts.reduce(0) { $0 + ($1.lane == key ? $1.members : 0) }
+        let all = lanes.reduce(0) { $0 + $1.urgentMembers } + cuts.reduce(0) { $0 + $1.members }
+        return lane.urgentMembers + reserved + members <= settings.laneUrgentMax && all + members <= settings.urgentMax
+    }
+
+    mutating func noteCut(
+        _ id: CutID, _ leased: [CutParcels], _ now: MonotonicInstant, _ actions: inout [DispatchAction]
+    ) {
+        cuts.removeAll { $0.cut == id }
         for cut in leased {
             let request = LeaseRequest(
                 serviceRoute: cut.serviceRoute, lane: cut.lane, startedAt: cut.startedAt, scope: .urgent)
@@ -28,5 +63,5 @@ extension Dispatcher {
     }
 
     /// Whether nothing is leased here, or will be by a call under way.
-    var holdsNothing: Bool { runs.isEmpty && leasesOutstanding == 0 && cutsOutstanding == 0 }
+    var holdsNothing: Bool { runs.isEmpty && leasesOutstanding == 0 && cuts.isEmpty }
 }

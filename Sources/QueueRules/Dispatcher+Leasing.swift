@@ -243,7 +243,7 @@ extension Dispatcher {
     ///
     /// Urgent leases are counted separately and take nothing from the other bounds. They have few members, and so few
     /// parcels.
-    func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
+    private func laneHasUrgentRoom(_ key: LaneKey?) -> Bool {
         guard let key, let lane = lanes.first(where: { $0.key == key }), lane.canSend,
             lane.throttle.room(isUrgent: true) > 0
         else { return false }

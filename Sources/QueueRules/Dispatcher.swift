@@ -23,8 +23,8 @@ package struct Dispatcher: Sendable {
     var isDraining = false
     var reportedDrained = false
     var leasesOutstanding = 0
-    /// Cuts of direct messages under way, which may lease parcels.
-    var cutsOutstanding = 0
+    /// Room on lanes for the members that cuts under way may lease.
+    var cuts: [CutReservation] = []
     var quarantine = PoisonQuarantine.off(until: nil)
     /// Lanes on which passed-over messages may be asked for again.
     var lanesWithLess: [LaneKey?] = []
@@ -61,8 +61,8 @@ package struct Dispatcher: Sendable {
         case .leased(let parcels, let request, let again):
             noteLeaseEnded(request, parcels.first?.parcel, again: again, now)
             for read in parcels { begin(read.parcel, request, read.reading, now, &actions) }
-        case .cut(let leased):
-            noteCut(leased, now, &actions)
+        case .cut(let id, let leased):
+            noteCut(id, leased, now, &actions)
         case .leaseFailed(let request):
             // The poll runs again, after its pause.
             noteLeaseFailed(request, now)

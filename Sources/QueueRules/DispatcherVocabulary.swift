@@ -121,8 +121,8 @@ package enum DispatchEvent: Equatable, Sendable {
     /// waits. For other leases: zero if some parcels that they found are rate-limited from now on.
     case leased([ReadParcel], asked: LeaseRequest, again: Duration? = nil)
     case leaseFailed(LeaseRequest)
-    /// A cut ended that `beginCut` announced, with the parcels that it leased; empty if it leased none, or failed.
-    case cut([CutParcels])
+    /// A cut that asked `admit` has ended, with the parcels that it leased; empty if it leased none, or failed.
+    case cut(CutID, [CutParcels])
     /// Answers to pushes of leased parcels.
     case answered([AnsweredLease])
     /// Replies to settles, and the settles that got none.

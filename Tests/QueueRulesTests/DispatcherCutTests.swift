@@ -6,6 +6,7 @@ import Testing
 @Suite("A dispatcher that is asked to send direct messages at once")
 struct DispatcherCutTests {
     private static let serviceRoute = ServiceRoute(RouteID(3))
+    private static let id = CutID(1)
 
     /// A dispatcher that has resolved route 3 and knows of no parcels there.
     private func idle(hasUrgent: Bool = false) -> DispatcherBench {
@@ -17,18 +18,34 @@ struct DispatcherCutTests {
     }
 
     private func cut(_ bench: DispatcherBench, _ parcel: LeasedParcel = ParcelRunSamples.parcel()) -> DispatchEvent {
-        .cut([
-            CutParcels(
-                serviceRoute: Self.serviceRoute, lane: DispatcherBench.lane, startedAt: bench.now,
-                parcels: [ReadParcel(parcel, .repeatable)])
-        ])
+        .cut(
+            Self.id,
+            [
+                CutParcels(
+                    serviceRoute: Self.serviceRoute, lane: DispatcherBench.lane, startedAt: bench.now,
+                    parcels: [ReadParcel(parcel, .repeatable)])
+            ])
+    }
+
+    /// Asks for a lane for so many members.
+    @discardableResult
+    private func lane(_ bench: inout DispatcherBench, _ members: Int = 1, on route: Int64 = 3) -> LaneKey? {
+        let serviceRoute = ServiceRoute(RouteID(route))
+        return bench.dispatcher.admit(Self.id, [CutDemand(serviceRoute, members: members)], now: bench.now)[0]
+    }
+
+    private func expect(
+        _ expected: LaneKey?, _ bench: inout DispatcherBench, _ members: Int = 1, on route: Int64 = 3,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let lane = lane(&bench, members, on: route)
+        #expect(lane == expected, sourceLocation: sourceLocation)
     }
 
     @Test("submits the parcels of a cut without a lease of its own")
     func submitted() {
         var bench = idle()
-        bench.dispatcher.beginCut()
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == DispatcherBench.lane)
+        expect(DispatcherBench.lane, &bench)
         let actions = bench.report(cut(bench))
         let submits = actions.filter { if case .submit = $0 { true } else { false } }
         #expect(submits.count == 1 && actions.leaseRequests.isEmpty)
@@ -37,56 +54,66 @@ struct DispatcherCutTests {
     @Test("leaves parcels ready on a route that it does not know")
     func unknown() {
         var bench = idle()
-        #expect(bench.dispatcher.laneForCut(ServiceRoute(RouteID(4)), now: bench.now) == nil)
+        expect(nil, &bench, on: 4)
     }
 
     @Test("leaves parcels ready behind older transactional parcels of their route")
     func inTurn() {
         var bench = idle(hasUrgent: true)
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
+        expect(nil, &bench)
     }
 
     @Test("leaves parcels ready if their lane can't send")
     func blocked() {
         var bench = idle()
         bench.report(.lane(DispatcherBench.lane, canSend: false))
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
+        expect(nil, &bench)
     }
 
-    @Test("leaves parcels ready if their lane is full")
+    @Test("counts the members of cuts under way against the bounds of the lane and of the process")
     func full() {
         var settings = DispatcherBench.settings
-        settings.laneUrgentMax = 1
+        settings.laneUrgentMax = 5
         var bench = DispatcherBench(settings: settings)
         if let request = bench.find([DispatcherBench.route(3)]).leaseRequests.first {
             bench.report(.leased([], asked: request))
         }
-        bench.dispatcher.beginCut()
-        bench.report(cut(bench))
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
+        expect(nil, &bench, 6)
+        expect(DispatcherBench.lane, &bench, 3)
+        expect(nil, &bench, 3)
+        bench.report(.cut(Self.id, []))
+        expect(DispatcherBench.lane, &bench, 3)
     }
 
-    @Test("drains only after the last cut under way")
+    @Test("drains only after the last cut that may lease")
     func drained() {
         var bench = idle()
-        bench.dispatcher.beginCut()
+        expect(DispatcherBench.lane, &bench)
         #expect(!bench.report(.drain).contains(.drained))
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
-        #expect(bench.report(.cut([])).contains(.drained))
+        expect(nil, &bench)
+        #expect(bench.report(.cut(Self.id, [])).contains(.drained))
+    }
+
+    @Test("drains beside cuts that can't lease")
+    func drainedBeside() {
+        var bench = idle(hasUrgent: true)
+        expect(nil, &bench)
+        if let request = bench.report(.timer).leaseRequests.first { bench.report(.leased([], asked: request)) }
+        bench.report(.leased([], asked: bench.request(3)))
+        #expect(bench.report(.drain).contains(.drained))
     }
 
     @Test("remembers the route of a recent direct message, and resolves it at each poll")
     func remembered() {
         var bench = idle()
-        bench.dispatcher.beginCut()
-        _ = bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now)
-        bench.report(.cut([]))
+        lane(&bench)
+        bench.report(.cut(Self.id, []))
         #expect(bench.pass(.seconds(5)) == [.poll])
         #expect(bench.report(.polled([])) == [.resolve(DispatcherBench.route(3))])
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == DispatcherBench.lane)
+        expect(DispatcherBench.lane, &bench)
         bench.now = bench.now + DispatcherBench.settings.cutRoutesKept + .seconds(1)
         bench.report(.timer)
         #expect(bench.report(.polled([])) == [])
-        #expect(bench.dispatcher.laneForCut(Self.serviceRoute, now: bench.now) == nil)
+        expect(nil, &bench)
     }
 }

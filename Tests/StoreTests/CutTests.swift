@@ -101,11 +101,11 @@ struct CutTests {
             let later = try await cut(
                 world,
                 [
-                    try message(world, 5, to: ["i1"], key: key("k", answer: "fourth")),
-                    try message(world, 6, to: ["i1"], key: key("k", body: 3, answer: "fifth")),
+                    try message(world, 5, to: ["i1"], key: key("k", body: 3, answer: "fourth")),
+                    try message(world, 6, to: ["i1"], key: key("k", answer: "fifth")),
                 ]
             ).replies.map { try $0.get() }
-            #expect(later == [.replayed(answer: first.answer), .mismatch])
+            #expect(later == [.mismatch, .replayed(answer: first.answer)])
             #expect(try await world.number("SELECT count(*) FROM messages") == 2)
             #expect(try await world.device("i1").badge == 2)
         }
@@ -183,6 +183,33 @@ struct CutTests {
             #expect(parcel.members.map(\.status) == [.present, .present])
             #expect(parcel.members.map(\.badge) == [1, 1])
             #expect(try await world.account().audience == 2)
+        }
+    }
+
+    @Test("fail alone if their app may have no more topics, and the others keep theirs")
+    func tooManyTopics() async throws {
+        try await withStores { world in
+            // Each topic of APNs has a sibling route, which is not counted.
+            _ = try await world.pool.run(
+                query(
+                    """
+                    INSERT INTO routes (app_id, provider, environment, topic, number)
+                    SELECT $1, 2, 1, 'topic' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax - 1)) AS n
+                    """
+                ) { $0.int64(world.app.value) })
+            let group = try ["last", "more"].enumerated().map { number, topic in
+                let target = InlineTarget(
+                    provider: .fcm, environment: .production, topic: topic, token: StoreWorld.token(number))
+                return try #require(
+                    CutMessage(
+                        world.newMessage(
+                            UInt64(number + 1), urgency: .transactional, audience: Audience(.tokens([target])))))
+            }
+            let replies = await cut(world, group).replies
+            #expect(replies[0] == .success(.cut))
+            #expect(replies[1] == .failure(.invalid(constraint: StoreFault.routesPerApp)))
+            #expect(try await world.account().audience == 1)
+            #expect(try await world.number("SELECT count(*) FROM messages") == 1)
         }
     }
 

@@ -12,29 +12,36 @@ extension DeliveryEngine {
     nonisolated func cut(
         _ messages: [DirectMessage], in store: MessageStore
     ) async -> [Result<CutReply, StoreFault>] {
-        await beginCut()
+        let id = CutID(Entropy.uint64())
         let startedAt = Clocks.monotonicNow()
         let order = CutOrder(
             owner: process, leaseFor: settings.dispatcher.leaseLength, parcelMembersMax: settings.parcelMembersMax)
-        let result = await store.cut(messages.map(\.cut), order) { await self.lanes(for: $0) }
+        let result = await store.cut(messages.map(\.cut), order) { await self.lanes(for: $0, of: id) }
         if result.replies.contains(where: \.isWritten) { steps?.reached(.cutCommitted) }
         for fault in result.unreadable {
             log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
         }
-        await endCut(result, of: messages, startedAt)
+        if messages.contains(where: { !$0.compiled.placeholders.isEmpty }) {
+            // The values of the devices are read first, and no client needs to wait for that.
+            Task { await end(id, result, of: messages, startedAt) }
+        } else {
+            await end(id, result, of: messages, startedAt)
+        }
         return result.replies
     }
 
-    private func lanes(for demand: [ServiceRoute: Int]) -> [ServiceRoute: LaneKey] {
-        var lanes: [ServiceRoute: LaneKey] = [:]
-        for serviceRoute in demand.keys.sorted() {
-            guard let lane = laneForCut(serviceRoute), !self.lanes.isPaused(serviceRoute, on: lane) else { continue }
-            lanes[serviceRoute] = lane
+    private func lanes(for demand: [ServiceRoute: Int], of cut: CutID) -> [ServiceRoute: LaneKey] {
+        let demands = demand.sorted { $0.key < $1.key }.map { CutDemand($0.key, members: $0.value) }
+        var admitted: [ServiceRoute: LaneKey] = [:]
+        for (demand, lane) in zip(demands, admit(cut, demands)) {
+            if let lane, !lanes.isPaused(demand.serviceRoute, on: lane) { admitted[demand.serviceRoute] = lane }
         }
-        return lanes
+        return admitted
     }
 
-    private func endCut(_ result: CutResult, of messages: [DirectMessage], _ startedAt: MonotonicInstant) async {
+    private func end(
+        _ id: CutID, _ result: CutResult, of messages: [DirectMessage], _ startedAt: MonotonicInstant
+    ) async {
         var known: [MessageID: DirectMessage] = [:]  // lookup only
         for message in messages { known[message.cut.message.id] = message }
         if !result.ready.isEmpty { keepContents(of: messages) }
@@ -52,7 +59,7 @@ extension DeliveryEngine {
                 CutParcels(
                     serviceRoute: lease.route.serviceRoute, lane: lease.lane, startedAt: startedAt, parcels: read))
         }
-        take(.cut(cuts))
+        take(.cut(id, cuts))
         if !result.ready.isEmpty { take(.planned(result.ready)) }
     }
 

@@ -88,10 +88,8 @@ package actor DeliveryEngine {
         setAlarm()
     }
 
-    func beginCut() { dispatcher.beginCut() }
-
-    func laneForCut(_ serviceRoute: ServiceRoute) -> LaneKey? {
-        dispatcher.laneForCut(serviceRoute, now: Clocks.monotonicNow())
+    func admit(_ cut: CutID, _ demands: [CutDemand]) -> [LaneKey?] {
+        dispatcher.admit(cut, demands, now: Clocks.monotonicNow())
     }
 
     var runningMessages: [MessageID] { dispatcher.runningMessages }

@@ -15,9 +15,13 @@ struct CutGroup: Sendable {
     /// The lanes on which new parcels are leased, by service route.
     var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
     private var parcels: [CutParcel] = []
-    private var claimed: [ClaimedRoute] = []
-    /// The badges of leased members, locked; nil: no message has one.
-    private var badges: ResultSet?
+    /// The app sets limits. Leases count the users of limited members before they lock badges, and so do cuts.
+    private var hasLimits = false
+    /// The routes of leased parcels with their lanes, and the parcels of each.
+    private var leasedRoutes: [(route: ReadyRoute, lane: LaneKey)] = []
+    private var claimed: [ClaimedGroup] = []
+    /// The badges of leased members, locked.
+    private var badges: [Int64: Int32] = [:]  // lookup only
     private(set) var result = CutResult()
 
     private struct InlineMember: Sendable {
@@ -32,13 +36,6 @@ struct CutGroup: Sendable {
         let route: Int64
         let members: [UInt8]
         let count: Int32
-    }
-
-    /// The leased parcels of one service route.
-    private struct ClaimedRoute: Sendable {
-        let route: ReadyRoute
-        let lane: LaneKey
-        var group: ClaimedGroup
     }
 
     init(_ messages: [CutMessage], _ order: CutOrder, now: WallInstant?) {
@@ -78,8 +75,10 @@ struct CutGroup: Sendable {
         queries += readings.queries
         let answers = try await transaction.run(queries)
         let providers = try answers[1].int16Array(0, 0).compactMap(Provider.init(rawValue:))
+        hasLimits = try answers[1].bool(0, 1)
         let earlier = try keys.replies(Array(answers[2..<start]))
         let found = try readings.found(Array(answers[start...]))
+        var membersLeft = CutMessage.groupMembersMax
         for place in messages.indices {
             if let reply = earlier[place] {
                 replies[place] = reply
@@ -89,10 +88,13 @@ struct CutGroup: Sendable {
                 replies[place] = .reaches(providers)
                 continue
             }
-            guard let members = found[place].members, members.ids.count <= CutMessage.membersMax else {
+            guard let members = found[place].members,
+                members.ids.count <= min(CutMessage.membersMax, membersLeft)
+            else {
                 replies[place] = .planned
                 continue
             }
+            membersLeft -= members.ids.count
             replies[place] = .cut
             let cut = SliceCut(members, parcelMembersMax: order.parcelMembersMax)
             cuts[place] = cut
@@ -119,7 +121,7 @@ struct CutGroup: Sendable {
             queries += ClaimedPlan(cutting: messages[place].message).early(found, now: now)
         }
         if !parcels.isEmpty { queries.append(writeParcels) }
-        if let lock = lockBadges { queries.append(lock) }
+        if !hasLimits, let lock = lockBadges { queries.append(lock) }
         return queries
     }
 
@@ -189,9 +191,9 @@ struct CutGroup: Sendable {
     /// - Parameter answers: the answers to `writes`.
     mutating func takeParcels(_ answers: [ResultSet]) throws(PostgresError) {
         guard !parcels.isEmpty else { return }
-        let hasBadges = lockBadges != nil
-        let rows = answers[answers.count - (hasBadges ? 2 : 1)]
-        badges = hasBadges ? answers.last : nil
+        let locksBadges = !hasLimits && lockBadges != nil
+        let rows = answers[answers.count - (locksBadges ? 2 : 1)]
+        if locksBadges, let locked = answers.last { badges = try ClaimedGroup.badges(in: locked) }
         var routes: [ServiceRoute: ReadyRoute] = [:]
         var places: [ServiceRoute: [Int]] = [:]
         for row in 0..<rows.rowCount {
@@ -205,8 +207,8 @@ struct CutGroup: Sendable {
                 result.ready.append(route)
                 continue
             }
-            let group = try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route)
-            claimed.append(ClaimedRoute(route: route, lane: lane, group: group))
+            leasedRoutes.append((route, lane))
+            claimed.append(try ClaimedGroup(cut: rows, rows: places[serviceRoute] ?? [], on: route.route))
         }
     }
 
@@ -214,22 +216,25 @@ struct CutGroup: Sendable {
     mutating func lease(
         in transaction: PostgresTransaction, announcingTo steps: (any StepListener)?
     ) async throws(PostgresError) {
+        try await ClaimedGroup.judge(&claimed, in: transaction)
+        if hasLimits, let lock = lockBadges {
+            badges = try ClaimedGroup.badges(in: try await transaction.run([lock])[0])
+        }
         var queries: [Query] = []
         var readings: [Range<Int>] = []
         for place in claimed.indices {
-            try await claimed[place].group.judge(in: transaction)
-            try claimed[place].group.planBadges(locked: badges)
-            queries += claimed[place].group.writes
-            let own = try claimed[place].group.readings
+            try claimed[place].planBadges(&badges)
+            queries += claimed[place].writes
+            let own = try claimed[place].readings
             readings.append(queries.count..<queries.count + own.count)
             queries += own
         }
         let answers = try await transaction.conclude(queries, announcing: .cutWritten, to: steps)
-        for (each, span) in zip(claimed, readings) {
-            let leased = try each.group.leased(with: Array(answers[span]))
+        for (place, span) in readings.enumerated() {
+            let leased = try claimed[place].leased(with: Array(answers[span]))
             result.unreadable += leased.unreadable
             result.leases.append(
-                CutLease(route: each.route, lane: each.lane, parcels: leased.parcels))
+                CutLease(route: leasedRoutes[place].route, lane: leasedRoutes[place].lane, parcels: leased.parcels))
         }
     }
 }

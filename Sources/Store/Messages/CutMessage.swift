@@ -20,6 +20,8 @@ package struct CutMessage: Equatable, Sendable {
 
     /// The most members of a message that is cut at once. One with more gets a plan.
     package static let membersMax = 1_000
+    /// The most members of a group. The messages behind them get a plan.
+    package static let groupMembersMax = 2_000
 }
 
 /// The leases of messages that are cut, and the size of their parcels.

@@ -8,12 +8,14 @@ struct CutKeys: Sendable {
     /// Places of the messages with a key, each key once.
     private let claims: [Int]
     /// For a message whose key stands in the group before: the place of the first.
-    private var firsts: [Int: Int] = [:]
+    private var firsts: [Int: Int] = [:]  // lookup only
 
     private struct Name: Hashable {
         let operation: String
         let key: String
-        init(_ claim: IdempotencyClaim) { (operation, key) = (claim.operation, claim.key) }
+
+        init(operation: String, key: String) { (self.operation, self.key) = (operation, key) }
+        init(_ claim: IdempotencyClaim) { self.init(operation: claim.operation, key: claim.key) }
     }
 
     init(_ messages: [CutMessage]) {
@@ -62,36 +64,27 @@ struct CutKeys: Sendable {
         guard answers.count == 2 else { return [:] }
         var free: Set<Name> = []  // lookup only
         for row in 0..<answers[0].rowCount {
-            free.insert(
-                Name(
-                    IdempotencyClaim(
-                        operation: try answers[0].text(row, 0), key: try answers[0].text(row, 1),
-                        bodySHA256: [UInt8](repeating: 0, count: 32))))
+            free.insert(Name(operation: try answers[0].text(row, 0), key: try answers[0].text(row, 1)))
+        }
+        var stored: [Int: (body: [UInt8], answer: [UInt8])] = [:]  // lookup only
+        for row in 0..<answers[1].rowCount {
+            stored[Int(try answers[1].int64(row, 0)) - 1] = (try answers[1].bytes(row, 1), try answers[1].bytes(row, 2))
         }
         var replies: [Int: CutReply] = [:]
-        for row in 0..<answers[1].rowCount {
-            let number = Int(try answers[1].int64(row, 0)) - 1
-            guard claims.indices.contains(number), let claim = messages[claims[number]].message.idempotency?.claim
-            else { throw .unexpectedShape(statement: CutSQL.findKeys.name, column: 0) }
-            guard !free.contains(Name(claim)) else { continue }
-            replies[claims[number]] =
-                try answers[1].bytes(row, 1) == claim.bodySHA256
-                ? .replayed(answer: answers[1].bytes(row, 2)) : .mismatch
+        for (number, first) in claims.enumerated() {
+            guard let own = messages[first].message.idempotency, let known = stored[number] else {
+                // Swept between the two statements: nothing says what its first request was.
+                throw .unexpectedShape(statement: CutSQL.findKeys.name, column: 0)
+            }
+            if !free.contains(Name(own.claim)) {
+                replies[first] = own.claim.bodySHA256 == known.body ? .replayed(answer: known.answer) : .mismatch
+            }
+            for (place, _) in firsts where firsts[place] == first {
+                let body = messages[place].message.idempotency?.claim.bodySHA256
+                replies[place] = body == known.body ? .replayed(answer: known.answer) : .mismatch
+            }
         }
-        for (place, first) in firsts { replies[place] = reply(at: place, after: first, replies[first]) }
         return replies
-    }
-
-    private func reply(at place: Int, after first: Int, _ earlier: CutReply?) -> CutReply {
-        guard let own = messages[place].message.idempotency, let other = messages[first].message.idempotency else {
-            return .mismatch
-        }
-        // The stored body decides; without one, the first message of the group stores its own.
-        if case .replayed(let answer) = earlier, own.claim.bodySHA256 == other.claim.bodySHA256 {
-            return .replayed(answer: answer)
-        }
-        guard earlier == nil, own.claim.bodySHA256 == other.claim.bodySHA256 else { return .mismatch }
-        return .replayed(answer: other.answer)
     }
 }
 
@@ -186,8 +179,9 @@ struct CutReadings: Sendable {
     private func read(tokens rows: ResultSet?, _ found: inout [Found]) throws(PostgresError) {
         var members: [Int: [(id: Int64, route: Int64)]] = [:]
         for (row, each) in tokens.enumerated() {
-            guard let rows, let id = try rows.int64OrNil(row, 0) else { continue }
-            let route = try rows.int64(row, 1)
+            guard let rows else { continue }
+            // Its route was added before, so a token has one.
+            let (id, route) = (try rows.int64(row, 0), try rows.int64(row, 1))
             members[each.message, default: []].append((id, route))
             if try rows.bool(row, 2) {
                 found[each.message].inline.append((id, route, each.target.token.bytes))

@@ -15,20 +15,16 @@ extension MessageStore {
     ) async -> CutResult {
         guard let app = messages.first?.message.app else { return CutResult() }
         precondition(messages.allSatisfy { $0.message.app == app }, "a group has messages of one app")
-        do throws(StoreFault) { try await addRoutes(of: messages, app: app) } catch {
-            // The routes of one message may be too many for its app.
-            guard messages.count > 1, error.isAboutTheRow else { return Self.failed(messages[...], error) }
-            return await cutHalves(messages[...], order, LockTimeout.brief, now: now, admit: admit)
-        }
         return await cut(messages[...], order, LockTimeout.brief, now: now, admit: admit)
     }
 
     /// Adds the routes of inline targets before the transaction: they are for everybody, and delay nobody meanwhile.
-    private func addRoutes(of messages: [CutMessage], app: AppID) async throws(StoreFault) {
+    private func addRoutes(of messages: ArraySlice<CutMessage>) async throws(GroupFault) {
+        guard let app = messages.first?.message.app else { return }
         let routes = Query.addRoutes(of: messages.map(\.message.audience), app: app)
         guard !routes.isEmpty else { return }
         let pool = pool
-        _ = try await translating { () throws(PostgresError) in try await pool.run(routes) }
+        _ = try await translatingGroup { () throws(PostgresError) in try await pool.run(routes) }
     }
 
     private func cut(
@@ -36,6 +32,8 @@ extension MessageStore {
         admit: CutAdmission
     ) async -> CutResult {
         do throws(GroupFault) {
+            // The routes of one message may be too many for its app: they are added for each half anew.
+            try await addRoutes(of: messages)
             let result = try await cutTogether(Array(messages), order, lockTimeout, now: now, admit: admit)
             if result.isOutdated {
                 return await cutOthers(messages, result, order, lockTimeout, now: now, admit: admit)

@@ -192,6 +192,12 @@ enum MessageSQL {
             \(reached(app: "$1", among: "$3"))
         """)
 
-    /// $1 app, $2 providers.
-    static let reached = Statement("message_app_providers", "SELECT \(reached(app: "$1", among: "$2"))")
+    /// $1 app, $2 providers. Returns those that the app reaches, and whether it sets limits.
+    static let reached = Statement(
+        "message_app_providers",
+        """
+        SELECT \(reached(app: "$1", among: "$2")), EXISTS (
+            SELECT FROM apps WHERE id = $1
+                AND (settings ->> 'quiet_hours' IS NOT NULL OR settings ->> 'daily_cap' IS NOT NULL))
+        """)
 }

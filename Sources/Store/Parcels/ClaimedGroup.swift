@@ -98,16 +98,32 @@ struct ClaimedGroup: Sendable {
 
     /// Applies the app's limits to each parcel.
     mutating func judge(in transaction: PostgresTransaction) async throws(PostgresError) {
-        var limited: [(place: Int, parcel: LimitedParcel)] = []
-        for place in parcels.indices {
-            if let parcel = try parcels[place].limited { limited.append((place, parcel)) }
+        var groups = [self]
+        try await Self.judge(&groups, in: transaction)
+        self = groups[0]
+    }
+
+    /// Applies their app's limits to the parcels of several groups, in their order: users are counted for all at once.
+    static func judge(
+        _ groups: inout [ClaimedGroup], in transaction: PostgresTransaction
+    ) async throws(PostgresError) {
+        var limited: [(group: Int, place: Int, parcel: LimitedParcel)] = []
+        for group in groups.indices {
+            for place in groups[group].parcels.indices {
+                if let parcel = try groups[group].parcels[place].limited { limited.append((group, place, parcel)) }
+            }
         }
         guard !limited.isEmpty else { return }
         let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
-        for (each, members) in zip(limited, judged) { parcels[each.place].judged = members }
-        // The badges of several parcels are written together.
-        writes = LimitedParcel.writes(
-            limited.map(\.parcel), judged, raising: isSingle ? try parcels[0].badge : nil)
+        for (each, members) in zip(limited, judged) { groups[each.group].parcels[each.place].judged = members }
+        for group in groups.indices {
+            let own = limited.indices.filter { limited[$0].group == group }
+            guard !own.isEmpty else { continue }
+            // The badges of several parcels are written together.
+            groups[group].writes = LimitedParcel.writes(
+                own.map { limited[$0].parcel }, own.map { judged[$0] },
+                raising: groups[group].isSingle ? try groups[group].parcels[0].badge : nil)
+        }
     }
 
     /// Computes the badges of several parcels. A device may be in more than one of them, so each badge is locked and
@@ -116,8 +132,18 @@ struct ClaimedGroup: Sendable {
         guard !isSingle else { return }
         var counted: [Int64] = []
         for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
-        guard let lock = Self.lockingBadges(of: counted) else { return try planBadges(locked: nil) }
-        try planBadges(locked: try await transaction.run([lock])[0])
+        var locked: [Int64: Int32] = [:]
+        if let lock = Self.lockingBadges(of: counted) {
+            locked = try Self.badges(in: try await transaction.run([lock])[0])
+        }
+        try planBadges(&locked)
+    }
+
+    /// Reads the answer to `lockingBadges`.
+    static func badges(in rows: ResultSet) throws(PostgresError) -> [Int64: Int32] {
+        var badges: [Int64: Int32] = [:]  // lookup only
+        for row in 0..<rows.rowCount { badges[try rows.int64(row, 0)] = try rows.int32(row, 1) }
+        return badges
     }
 
     /// - Returns: nil if there are no members.
@@ -125,11 +151,8 @@ struct ClaimedGroup: Sendable {
         members.isEmpty ? nil : Query(MemberSQL.lockBadges) { $0.int64Array(rising(members)) }
     }
 
-    /// - Parameter rows: the answer to `lockingBadges`; nil: no message has a badge.
-    mutating func planBadges(locked rows: ResultSet?) throws(PostgresError) {
-        guard let rows else { return badges = parcels.map { _ in [:] } }
-        var status: [Int64: Int32] = [:]  // lookup only
-        for row in 0..<rows.rowCount { status[try rows.int64(row, 0)] = try rows.int32(row, 1) }
+    /// - Parameter status: the locked badges of members, which the parcels of this group change in their order.
+    mutating func planBadges(_ status: inout [Int64: Int32]) throws(PostgresError) {
         for parcel in parcels {
             var own: [Int64: Int32] = [:]  // lookup only
             let (change, value) = try parcel.badge
