@@ -98,7 +98,6 @@ struct DispatcherCutTests {
     func drainedBeside() {
         var bench = idle(hasUrgent: true)
         expect(nil, &bench)
-        if let request = bench.report(.timer).leaseRequests.first { bench.report(.leased([], asked: request)) }
         bench.report(.leased([], asked: bench.request(3)))
         #expect(bench.report(.drain).contains(.drained))
     }

@@ -27,7 +27,7 @@ enum CutSQL {
 
     /// The members of messages that name tokens. Parameters: $1 app, $2 providers, $3 environments, $4 topics, $5
     /// tokens. There is one row for each, in this order: the registration or a new id, its route, and whether it is an
-    /// inline target. A token whose route does not exist has nulls.
+    /// inline target. The tokens' routes must exist.
     ///
     /// If a live registration holds the token, it is the member, as in `AudienceSQL.inline`.
     static let tokens = Statement(
