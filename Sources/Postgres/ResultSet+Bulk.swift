@@ -73,7 +73,7 @@ extension ResultSet {
         return values
     }
 
-    private func array<Element>(
+    func array<Element>(
         _ row: Int, _ column: Int, _ type: ElementType, _ decode: (BinaryCell) -> Element?
     ) throws(PostgresError) -> [Element] {
         let cell = try arrayCell(row, column, type)

@@ -50,7 +50,7 @@ extension ResultSet {
 
     /// Reads borrowed bytes while `self` stays alive. This is the only place that does.
     @inline(__always)
-    private func read<Value>(
+    func read<Value>(
         _ row: Int, _ column: Int, _ type: ElementType, _ decode: (BinaryCell) -> Value?
     ) throws(PostgresError) -> Value {
         let cell = try cell(row, column, type)

@@ -1,20 +1,29 @@
 /// SQL with a name, prepared once per connection. The name otherwise only appears in errors.
+///
+/// Parameters stand in the text by name, such as `:app`, as often as needed. `::text` is a cast.
 package struct Statement: Sendable {
     /// The name. A statement with an empty one is parsed at each use.
     package let name: String
+    /// The text as the server gets it, with `$1` for the first parameter.
     package let sql: String
+    /// The names of the parameters: `$1`, `$2` and so on.
+    let parameterNames: [String]
 
     /// - Parameter name: belongs to one SQL text only, because a connection keeps what it prepared under it.
-    package init(_ name: String, _ sql: String) {
+    package init(_ name: String, _ text: String) {
         precondition(!name.isEmpty)
-        self.name = name
-        self.sql = sql
+        self.init(name: name, text)
     }
 
     /// Creates a statement that is run once.
-    package init(unprepared sql: String) {
-        name = ""
-        self.sql = sql
+    package init(unprepared text: String) { self.init(name: "", text) }
+
+    private init(name: String, _ text: String) {
+        var numbering = ParameterNumbering(text)
+        numbering.run()
+        self.name = name
+        sql = String(decoding: numbering.output, as: UTF8.self)
+        parameterNames = numbering.names
     }
 }
 
@@ -23,9 +32,10 @@ package struct Query: Sendable {
     package let statement: Statement
     package let parameters: Parameters
 
+    /// - Parameter parameters: one value for each name in the statement. Another set of names is a programming error.
     package init(_ statement: Statement, _ parameters: Parameters = Parameters()) {
         self.statement = statement
-        self.parameters = parameters
+        self.parameters = parameters.ordered(for: statement)
     }
 
     package init(_ statement: Statement, _ build: (inout Parameters) -> Void) {

@@ -1,0 +1,33 @@
+import Postgres
+import Testing
+
+@Suite("The parameters of a statement")
+struct StatementTests {
+    @Test(
+        "get numbers in the order in which their names first occur",
+        arguments: [
+            ("SELECT :app, :kind, :app", "SELECT $1, $2, $1"),
+            ("SELECT :at::text, x::int, :at", "SELECT $1::text, x::int, $1"),
+            ("SELECT ':no', \":no\", :yes -- :no\n, :also", "SELECT ':no', \":no\", $1 -- :no\n, $2"),
+            ("SELECT a[1: least(b, :n)]", "SELECT a[1: least(b, $1)]"),
+            ("SELECT 'it''s :no' || :yes_2", "SELECT 'it''s :no' || $1"),
+            (":", ":"),
+        ])
+    func numbers(text: String, sql: String) {
+        #expect(Statement(unprepared: text).sql == sql)
+    }
+
+    @Test("take the values of a query by name, in any order")
+    func order() async throws {
+        try await withPool { pool in
+            let statement = Statement("order_by_name", "SELECT :first - :second, :third")
+            let query = Query(statement) {
+                $0.int64("second", 2)
+                $0.text("third", "three")
+                $0.int64("first", 1)
+            }
+            let read = try await pool.run(query).one { row throws(PostgresError) in (try row.int64(), try row.text()) }
+            #expect(read == (-1, "three"))
+        }
+    }
+}
