@@ -1,4 +1,5 @@
 import CommandLine
+import Foundation
 
 /// A phone as a mobile backend would register it: one user, one of a few locales and time zones, and attributes. Its
 /// tags are ones that all, a tenth and a hundredth of the phones have. The same number is always the same phone.
@@ -36,6 +37,23 @@ struct BenchDevice {
         #"{"installation":"\#(installation)","provider":"apns","topic":"\#(OwnStandIns.topic)","token":"\#(token)","#
             + #""user":"\#(user)","locale":"\#(locale)","time_zone":"\#(timeZone)","app_version":"\#(appVersion)","#
             + #""tags":["\#(tags.joined(separator: #"",""#))"],"attributes":\#(attributes)}"#
+    }
+}
+
+extension BenchDevice {
+    private static let linesAtOnce = 10_000
+
+    /// Writes a file with one line for each of these numbers.
+    static func write(_ numbers: Range<Int>, to path: String, _ line: (BenchDevice) -> String) throws {
+        // Not only for this user, because PostgreSQL may run as another one.
+        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o644]),
+            let out = FileHandle(forWritingAtPath: path)
+        else { throw CommandFault(.failed, "\(path) can't be written") }
+        for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: linesAtOnce) {
+            let end = min(numbers.upperBound, start + linesAtOnce)
+            try out.write(contentsOf: Data((start..<end).map { line(BenchDevice(number: $0)) + "\n" }.joined().utf8))
+        }
+        try out.close()
     }
 }
 

@@ -7,7 +7,6 @@ struct DeviceImport {
     let world: BenchWorld
     /// The number of devices at the end.
     let devices: Int
-    private static let linesAtOnce = 10_000
 
     /// - Returns: the run from the first byte to the last answer.
     func run() async throws -> BenchRun { try await run(1..<devices + 1) }
@@ -15,7 +14,7 @@ struct DeviceImport {
     /// Imports the devices with these numbers in one request.
     func run(_ numbers: Range<Int>) async throws -> BenchRun {
         let path = world.folder.file("devices.ndjson")
-        try write(numbers, to: path)
+        try BenchDevice.write(numbers, to: path, \.line)
         defer { try? FileManager.default.removeItem(atPath: path) }
         guard let file = FileHandle(forReadingAtPath: path) else {
             throw CommandFault(.failed, "\(path) can't be read")
@@ -35,16 +34,5 @@ struct DeviceImport {
             throw CommandFault(.failed, "the import ended: \(String(decoding: end.bytes, as: UTF8.self))")
         }
         return BenchRun(time: time, used: try world.used() - before)
-    }
-
-    private func write(_ numbers: Range<Int>, to path: String) throws {
-        guard FileManager.default.createFile(atPath: path, contents: nil), let out = FileHandle(forWritingAtPath: path)
-        else { throw CommandFault(.failed, "\(path) can't be written") }
-        for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.linesAtOnce) {
-            let end = min(numbers.upperBound, start + Self.linesAtOnce)
-            let lines = (start..<end).map { BenchDevice(number: $0).line + "\n" }
-            try out.write(contentsOf: Data(lines.joined().utf8))
-        }
-        try out.close()
     }
 }

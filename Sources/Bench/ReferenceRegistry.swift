@@ -1,16 +1,16 @@
-import Basis
 import CommandLine
+import Foundation
 import Model
 import Postgres
 
-/// The least work of writing registrations: COPY, one statement that merges the rows into the tables, and a commit. The
-/// tables are this program's own, in a database beside the gateway's, and grow as the gateway's do.
+/// The least work of writing registrations: COPY from a file, one statement that merges the rows into the tables, and a
+/// commit. The tables are this program's own, in a database beside the gateway's, and grow as the gateway's do.
 struct ReferenceRegistry {
     private let world: BenchWorld
     private let pool: PostgresPool
     private static let statementTime: Duration = .seconds(3_600)
-    /// Rows are made before the clock starts, so that only PostgreSQL is measured. More rows at once would need much
-    /// memory.
+    /// The file is written before the clock starts, so that only PostgreSQL is measured. More rows at once would make it
+    /// large.
     private static let rowsAtOnce = 100_000
 
     static func within<Answer>(
@@ -29,61 +29,39 @@ struct ReferenceRegistry {
 
     /// Copies the devices of these numbers, as the import registers them.
     func copy(_ numbers: Range<Int>) async throws -> BenchRun {
-        var sum: BenchRun?
-        for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.rowsAtOnce) {
-            let rows = Self.rows(start..<min(numbers.upperBound, start + Self.rowsAtOnce))
-            let run = try await merge(rows)
-            sum = sum.map { $0 + run } ?? run
+        // Both this program and PostgreSQL's user can reach the folder of the socket.
+        guard let folder = world.gateway.databaseSocketFolder else {
+            throw CommandFault(.failed, "the gateway's PostgreSQL has ended")
         }
-        guard let sum else { preconditionFailure("a merge has at least one device") }
-        return sum
+        let path = folder + "/arrivals"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var runs: [BenchRun] = []
+        for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.rowsAtOnce) {
+            try BenchDevice.write(start..<min(numbers.upperBound, start + Self.rowsAtOnce), to: path, Self.row)
+            runs.append(try await merge(path))
+        }
+        return runs.dropFirst().reduce(runs[0]) { $0 + $1 }
     }
 
     func rows() async throws -> RegistryDatabase.Rows { try await RegistryDatabase.rows(in: pool) }
 
-    private func merge(_ pieces: [CopyRows]) async throws -> BenchRun {
+    private func merge(_ path: String) async throws -> BenchRun {
         let before = try world.used()
         let clock = ContinuousClock()
         let start = clock.now
-        let options = TransactionOptions(deadline: Self.statementTime)
-        try await pool.transaction(options) { transaction async throws(PostgresError) in
-            try await transaction.script(Self.arrivals)
-            _ = try await transaction.copyIn(
-                "COPY arrivals FROM STDIN (FORMAT binary)"
-            ) { writer async throws(PostgresError) in
-                for piece in pieces { try await writer.write(piece) }
-            }
-            try await transaction.script(Self.merge)
-        }
+        // PostgreSQL runs the three as one transaction.
+        try await pool.script(
+            "\(Self.arrivals); COPY arrivals FROM '\(path)'; \(Self.merge)", deadline: Self.statementTime)
         let time = clock.now - start
         return BenchRun(time: time, used: try world.used() - before)
     }
 
-    private static func rows(_ numbers: Range<Int>) -> [CopyRows] {
-        var pieces: [CopyRows] = []
-        var rows = CopyRows(columns: 8)
-        for number in numbers {
-            let device = BenchDevice(number: number)
-            rows.row { cells in
-                cells.text(device.installation)
-                cells.bytes(Self.token(number))
-                cells.text(device.user)
-                cells.text(device.locale)
-                cells.text(device.timeZone)
-                cells.text(device.appVersion)
-                cells.text("{\(device.tags.joined(separator: ","))}")
-                cells.text(device.attributes)
-            }
-            guard rows.isFull else { continue }
-            pieces.append(rows)
-            rows = CopyRows(columns: 8)
-        }
-        return rows.rowCount > 0 ? pieces + [rows] : pieces
-    }
-
-    /// A token as long as an APNs token.
-    private static func token(_ number: Int) -> [UInt8] {
-        [UInt8](repeating: 0xc0, count: 24) + (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+    /// A line in the text format of COPY. No value has a tab or a backslash.
+    private static func row(_ device: BenchDevice) -> String {
+        [
+            device.installation, #"\\x\#(device.token)"#, device.user, device.locale, device.timeZone, device.appVersion,
+            "{\(device.tags.joined(separator: ","))}", device.attributes,
+        ].joined(separator: "\t")
     }
 
     /// The database's one app and its one route. A trigger adds the sibling route of the other environment.

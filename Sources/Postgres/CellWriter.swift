@@ -2,11 +2,11 @@ import Basis
 
 /// Writes values in PostgreSQL's binary protocol: a length of four bytes, then the bytes. A length of -1 means null.
 ///
-/// Parameters, the elements of arrays and rows of COPY all use this encoding. Everything in it is big-endian.
+/// Parameters and the elements of arrays use this encoding. Everything in it is big-endian.
 package struct CellWriter: Sendable {
     var buffer: [UInt8] = []
     private(set) var cellCount = 0
-    /// The required type of the cells; nil if the receiver checks it itself (COPY).
+    /// The required type of an array's elements; nil outside an array.
     private var expected: ElementType?
 
     package mutating func null() { beginCell(byteCount: -1) }
@@ -99,14 +99,6 @@ extension CellWriter {
             cellCount = cellsBefore
         }
         patchLength(at: start)
-    }
-
-    /// Writes raw bytes between cells, for the heads of COPY's rows.
-    mutating func head<Integer: FixedWidthInteger>(_ value: Integer) { append(value) }
-
-    mutating func restart() {
-        buffer.removeAll(keepingCapacity: true)
-        cellCount = 0
     }
 
     private mutating func beginCell(_ type: ElementType, byteCount: Int) {

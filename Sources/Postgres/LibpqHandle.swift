@@ -172,42 +172,6 @@ extension LibpqHandle {
     }
 }
 
-// COPY.
-extension LibpqHandle {
-    /// Never blocks. Bytes that the socket doesn't take stay in libpq's buffer until `flush()`.
-    func putCopy(_ bytes: [UInt8]) -> Bool {
-        unsafe bytes.withUnsafeBytes { bytes in
-            let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-            return unsafe PQputCopyData(connection, start, Int32(clamping: bytes.count)) == 1
-        }
-    }
-
-    /// - Parameter isAbandoned: whether to make the server refuse the COPY with 57014.
-    func endCopy(isAbandoned: Bool) -> Bool {
-        if isAbandoned { return unsafe PQputCopyEnd(connection, "abandoned") == 1 }
-        return unsafe PQputCopyEnd(connection, nil) == 1
-    }
-
-    enum CopyStep {
-        case row
-        case nothingYet
-        case ended
-        case failed
-    }
-
-    /// Appends one row's bytes.
-    func takeCopyRow(into buffer: inout [UInt8]) -> CopyStep {
-        var row: UnsafeMutablePointer<CChar>?
-        let length = unsafe PQgetCopyData(connection, &row, 1)
-        guard length > 0, let row = unsafe row else {
-            return length == 0 ? .nothingYet : (length == -1 ? .ended : .failed)
-        }
-        defer { unsafe PQfreemem(row) }
-        unsafe buffer.append(contentsOf: UnsafeRawBufferPointer(start: row, count: Int(length)))
-        return .row
-    }
-}
-
 /// Calls `body` with a nil-terminated array of C strings, as libpq's keyword lists need.
 private func withCStrings<Answer>(
     _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Answer

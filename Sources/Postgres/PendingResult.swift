@@ -11,8 +11,7 @@ import CPostgres
         /// The command was not executed, because an earlier one of the pipeline was refused.
         case skipped
         case refused
-        case copyIn
-        case copyOut
+        /// COPY, which this module doesn't speak, or a state that libpq has not had so far.
         case other
     }
 
@@ -33,16 +32,12 @@ import CPostgres
         case PGRES_PIPELINE_SYNC: .sync
         case PGRES_PIPELINE_ABORTED: .skipped
         case PGRES_FATAL_ERROR: .refused
-        case PGRES_COPY_IN: .copyIn
-        case PGRES_COPY_OUT: .copyOut
         default: .other
         }
     }
 
     /// The server's tag of the completed command ("COMMIT", "ROLLBACK", "INSERT 0 5").
     var commandTag: String { unsafe String(cString: PQcmdStatus(result)) }
-
-    var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
 
     /// The server's refusal. nil if libpq itself made the error, or if the server ended the connection with it: callers
     /// then report the lost connection.

@@ -75,7 +75,7 @@ final class PipelineConversation: Conversation {
             // The first refusal is the cause; no later command was executed.
             if failure == nil { failure = refusal.asError }
             return true
-        case .sync, .copyIn, .copyOut, .other: return false
+        case .sync, .other: return false
         }
     }
 

@@ -208,9 +208,6 @@ extension PostgresConnection {
         pump()
     }
 
-    /// Stops reading from the socket while there is no reader, so that TCP slows the server down.
-    func pauseReading() { unwatch() }
-
     /// Returns when the connection has ended.
     func waitForEnd() async {
         guard handle != nil else { return }

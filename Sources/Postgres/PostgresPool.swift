@@ -133,25 +133,6 @@ extension PostgresPool {
         }
     }
 
-    package func copyIn(
-        _ sql: String, deadline: Duration? = nil,
-        _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
-    ) async throws(PostgresError) -> Int {
-        try await transaction(TransactionOptions(deadline: deadline)) { transaction async throws(PostgresError) in
-            try await transaction.copyIn(sql, body)
-        }
-    }
-
-    package func copyOut<Answer: Sendable>(
-        _ sql: String, deadline: Duration? = nil,
-        _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
-    ) async throws(PostgresError) -> Answer {
-        let options = TransactionOptions(isReadOnly: true, deadline: deadline)
-        return try await transaction(options) { transaction async throws(PostgresError) in
-            try await transaction.copyOut(sql, body)
-        }
-    }
-
     /// Repeats the body after a deadlock or serialization failure, up to `attemptsMax` attempts in all.
     package func retryingConflicts<Answer: Sendable>(
         attemptsMax: Int = 5, _ body: @Sendable () async throws(PostgresError) -> Answer

@@ -66,36 +66,6 @@ package struct PostgresTransaction: Sendable {
 
     /// Rolls back at the end. The body's answer still goes to the caller.
     package func abandon() async { await runner.abandon() }
-
-    /// Sends the rows that `body` writes ("COPY t (a, b) FROM STDIN (FORMAT binary)"). Returns their number.
-    package func copyIn(
-        _ sql: String, _ body: @Sendable (CopyWriter) async throws(PostgresError) -> Void
-    ) async throws(PostgresError) -> Int {
-        try await runner.beginCopy(sql, .into)
-        do throws(PostgresError) {
-            try await body(CopyWriter(runner))
-        } catch {
-            await runner.abandonCopyIn(error)
-            throw error
-        }
-        return try await runner.endCopyIn()
-    }
-
-    /// Receives rows ("COPY (SELECT ...) TO STDOUT (FORMAT binary)"). A body that stops early costs the connection: a
-    /// read-only transaction then counts as abandoned, another one as lost.
-    package func copyOut<Answer: Sendable>(
-        _ sql: String, _ body: @Sendable (CopyReader) async throws(PostgresError) -> Answer
-    ) async throws(PostgresError) -> Answer {
-        try await runner.beginCopy(sql, .out)
-        do throws(PostgresError) {
-            let answer = try await body(CopyReader(runner))
-            try await runner.endCopyOut()
-            return answer
-        } catch {
-            await runner.dropCopyOut(error)
-            throw error
-        }
-    }
 }
 
 extension [ResultSet] {

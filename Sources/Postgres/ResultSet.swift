@@ -23,7 +23,7 @@ import CPostgres
 
     package var columnCount: Int { columnTypes.count }
 
-    /// The number of rows that an INSERT, UPDATE, DELETE, MERGE, SELECT or COPY affected.
+    /// The number of rows that an INSERT, UPDATE, DELETE, MERGE or SELECT affected.
     package var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
 
     /// Whether the cell is null. True for a cell out of range, too.

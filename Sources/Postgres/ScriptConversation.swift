@@ -25,7 +25,7 @@ final class ScriptConversation: Conversation {
             case .refused:
                 guard let refusal = result.refusal(of: "") else { return .confused }
                 if failure == nil { failure = refusal.asError }
-            case .sync, .skipped, .copyIn, .copyOut, .other: return .confused
+            case .sync, .skipped, .other: return .confused
             }
         }
         return .waits

@@ -6,13 +6,10 @@ actor TransactionRunner {
     nonisolated let loop: ReactorLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    let connection: PostgresConnection
-    let options: TransactionOptions
-    let deadline: Duration
-    var state = State.fresh
-    /// Settings that travel with the next round trip.
-    var dueSettings: [String] = []
-    var copy = CopyState.none
+    private let connection: PostgresConnection
+    private let options: TransactionOptions
+    private let deadline: Duration
+    private var state = State.fresh
 
     enum State {
         /// No bytes were sent, so there is no transaction to end. → begun, ended
@@ -64,8 +61,7 @@ actor TransactionRunner {
         case .fresh, .ended: return
         case .begun where isBodyDone:
             do {
-                let framing = Framing(opening: dueSettings, commits: true)
-                _ = try await connection.run([], options.stake, framing: framing, deadline: deadline)
+                _ = try await connection.run([], options.stake, framing: Framing(commits: true), deadline: deadline)
             } catch {
                 await connection.rollBack()
                 throw error
@@ -84,21 +80,15 @@ extension TransactionRunner {
         switch state {
         case .fresh:
             state = .begun
-            return Framing(
-                opening: options.opening(statementTimeout: connection.timeoutStatement(deadline)) + takeDueSettings())
-        case .begun, .abandoned: return Framing(opening: takeDueSettings())
+            return Framing(opening: options.opening(statementTimeout: connection.timeoutStatement(deadline)))
+        case .begun, .abandoned: return Framing()
         case .failed(let error): throw error
         case .ended: preconditionFailure("a transaction is not used after its end")
         }
     }
 
-    private func takeDueSettings() -> [String] {
-        defer { dueSettings = [] }
-        return dueSettings
-    }
-
     /// Sends BEGIN on its own, for statements that it can't travel with.
-    func beginNow() async throws(PostgresError) {
+    private func beginNow() async throws(PostgresError) {
         let framing = try opening()
         if framing.opening.isEmpty { return }
         _ = try await recording { connection throws(PostgresError) in
@@ -107,7 +97,7 @@ extension TransactionRunner {
     }
 
     /// Runs the work and records its error until the end.
-    func recording<Answer: Sendable>(
+    private func recording<Answer: Sendable>(
         _ work: (PostgresConnection) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
         do {

@@ -145,35 +145,6 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test("reports a lost connection in the middle of a COPY, in either direction", arguments: [true, false])
-    func killedInCopy(inward: Bool) async throws {
-        try await withOwnServer { server, settings, _ in
-            try await withPool(settings) { pool in
-                try await pool.script("CREATE TABLE endless (id int8)")
-                let process = try #require(await server.processID)
-                let error = await failure { () async throws(PostgresError) in
-                    if inward {
-                        _ = try await pool.copyIn("COPY endless FROM STDIN (FORMAT binary)") {
-                            writer async throws(PostgresError) in
-                            while true {
-                                var rows = CopyRows(columns: 1)
-                                while !rows.isFull { rows.row { $0.int64(1) } }
-                                try await writer.write(rows)
-                                kill(process, SIGKILL)
-                            }
-                        }
-                    } else {
-                        let sql = "COPY (SELECT generate_series(1, 1e12::int8)) TO STDOUT (FORMAT binary)"
-                        try await pool.copyOut(sql) { reader async throws(PostgresError) in
-                            while try await reader.next() != nil { kill(process, SIGKILL) }
-                        }
-                    }
-                }
-                #expect(error == .connectionLost)
-            }
-        }
-    }
-
     @Test("gets replaced unnoticed if an operator ends its idle session")
     func terminated() async throws {
         try await withPool { pool in
