@@ -13,9 +13,7 @@ package struct CivilDate: Hashable, Sendable {
         guard (-1_000_000...1_000_000).contains(year), (1...12).contains(month), day >= 1,
             day <= Self.days(inMonth: month, of: year)
         else { return nil }
-        self.year = year
-        self.month = month
-        self.day = day
+        (self.year, self.month, self.day) = (year, month, day)
     }
 
     /// Accepts any number of days that a `WallInstant` can hold.

@@ -13,11 +13,7 @@ struct CivilTime: Equatable {
         guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second),
             (0...999_999).contains(microsecond)
         else { return nil }
-        self.date = date
-        self.hour = hour
-        self.minute = minute
-        self.second = second
-        self.microsecond = microsecond
+        (self.date, self.hour, self.minute, self.second, self.microsecond) = (date, hour, minute, second, microsecond)
     }
 
     /// Clamps instants outside the years 0 to 9999, which our texts can't express.

@@ -27,9 +27,7 @@ package struct ProviderFault: Error, Equatable, Sendable {
     package let detail: String
 
     package init(code: String, pointer: JSONPointer? = nil, detail: String) {
-        self.code = code
-        self.pointer = pointer
-        self.detail = detail
+        (self.code, self.pointer, self.detail) = (code, pointer, detail)
     }
 
     /// The code of content that shows nothing on the provider's devices. It is no fault if another provider's devices

@@ -11,9 +11,7 @@ package struct LocaleTable: Equatable, Sendable {
     private let tags: [LocaleTag]
 
     /// A name that is no locale matches no device.
-    package init(_ locales: [String]) {
-        tags = locales.map { LocaleTag(reading: Array($0.utf8).span) }
-    }
+    package init(_ locales: [String]) { tags = locales.map { LocaleTag(reading: Array($0.utf8).span) } }
 
     /// Accepts any locale that devices report: "fr-CA", "fr_CA.UTF-8", "zh_TW_#Hant", "b+zh+Hant", or noise.
     package func variant(for locale: Span<UInt8>) -> Int {
@@ -29,9 +27,7 @@ package struct LocaleTable: Equatable, Sendable {
 
     /// The texts as they are compiled: the common one, then each locale's. A locale takes a missing member from the
     /// next broader locale of the message (fr-CA, fr), and finally from the common text.
-    package static func texts(
-        _ common: NotificationText?, _ localizations: [Localization]
-    ) -> [NotificationText?] {
+    package static func texts(_ common: NotificationText?, _ localizations: [Localization]) -> [NotificationText?] {
         let table = LocaleTable(localizations.map(\.locale))
         return [common]
             + localizations.indices.map { place -> NotificationText? in
@@ -135,9 +131,7 @@ struct LocaleTag: Hashable, Sendable {
     /// How well a text in `other` serves a reader of this locale: above 0; nil if not at all.
     func score(of other: LocaleTag) -> Int? {
         guard language != 0, other.language != 0 else { return nil }
-        if language != other.language {
-            return LanguageTables.reads(language, also: other.language) ? 1 : nil
-        }
+        if language != other.language { return LanguageTables.reads(language, also: other.language) ? 1 : nil }
         let (own, its) = (likelyScript, other.likelyScript)
         // Two scripts are two languages for a reader. But a bare "zh" is meant for all readers of Chinese.
         let isMeantForAll = other.script == 0 && other.region == 0
@@ -202,9 +196,7 @@ private enum LanguageTables {
         "sv", "us", "uy", "ve",
     ].map(packed)
 
-    static func current(language: UInt64) -> UInt64 {
-        aliases.first { $0.legacy == language }?.current ?? language
-    }
+    static func current(language: UInt64) -> UInt64 { aliases.first { $0.legacy == language }?.current ?? language }
 
     static func script(ofChineseIn region: UInt64) -> UInt64 {
         traditionalRegions.contains(region) ? traditional : simplified

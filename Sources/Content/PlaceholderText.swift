@@ -114,9 +114,7 @@ package struct PlaceholderText: Equatable, Sendable {
     }
 
     /// True if devices' own values go in, beside the provider's marks.
-    package var hasPlaceholders: Bool {
-        places.contains { if case .placeholder = $0 { true } else { false } }
-    }
+    package var hasPlaceholders: Bool { places.contains { if case .placeholder = $0 { true } else { false } } }
 
     /// - Parameter pieces: one for each of `places`, as JSON.
     package func bytes(filledWith pieces: [[UInt8]]) -> [UInt8] {

@@ -24,8 +24,7 @@ package enum UUIDText {
         var words: (high: UInt64, low: UInt64) = (0, 0)
         for (position, byte) in text.enumerated() {
             switch position {
-            case 8, 13, 18, 23:
-                if byte != UInt8(ascii: "-") { return nil }
+            case 8, 13, 18, 23: if byte != UInt8(ascii: "-") { return nil }
             case 0..<18:
                 guard let digit = Hexadecimal.value(of: byte) else { return nil }
                 words.high = words.high << 4 | UInt64(digit)

@@ -231,7 +231,5 @@ extension FilterInstant {
 }
 
 extension FilterInstant.Unit {
-    fileprivate var countMax: Int64 {
-        FilterLimits.fromNowMax.components.seconds / duration.components.seconds
-    }
+    fileprivate var countMax: Int64 { FilterLimits.fromNowMax.components.seconds / duration.components.seconds }
 }

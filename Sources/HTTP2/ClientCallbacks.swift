@@ -52,8 +52,7 @@ enum ClientCallbacks {
             unsafe notes.pointee.events.append(.settingsChanged(streamLimit: Int(limit)))
         case NGHTTP2_PING.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue != 0:
             unsafe notes.pointee.events.append(.pingAnswered(payload: PingPayload.read(frame.pointee.ping)))
-        case NGHTTP2_GOAWAY.rawValue:
-            unsafe notes.pointee.goAway(frame.pointee.goaway)
+        case NGHTTP2_GOAWAY.rawValue: unsafe notes.pointee.goAway(frame.pointee.goaway)
         default: break
         }
         return 0
@@ -80,9 +79,7 @@ enum ClientCallbacks {
     /// Hands the request's body to nghttp2. The source's `fd` carries the slot's place.
     static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
         guard let notes = unsafe ClientCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
-        else {
-            return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
-        }
+        else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
         let remaining = unsafe slot.pointee.request.count - slot.pointee.requestRead
         let count = min(remaining, length)

@@ -123,9 +123,7 @@ import CNGHTTP2
     package func wasTaken(_ streamID: Int32) -> Bool { unsafe streamID <= notes.pointee.highestSentStreamID }
 
     /// Ends every open request, because the connection is gone. The session is of no further use.
-    package func connectionLost() {
-        unsafe notes.pointee.endAll()
-    }
+    package func connectionLost() { unsafe notes.pointee.endAll() }
 
     package var wantsRead: Bool { native.wantsRead }
     package var wantsWrite: Bool { native.wantsWrite }

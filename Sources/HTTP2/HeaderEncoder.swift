@@ -105,14 +105,10 @@
         guesses[place] = unsafe evictedCount + entries.count - 1
     }
 
-    private func index(of place: Int) -> Int {
-        unsafe HeaderEncoder.dynamicIndexMin + entries.count - 1 - place
-    }
+    private func index(of place: Int) -> Int { unsafe HeaderEncoder.dynamicIndexMin + entries.count - 1 - place }
 
     /// The place of the entry with this name, and with this value if one is given.
-    private func entry(
-        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>?, guess: Int
-    ) -> Int? {
+    private func entry(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>?, guess: Int) -> Int? {
         let guessed = guess - evictedCount
         if guessed >= 0, unsafe guessed < entries.count, unsafe matches(entries[guessed], name, value) {
             return guessed

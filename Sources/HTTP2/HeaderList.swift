@@ -15,9 +15,7 @@ package struct HeaderList: Equatable, Sendable {
         package var isIndexed: Bool
 
         @inlinable package init(name: ByteRange, value: ByteRange, isIndexed: Bool) {
-            self.name = name
-            self.value = value
-            self.isIndexed = isIndexed
+            (self.name, self.value, self.isIndexed) = (name, value, isIndexed)
         }
     }
 
@@ -71,9 +69,7 @@ package struct HeaderList: Equatable, Sendable {
     }
 
     /// The largest size of the list in a frame: each field as a literal, with its two lengths and its index.
-    var blockBytesMax: Int {
-        fields.reduce(0) { $0 + Int($1.name.count) + Int($1.value.count) + 12 }
-    }
+    var blockBytesMax: Int { fields.reduce(0) { $0 + Int($1.name.count) + Int($1.value.count) + 12 } }
 
     package mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)

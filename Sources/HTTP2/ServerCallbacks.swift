@@ -58,12 +58,10 @@ enum ServerCallbacks {
                 let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, header.stream_id))
             else { return 0 }
             unsafe notes.pointee.requestEnded(place)
-        case NGHTTP2_SETTINGS.rawValue where isAck:
-            unsafe notes.pointee.events.append(.settingsAcknowledged)
+        case NGHTTP2_SETTINGS.rawValue where isAck: unsafe notes.pointee.events.append(.settingsAcknowledged)
         case NGHTTP2_PING.rawValue where isAck:
             unsafe notes.pointee.events.append(.pingAnswered(payload: PingPayload.read(frame.pointee.ping)))
-        case NGHTTP2_GOAWAY.rawValue:
-            unsafe notes.pointee.goAway(frame.pointee.goaway)
+        case NGHTTP2_GOAWAY.rawValue: unsafe notes.pointee.goAway(frame.pointee.goaway)
         default: break
         }
         return 0
@@ -88,9 +86,7 @@ enum ServerCallbacks {
     /// Hands the response's body to nghttp2. The source's `fd` carries the slot's place.
     static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
         guard let notes = unsafe ServerCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
-        else {
-            return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
-        }
+        else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
         let remaining = unsafe slot.pointee.response.count - slot.pointee.responseRead
         let count = min(remaining, length)

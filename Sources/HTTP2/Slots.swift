@@ -75,9 +75,7 @@
         return unsafe usedCount - 1
     }
 
-    mutating func giveBack(_ place: Int) {
-        unsafe free.append(Int32(place))
-    }
+    mutating func giveBack(_ place: Int) { unsafe free.append(Int32(place)) }
 
     mutating func deallocate() {
         unsafe base.deinitialize(count: usedCount)

@@ -72,11 +72,8 @@ package struct JSONLimits: Sendable {
     package init(
         bytesMax: Int, depthMax: Int = 32, valuesMax: Int = 100_000, numberBytesMax: Int = 64, refusesNUL: Bool = true
     ) {
-        self.bytesMax = bytesMax
-        self.depthMax = depthMax
-        self.valuesMax = valuesMax
-        self.numberBytesMax = numberBytesMax
-        self.refusesNUL = refusesNUL
+        (self.bytesMax, self.depthMax, self.valuesMax) = (bytesMax, depthMax, valuesMax)
+        (self.numberBytesMax, self.refusesNUL) = (numberBytesMax, refusesNUL)
     }
 
     /// The limits for the body of a request.

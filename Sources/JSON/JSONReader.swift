@@ -108,9 +108,7 @@ extension JSONReader {
         while true {
             let byte = try peek()
             if byte == UInt8(ascii: "\"") { break }
-            guard byte >= 0x20 else {
-                throw JSONError(byte == 0 ? .nulInString : .controlCharacterInString, at: index)
-            }
+            guard byte >= 0x20 else { throw JSONError(byte == 0 ? .nulInString : .controlCharacterInString, at: index) }
             if byte == UInt8(ascii: "\\") {
                 var text = unescaped.take() ?? []
                 text.append(contentsOf: bytes[runStart..<index])
@@ -252,9 +250,7 @@ private struct SeenNames {
 
     /// Returns false if the name was there before.
     mutating func add(_ name: String, among members: [JSONMember]) -> Bool {
-        if members.count < JSONObject.fewMembersMax {
-            return !members.contains { $0.name.hasSameBytes(as: name) }
-        }
+        if members.count < JSONObject.fewMembersMax { return !members.contains { $0.name.hasSameBytes(as: name) } }
         if hashed.isEmpty {
             for member in members { hashed.insert(Array(member.name.utf8)) }
         }

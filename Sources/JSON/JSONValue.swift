@@ -25,23 +25,13 @@ package enum JSONValue: Equatable, Sendable {
 }
 
 extension JSONValue {
-    package var string: String? {
-        if case .string(let text) = self { text } else { nil }
-    }
-    package var bool: Bool? {
-        if case .bool(let claim) = self { claim } else { nil }
-    }
-    package var number: JSONNumber? {
-        if case .number(let number) = self { number } else { nil }
-    }
+    package var string: String? { if case .string(let text) = self { text } else { nil } }
+    package var bool: Bool? { if case .bool(let claim) = self { claim } else { nil } }
+    package var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }
     /// The integer; nil for a number with a fraction, an exponent, or more than 64 bits.
     package var integer: Int64? { number?.integer }
-    package var array: [JSONValue]? {
-        if case .array(let elements) = self { elements } else { nil }
-    }
-    package var object: JSONObject? {
-        if case .object(let object) = self { object } else { nil }
-    }
+    package var array: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
+    package var object: JSONObject? { if case .object(let object) = self { object } else { nil } }
     package var isNull: Bool { self == .null }
 
     /// The kind's name for people: "a number".
@@ -76,9 +66,7 @@ package enum JSONNumber: Hashable, Sendable {
     /// A valid JSON number with a fraction, an exponent, a negative zero, or more digits than 64 bits hold.
     case literal(String)
 
-    package var integer: Int64? {
-        if case .whole(let integer) = self { integer } else { nil }
-    }
+    package var integer: Int64? { if case .whole(let integer) = self { integer } else { nil } }
 
     /// The nearest double; infinite if the text exceeds its range.
     package var double: Double {
@@ -170,7 +158,5 @@ extension JSONText {
     package init(_ value: JSONValue) { self.init(bytes: value.bytes) }
 
     /// Parses the text. Throws only if code wrongly vouched for it.
-    package func value() throws(JSONError) -> JSONValue {
-        try JSONReader.read(bytes, limits: .trusted)
-    }
+    package func value() throws(JSONError) -> JSONValue { try JSONReader.read(bytes, limits: .trusted) }
 }

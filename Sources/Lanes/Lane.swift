@@ -18,12 +18,8 @@ package struct LaneSnapshot: Equatable, Sendable {
     package init() {}
 
     init(connections: Int, streamsOpen: Int, streamsMax: Int, waiting: Int, unanswered: Int, canSend: Bool) {
-        self.connections = connections
-        self.streamsOpen = streamsOpen
-        self.streamsMax = streamsMax
-        self.waiting = waiting
-        self.unanswered = unanswered
-        self.canSend = canSend
+        (self.connections, self.streamsOpen, self.streamsMax) = (connections, streamsOpen, streamsMax)
+        (self.waiting, self.unanswered, self.canSend) = (waiting, unanswered, canSend)
     }
 }
 
@@ -81,28 +77,20 @@ package actor Lane: PinnedActor {
     }
 
     /// Answers requests without a stream `.unsent(.withdrawn)`. Those in flight run to their answers.
-    package nonisolated func withdraw(_ ticket: BatchTicket) {
-        enter { $0.withdraw(ticket) }
-    }
+    package nonisolated func withdraw(_ ticket: BatchTicket) { enter { $0.withdraw(ticket) } }
 
     /// Opens the connection that the lane keeps.
-    package nonisolated func warmUp() {
-        enter { $0.decide(.warmUp) }
-    }
+    package nonisolated func warmUp() { enter { $0.decide(.warmUp) } }
 
     /// Retires connections after ExpiredProviderToken, because APNs goes on refusing on them.
     ///
     /// These are the connections whose first provider token is not the current one; without a current one, all that
     /// carried any. They take no more requests and close after their last answer.
-    package nonisolated func replaceConnections() {
-        enter { $0.replaceConnections() }
-    }
+    package nonisolated func replaceConnections() { enter { $0.replaceConnections() } }
 
     /// Retires a connection after the peer asked for that in an answer (IdleTimeout, Shutdown). It takes no more
     /// requests and closes after its last answer. Does nothing if the connection is gone.
-    package nonisolated func retire(_ connection: ConnectionID) {
-        enter { $0.retire(connection) }
-    }
+    package nonisolated func retire(_ connection: ConnectionID) { enter { $0.retire(connection) } }
 
     /// Blocks the lane after an answer that refused the credential, as a GOAWAY with that reason does.
     ///
@@ -120,15 +108,11 @@ package actor Lane: PinnedActor {
 
     /// Makes a blocked lane dial at once, because a credential or certificate was corrected. It reports that it can
     /// send when a connection has proved itself.
-    package nonisolated func retry() {
-        enter { $0.decide(.retry) }
-    }
+    package nonisolated func retry() { enter { $0.decide(.retry) } }
 
     /// Answers requests without a stream `.unsent(.withdrawn)`, waits for the others, and closes. Later submissions are
     /// handed back.
-    package func drain() async {
-        await withCheckedContinuation { core.drain($0) }
-    }
+    package func drain() async { await withCheckedContinuation { core.drain($0) } }
 
     /// Runs the work in the loop's next tick, in the order of the calls.
     private nonisolated func enter(_ work: @escaping @Sendable (LaneCore) -> Void) {

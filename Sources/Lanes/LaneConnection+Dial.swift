@@ -10,8 +10,7 @@ extension LaneConnection {
         case .success(let found):
             addresses = DialOrder.arrange(found, start: Int(truncatingIfNeeded: id.value))
             if addresses.isEmpty { detail = "no address" }
-        case .failure(let error):
-            detail = error.description
+        case .failure(let error): detail = error.description
         }
         handle(.resolved(addresses: addresses.count))
     }

@@ -123,8 +123,7 @@ extension LaneConnection {
         } else {
             session.withBytes(answer.retryAfter) { retryAfter in
                 session.withBytes(answer.body) { body in
-                    core.queue.respond(
-                        flight, from: id, status: answer.status, retryAfter: retryAfter, body: body)
+                    core.queue.respond(flight, from: id, status: answer.status, retryAfter: retryAfter, body: body)
                 }
             }
         }
@@ -135,9 +134,7 @@ extension LaneConnection {
     func noteAnswer(status: UInt16) {
         machine.answered(core.loop.now)
         core.window.answered()
-        if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) {
-            handle(.retire)
-        }
+        if core.trust.isSuspected && machine.phase == .open && !core.trust.answered(status: status) { handle(.retire) }
         // The first answer proves the connection, and so does each one while the lane is blocked as unreachable.
         if core.isUnreachable { hasAnswered = false }
         noteProof()

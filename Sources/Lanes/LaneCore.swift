@@ -39,11 +39,8 @@ final class LaneCore: TickHandler, TimerHandler {
         _ settings: LaneSettings, on loop: ReactorLoop, observer: any LaneObserver,
         resolve: @escaping @Sendable (ConnectionID) -> Void, publish: @escaping @Sendable (LaneSnapshot) -> Void
     ) {
-        self.settings = settings
-        self.loop = loop
-        self.observer = observer
-        self.resolve = resolve
-        self.publish = publish
+        (self.settings, self.loop, self.observer) = (settings, loop, observer)
+        (self.resolve, self.publish) = (resolve, publish)
         machine = LaneMachine(limits: settings.laneLimits)
         headers = RequestHeaders(host: settings.host, port: settings.port)
         pace = settings.pace?.join()
@@ -216,9 +213,7 @@ extension LaneCore {
             && (settings.authorization == nil || settings.authorization?.current != nil)
         unusableSince = isUsable ? nil : unusableSince ?? now
         if machine.isDraining { return queue.handBackAll(.withdrawn) }
-        if let block = machine.breaker.block {
-            queue.handBackAll(block == .unreachable ? .unreachable : .tlsRefused)
-        }
+        if let block = machine.breaker.block { queue.handBackAll(block == .unreachable ? .unreachable : .tlsRefused) }
         queue.expire(now, unusableSince: unusableSince, unreachableAfter: settings.unreachableAfter)
     }
 

@@ -94,13 +94,9 @@ package struct LaneQueue {
     }
 
     /// Hands back requests that have no stream yet.
-    package mutating func withdraw(_ ticket: BatchTicket) {
-        handBack(.withdrawn) { $0.ticket == ticket }
-    }
+    package mutating func withdraw(_ ticket: BatchTicket) { handBack(.withdrawn) { $0.ticket == ticket } }
 
-    package mutating func handBackAll(_ fault: TransportFault) {
-        handBack(fault) { _ in true }
-    }
+    package mutating func handBackAll(_ fault: TransportFault) { handBack(fault) { _ in true } }
 
     private mutating func handBack(_ fault: TransportFault, where isMeant: (Run) -> Bool) {
         for place in urgentQueue where isMeant(runs[Int(place)]) { handBack(place, fault) }
@@ -276,9 +272,7 @@ extension LaneQueue {
 // Deadlines of waiting requests.
 extension LaneQueue {
     /// The submission time of the oldest waiting request.
-    package var waitingSince: MonotonicInstant? {
-        Self.earlier(waitingSince(in: urgentQueue), waitingSince(in: queue))
-    }
+    package var waitingSince: MonotonicInstant? { Self.earlier(waitingSince(in: urgentQueue), waitingSince(in: queue)) }
 
     private func waitingSince(in queue: [Int32]) -> MonotonicInstant? {
         queue.lazy.filter { runs[Int($0)].waiting > 0 }.map { runs[Int($0)].submittedAt }.min()

@@ -49,13 +49,8 @@ package struct LaneSettings: Sendable {
         host: String, port: UInt16, tls: TLSContext, authorization: (any AuthorizationSource)? = nil,
         proxy: ProxySettings? = nil, connectionsMax: Int, requestDeadline: Duration
     ) {
-        self.host = host
-        self.port = port
-        self.tls = tls
-        self.authorization = authorization
-        self.proxy = proxy
-        self.connectionsMax = connectionsMax
-        self.requestDeadline = requestDeadline
+        (self.host, self.port, self.tls, self.authorization) = (host, port, tls, authorization)
+        (self.proxy, self.connectionsMax, self.requestDeadline) = (proxy, connectionsMax, requestDeadline)
     }
 }
 

@@ -21,9 +21,7 @@ package struct ProxyTunnel {
         let target =
             host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
         var request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n".utf8)
-        if let authorization {
-            request += Array("Proxy-Authorization: ".utf8) + authorization + Array("\r\n".utf8)
-        }
+        if let authorization { request += Array("Proxy-Authorization: ".utf8) + authorization + Array("\r\n".utf8) }
         return request + Array("\r\n".utf8)
     }
 

@@ -152,9 +152,7 @@ extension LibpqHandle {
     /// Calls `body` with libpq's form of the parameters. libpq copies all of it before it returns.
     private func withWire(
         _ parameters: Parameters,
-        _ body: (
-            UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?
-        ) -> Bool
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> Bool
     ) -> Bool {
         let formats = [Int32](repeating: LibpqHandle.binary, count: parameters.count)
         return unsafe parameters.buffer.withUnsafeBytes { buffer in

@@ -27,10 +27,7 @@ package struct PoolSnapshot: Equatable, Sendable {
     package let outage: UnavailableReason?
 
     package init(open: Int, busy: Int, waiting: Int, outage: UnavailableReason?) {
-        self.open = open
-        self.busy = busy
-        self.waiting = waiting
-        self.outage = outage
+        (self.open, self.busy, self.waiting, self.outage) = (open, busy, waiting, outage)
     }
 }
 

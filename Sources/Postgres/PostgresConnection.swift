@@ -164,9 +164,7 @@ extension PostgresConnection {
     /// Handles input outside a conversation: only notifications or the end can come.
     private func idle(_ handle: LibpqHandle) {
         _ = handle.isBusy
-        while let notification = handle.nextNotification() {
-            notificationHandler?(notification)
-        }
+        while let notification = handle.nextNotification() { notificationHandler?(notification) }
         if handle.isBroken { end(.lost) }
     }
 
@@ -214,9 +212,7 @@ extension PostgresConnection {
         await withCheckedContinuation { waitingForEnd.append($0) }
     }
 
-    func onNotification(_ handler: @escaping @Sendable (PostgresNotification) -> Void) {
-        notificationHandler = handler
-    }
+    func onNotification(_ handler: @escaping @Sendable (PostgresNotification) -> Void) { notificationHandler = handler }
 
     private func startTimer(_ duration: Duration) {
         guard let eventHandler, handle != nil else { return }
@@ -261,9 +257,7 @@ final class ConnectionEventHandler: ReadinessHandler, TimerHandler {
         connection.assumeIsolated { $0.socketIsReady() }
     }
 
-    func timerFired(tag: UInt64) {
-        connection.assumeIsolated { $0.deadlinePassed() }
-    }
+    func timerFired(tag: UInt64) { connection.assumeIsolated { $0.deadlinePassed() } }
 }
 
 extension Duration {

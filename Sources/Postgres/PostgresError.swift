@@ -33,10 +33,7 @@ package struct Refusal: Equatable, Sendable {
     package let position: Int?
 
     package init(sqlState: SQLState, statement: String, constraint: String? = nil, position: Int? = nil) {
-        self.sqlState = sqlState
-        self.statement = statement
-        self.constraint = constraint
-        self.position = position
+        (self.sqlState, self.statement, self.constraint, self.position) = (sqlState, statement, constraint, position)
     }
 }
 

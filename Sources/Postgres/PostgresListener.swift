@@ -42,9 +42,7 @@ package actor PostgresListener {
 
     package init(_ settings: PostgresSettings, channels: [String], loop: ReactorLoop) {
         precondition(!channels.isEmpty)
-        self.settings = settings
-        self.channels = channels
-        self.loop = loop
+        (self.settings, self.channels, self.loop) = (settings, channels, loop)
         (events, sink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(PostgresListener.eventsMax))
     }
 

@@ -25,9 +25,7 @@ package actor PostgresPool {
 
     /// Connects on demand.
     package init(_ settings: PostgresSettings, pool: PoolSettings = PoolSettings(), loop: ReactorLoop) {
-        self.settings = settings
-        self.pool = pool
-        self.loop = loop
+        (self.settings, self.pool, self.loop) = (settings, pool, loop)
         machine = PoolMachine(pool)
     }
 
@@ -103,8 +101,7 @@ extension PostgresPool {
     ) async throws(PostgresError) -> [ResultSet] {
         try await lending(deadline) { connection async throws(PostgresError) in
             let opening = connection.timeoutStatement(deadline).map { [$0] } ?? []
-            return try await connection.run(
-                queries, stake, framing: Framing(opening: opening), deadline: deadline)
+            return try await connection.run(queries, stake, framing: Framing(opening: opening), deadline: deadline)
         }
     }
 }

@@ -25,10 +25,8 @@ package struct TransactionOptions: Sendable {
         isolation: Isolation = .readCommitted, isReadOnly: Bool = false, lockTimeout: Duration? = nil,
         deadline: Duration? = nil
     ) {
-        self.isolation = isolation
-        self.isReadOnly = isReadOnly
-        self.lockTimeout = lockTimeout
-        self.deadline = deadline
+        (self.isolation, self.isReadOnly) = (isolation, isReadOnly)
+        (self.lockTimeout, self.deadline) = (lockTimeout, deadline)
     }
 
     var stake: CommitStake { isReadOnly ? .nothing : .commit }

@@ -10,9 +10,7 @@ final class ScriptConversation: Conversation {
 
     func everythingLeft() { hasLeft = true }
 
-    func broke(_ cause: BreakCause) {
-        finish(.failure(failure ?? cause.error(stake, hasLeft: hasLeft)))
-    }
+    func broke(_ cause: BreakCause) { finish(.failure(failure ?? cause.error(stake, hasLeft: hasLeft))) }
 
     func advance(_ handle: LibpqHandle) -> ConversationStep {
         while !handle.isBusy {

@@ -33,9 +33,7 @@ struct ServerFolder: Sendable {
 
     /// Runs `work` while no other process starts or stops the server. The lock ends with its descriptor, so a killed
     /// owner leaves none behind.
-    func locked<Answer>(
-        _ work: () throws(PrivateServerError) -> Answer
-    ) throws(PrivateServerError) -> Answer {
+    func locked<Answer>(_ work: () throws(PrivateServerError) -> Answer) throws(PrivateServerError) -> Answer {
         let descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Files.failure(lock) }
         defer { close(descriptor) }
@@ -156,9 +154,7 @@ extension ServerFolder {
         let name = "/carillon-\(account.user)-" + String(hash, radix: 36)
         for place in runtimeFolder + ["/tmp", "/var/tmp", "/dev/shm"] {
             // Another user may own the name: try the next name, then the next place.
-            for suffix in ["", "-2", "-3"] where isOurs(place + name + suffix, account) {
-                return place + name + suffix
-            }
+            for suffix in ["", "-2", "-3"] where isOurs(place + name + suffix, account) { return place + name + suffix }
         }
         throw .folderUnusable(path: "/tmp" + name, reason: "can't be created, or belongs to another user")
     }

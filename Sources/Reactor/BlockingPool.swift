@@ -27,9 +27,7 @@ package final class BlockingPool: Sendable {
     /// - Parameter name: the name of its threads.
     package init(name: String = "blocking", threadsMax: Int, waitingMax: Int) {
         precondition(threadsMax > 0 && waitingMax > 0)
-        self.name = name
-        self.threadsMax = threadsMax
-        self.waitingMax = waitingMax
+        (self.name, self.threadsMax, self.waitingMax) = (name, threadsMax, waitingMax)
         signal = Signal()
     }
 

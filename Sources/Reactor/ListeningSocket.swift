@@ -12,9 +12,7 @@ package final class ListeningSocket {
     package static let backlogDefault: Int32 = 1_024
 
     /// Throws `addressInUse` if a Unix path exists already: the owner of the folder has to remove it.
-    package init(
-        binding address: SocketAddress, backlog: Int32 = ListeningSocket.backlogDefault
-    ) throws(ReactorError) {
+    package init(binding address: SocketAddress, backlog: Int32 = ListeningSocket.backlogDefault) throws(ReactorError) {
         let descriptor = try newSocket(address)
         if address.family != .unix { setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
         if address.family == .ipv6 { setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
@@ -82,9 +80,7 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
     package init(
         _ socket: ListeningSocket, on loop: ReactorLoop, take: @escaping (StreamSocket) -> Void
     ) throws(ReactorError) {
-        self.loop = loop
-        self.socket = socket
-        self.take = take
+        (self.loop, self.socket, self.take) = (loop, socket, take)
         try loop.watch(socket.descriptor, .read, self)
     }
 

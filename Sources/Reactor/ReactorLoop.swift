@@ -67,17 +67,13 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
         thread = try SystemThread(name: name) { self.runUntilStopped() }
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) {
-        mailbox.deliver(.job(UnownedJob(job)))
-    }
+    package func enqueue(_ job: consuming ExecutorJob) { mailbox.deliver(.job(UnownedJob(job))) }
 
     package nonisolated func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: self)
     }
 
-    package func checkIsolated() {
-        precondition(isCurrent, "the caller is on this loop's thread")
-    }
+    package func checkIsolated() { precondition(isCurrent, "the caller is on this loop's thread") }
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
@@ -85,9 +81,7 @@ package final class ReactorLoop: SerialExecutor, @unchecked Sendable {
     package var isCurrent: Bool { threadMark.load(ordering: .relaxed) == pthread_self() }
 
     /// Runs the work on the loop, never at once, and after all items handed over before.
-    package func perform(_ work: @escaping @Sendable () -> Void) {
-        mailbox.deliver(.work(work))
-    }
+    package func perform(_ work: @escaping @Sendable () -> Void) { mailbox.deliver(.work(work)) }
 
     /// Asks the thread to end, and waits for it unless called on it. A second call does nothing.
     package func stop() {

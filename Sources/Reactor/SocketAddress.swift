@@ -17,21 +17,14 @@ package struct SocketAddress: Hashable, Sendable {
     private let scope: UInt32
 
     private init(family: Family, bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
-        self.family = family
-        self.bytes = bytes
-        self.port = port
-        self.scope = scope
+        (self.family, self.bytes, self.port, self.scope) = (family, bytes, port, scope)
     }
 
     /// The address 127.0.0.1.
-    package init(loopbackPort port: UInt16) {
-        self.init(family: .ipv4, bytes: [127, 0, 0, 1], port: port)
-    }
+    package init(loopbackPort port: UInt16) { self.init(family: .ipv4, bytes: [127, 0, 0, 1], port: port) }
 
     /// The address 0.0.0.0, to listen on every IPv4 address of this machine.
-    package init(everyAddressPort port: UInt16) {
-        self.init(family: .ipv4, bytes: [0, 0, 0, 0], port: port)
-    }
+    package init(everyAddressPort port: UInt16) { self.init(family: .ipv4, bytes: [0, 0, 0, 0], port: port) }
 
     /// The address ::1.
     package init(loopbackIPv6Port port: UInt16) {
@@ -41,9 +34,7 @@ package struct SocketAddress: Hashable, Sendable {
     /// Throws if the path is empty, contains a NUL or does not fit into `sun_path` (107 bytes).
     package init(unixPath path: String) throws(ReactorError) {
         let bytes = Array(path.utf8)
-        guard !bytes.isEmpty, bytes.count < SocketAddress.pathBytesMax, !bytes.contains(0) else {
-            throw .pathUnusable
-        }
+        guard !bytes.isEmpty, bytes.count < SocketAddress.pathBytesMax, !bytes.contains(0) else { throw .pathUnusable }
         self.init(family: .unix, bytes: bytes, port: 0)
     }
 

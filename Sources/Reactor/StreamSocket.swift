@@ -31,9 +31,7 @@ package final class StreamSocket {
         if result != 0 {
             let failure = SystemErrno.last
             // A Unix socket whose backlog is full answers EAGAIN and does not connect: an ordinary error.
-            guard failure == .inProgress || failure == .interrupted else {
-                throw .system(call: "connect", failure)
-            }
+            guard failure == .inProgress || failure == .interrupted else { throw .system(call: "connect", failure) }
         }
         return connecting
     }
@@ -83,8 +81,7 @@ package final class StreamSocket {
     /// Makes the next close send a reset instead of an orderly end. For tests and simulators.
     package func resetOnClose() {
         var abrupt = linger(l_onoff: 1, l_linger: 0)
-        _ = unsafe setsockopt(
-            descriptor, SOL_SOCKET, SO_LINGER, &abrupt, socklen_t(MemoryLayout<linger>.size))
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abrupt, socklen_t(MemoryLayout<linger>.size))
     }
 
     /// Closes the socket. A second call does nothing.

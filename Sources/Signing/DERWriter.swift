@@ -13,9 +13,7 @@ package enum DERTag {
 }
 
 package enum DERWriter {
-    package static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-        [tag] + length(content.count) + content
-    }
+    package static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag] + length(content.count) + content }
 
     package static func utf8String(_ text: String) -> [UInt8] { element(DERTag.utf8String, Array(text.utf8)) }
 

@@ -7,9 +7,7 @@ package struct ES256Key: Sendable {
     private let key: KeyOwner
 
     /// Reads a private key in PEM (PKCS#8, as Apple's `.p8` files). An encrypted one throws `.keyEncrypted`.
-    package init(pem: [UInt8]) throws(SigningError) {
-        try self.init(KeyOwner(privatePEM: pem))
-    }
+    package init(pem: [UInt8]) throws(SigningError) { try self.init(KeyOwner(privatePEM: pem)) }
 
     private init(_ key: KeyOwner) throws(SigningError) {
         guard key.isP256() else { throw .keyOfOtherKind }
@@ -17,9 +15,7 @@ package struct ES256Key: Sendable {
     }
 
     /// Generates a key, for simulators, the demonstration and tests.
-    package static func generate() throws(SigningError) -> ES256Key {
-        try ES256Key(KeyOwner.generateP256())
-    }
+    package static func generate() throws(SigningError) -> ES256Key { try ES256Key(KeyOwner.generateP256()) }
 
     /// Returns 64 bytes. ECDSA is randomised: each signature of the same message differs.
     package func sign(_ message: [UInt8]) throws(SigningError) -> [UInt8] {

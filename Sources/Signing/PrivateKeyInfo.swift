@@ -45,8 +45,7 @@ struct PrivateKeyInfo {
             self.der = Self.wrapped(Self.rsa, DERWriter.element(DERTag.null, []), der)
         } else {
             guard let curve = try Self.curve(ofKey: der) else { throw .keyOfOtherKind }
-            self.der = Self.wrapped(
-                Self.ellipticCurve, DERWriter.element(DERTag.objectIdentifier, curve), der)
+            self.der = Self.wrapped(Self.ellipticCurve, DERWriter.element(DERTag.objectIdentifier, curve), der)
         }
     }
 
@@ -58,9 +57,7 @@ struct PrivateKeyInfo {
         // Version 1 has more than two primes.
         guard try key.count() == 0 else { throw .keyOfOtherKind }
         let modulusBits = bits(try key.magnitude())
-        guard modulusBits <= rsaBitsMax, bits(try key.magnitude()) <= rsaExponentBitsMax else {
-            throw .keyOfOtherKind
-        }
+        guard modulusBits <= rsaBitsMax, bits(try key.magnitude()) <= rsaExponentBitsMax else { throw .keyOfOtherKind }
         // The private exponent, two primes, two exponents and the coefficient.
         for _ in 0..<6 {
             guard bits(try key.magnitude()) <= modulusBits else { throw .keyOfOtherKind }

@@ -10,9 +10,7 @@ package struct RS256Key: Sendable {
     private static let bitsMin: Int32 = 2_048
 
     /// Reads a private key in PEM (PKCS#8 or PKCS#1). An encrypted one throws `.keyEncrypted`.
-    package init(pem: [UInt8]) throws(SigningError) {
-        try self.init(KeyOwner(privatePEM: pem))
-    }
+    package init(pem: [UInt8]) throws(SigningError) { try self.init(KeyOwner(privatePEM: pem)) }
 
     private init(_ key: KeyOwner) throws(SigningError) {
         guard unsafe EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_RSA,

@@ -184,9 +184,7 @@ extension HTTP1Session {
         }
         start = end
         trailerBytes = 0
-        if head.expectsContinue && reading != .whole {
-            output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
-        }
+        if head.expectsContinue && reading != .whole { output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8) }
         return true
     }
 

@@ -35,8 +35,7 @@ enum Inspection {
             world.follow(SimulatorScript())
             return Answer(status: 200, body: world.scriptState)
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            return world.service.isSink
-                ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
+            return world.service.isSink ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
         default: return refusal(404, "BadPath")
         }
     }
@@ -77,8 +76,7 @@ enum Inspection {
             asker.world.follow(reader, reportedBy: asker)
             return Answer(status: 200, body: asker.world.scriptState)
         } catch {
-            return refusal(
-                400, "BadScript", error.place.isEmpty ? error.detail : error.place + ": " + error.detail)
+            return refusal(400, "BadScript", error.place.isEmpty ? error.detail : error.place + ": " + error.detail)
         }
     }
 
@@ -92,14 +90,10 @@ enum Inspection {
             let value = halves.count == 2 ? String(halves[1]) : ""
             switch halves[0] {
             case "token":
-                guard let key = world.service.key(ofToken: value) else {
-                    return refusal(400, "BadDeviceToken")
-                }
+                guard let key = world.service.key(ofToken: value) else { return refusal(400, "BadDeviceToken") }
                 token = key
             case "after":
-                guard let number = Int(value), number >= 0 else {
-                    return refusal(400, "BadQuery", "after: a number")
-                }
+                guard let number = Int(value), number >= 0 else { return refusal(400, "BadQuery", "after: a number") }
                 after = number
             case "limit":
                 guard let number = Int(value), (1...listedMax).contains(number) else {
@@ -112,17 +106,14 @@ enum Inspection {
         return Answer(status: 200, body: list(token, after, limit, world))
     }
 
-    private static func list(
-        _ token: DeviceToken?, _ after: Int, _ limit: Int, _ world: SimulatorWorld
-    ) -> [UInt8] {
+    private static func list(_ token: DeviceToken?, _ after: Int, _ limit: Int, _ world: SimulatorWorld) -> [UInt8] {
         var writer = JSONWriter()
         var last = after
         writer.beginObject()
         writer.name("requests")
         writer.beginArray()
         for kept in world.received.list(to: token, after: after, limit: limit) {
-            kept.push.appendWhole(
-                to: &writer, number: kept.number, token: world.service.text(ofKey: kept.token))
+            kept.push.appendWhole(to: &writer, number: kept.number, token: world.service.text(ofKey: kept.token))
             last = kept.number
             if writer.bytes.count > listedBytesMax { break }
         }

@@ -44,11 +44,8 @@ struct PushRequest {
         method: String, path: String, headers: [HeaderLine], body: [UInt8], bodyBytes: Int? = nil,
         version: HTTPVersion, authority: String
     ) {
-        self.method = method
-        self.path = path
-        self.version = version
-        self.authority = authority
-        self.headers = headers
+        (self.method, self.path, self.version) = (method, path, version)
+        (self.authority, self.headers) = (authority, headers)
         apnsID = headers.first { $0.name == "apns-id" }?.value ?? ""
         self.body = body
         self.bodyBytes = bodyBytes ?? body.count

@@ -26,8 +26,7 @@ struct ScriptReader {
         var members = try Members(value, at: "")
         let hasScript = ["latency_ms", "clock_offset_s", "faults"].contains { members.has($0) }
         let delay = try members.integer("latency_ms", 0...Self.millisecondsMax) ?? 0
-        let offset =
-            try members.integer("clock_offset_s", -Self.millisecondsMax...Self.millisecondsMax) ?? 0
+        let offset = try members.integer("clock_offset_s", -Self.millisecondsMax...Self.millisecondsMax) ?? 0
         var faults: [ScriptedFault] = []
         for (place, one) in try members.list("faults", Self.faultsMax).enumerated() {
             var fault = try Members(one, at: "faults[\(place)]")
@@ -41,8 +40,7 @@ struct ScriptReader {
         }
         try members.end()
         guard hasScript else { return }
-        script = SimulatorScript(
-            answerDelay: .milliseconds(delay), clockOffset: .seconds(offset), faults: faults)
+        script = SimulatorScript(answerDelay: .milliseconds(delay), clockOffset: .seconds(offset), faults: faults)
     }
 
     private static func fault(_ members: inout Members) throws(Fault) -> ScriptedFault {
@@ -73,8 +71,7 @@ struct ScriptReader {
         switch try members.text("kind") {
         case "answer": .answer(try answer(&members))
         case "goaway": .goAway(try goAway(&members))
-        case "refuse_certificate":
-            .goAway(ScriptedGoAway(reason: try members.text("reason") ?? "BadCertificate"))
+        case "refuse_certificate": .goAway(ScriptedGoAway(reason: try members.text("reason") ?? "BadCertificate"))
         case "reset": .reset(try code(&members) ?? .internalError)
         case "stream_limit": .streamLimit(try limit(&members))
         case "slow": .slow(try delay(&members))
@@ -103,8 +100,7 @@ struct ScriptReader {
         case "garbage": .fault(.garbage)
         case "revoke_access_tokens": .revokeAccessTokens
         default:
-            throw members.fault(
-                "kind", "goaway, stream_limit, stall, close, drop, garbage or revoke_access_tokens")
+            throw members.fault("kind", "goaway, stream_limit, stall, close, drop, garbage or revoke_access_tokens")
         }
     }
 
@@ -119,8 +115,7 @@ struct ScriptReader {
     }
 
     private static func goAway(_ members: inout Members) throws(Fault) -> ScriptedGoAway {
-        var goAway = ScriptedGoAway(
-            reason: try members.text("reason"), code: try code(&members) ?? .noError)
+        var goAway = ScriptedGoAway(reason: try members.text("reason"), code: try code(&members) ?? .noError)
         goAway.noticeBefore = try members.integer("notice_ms", 0...millisecondsMax).map {
             .milliseconds($0)
         }
@@ -159,9 +154,7 @@ struct ScriptReader {
 
     private static func code(_ members: inout Members) throws(Fault) -> HTTP2ErrorCode? {
         guard let name = try members.text("code") else { return nil }
-        guard let code = codes[name] else {
-            throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR")
-        }
+        guard let code = codes[name] else { throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR") }
         return code
     }
 }
@@ -183,8 +176,7 @@ private struct Members {
     func peek(_ name: String) -> JSONValue? { members.first { $0.name == name }?.value }
 
     func fault(_ name: String, _ expected: String) -> ScriptReader.Fault {
-        ScriptReader.Fault(
-            place: place.isEmpty ? name : place + "." + name, detail: "expected here: " + expected)
+        ScriptReader.Fault(place: place.isEmpty ? name : place + "." + name, detail: "expected here: " + expected)
     }
 
     private mutating func take(_ name: String) -> JSONValue? {
@@ -199,9 +191,7 @@ private struct Members {
         return text
     }
 
-    mutating func integer(_ name: String, _ range: ClosedRange<Int64>) throws(ScriptReader.Fault)
-        -> Int64?
-    {
+    mutating func integer(_ name: String, _ range: ClosedRange<Int64>) throws(ScriptReader.Fault) -> Int64? {
         guard let value = take(name) else { return nil }
         guard let number = value.integer, range.contains(number) else {
             throw fault(name, "a number from \(range.lowerBound) to \(range.upperBound)")
@@ -216,9 +206,7 @@ private struct Members {
 
     mutating func list(_ name: String, _ countMax: Int) throws(ScriptReader.Fault) -> [JSONValue] {
         guard let value = take(name) else { return [] }
-        guard let list = value.array, list.count <= countMax else {
-            throw fault(name, "a list of at most \(countMax)")
-        }
+        guard let list = value.array, list.count <= countMax else { throw fault(name, "a list of at most \(countMax)") }
         return list
     }
 
@@ -226,8 +214,7 @@ private struct Members {
         guard let value = take("headers") else { return [] }
         var lines: [HeaderLine] = []
         for member in value.object?.members ?? [JSONMember("", .null)] {
-            guard let text = member.value.string, HTTP1Head.isName(member.name), HTTP1Head.isValue(text)
-            else {
+            guard let text = member.value.string, HTTP1Head.isName(member.name), HTTP1Head.isValue(text) else {
                 throw fault("headers", "names and values of HTTP header fields")
             }
             lines.append(HeaderLine(name: member.name.lowercased(), value: text))

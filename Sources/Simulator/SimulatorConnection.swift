@@ -62,11 +62,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
         _ number: Int, _ socket: StreamSocket, _ tls: TLSSession, _ world: SimulatorWorld,
         whenClosed: @escaping (SimulatorConnection) -> Void
     ) throws(ReactorError) {
-        self.number = number
-        self.socket = socket
-        self.tls = tls
-        self.world = world
-        self.whenClosed = whenClosed
+        (self.number, self.socket, self.tls, self.world, self.whenClosed) = (number, socket, tls, world, whenClosed)
         scriptNumber = world.scriptNumber
         lastReceived = world.loop.now
         try world.loop.watch(socket.descriptor, .read, self)

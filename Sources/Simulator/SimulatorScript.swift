@@ -9,12 +9,8 @@ package struct SimulatorScript: Sendable {
     package var clockOffset: Duration = .zero
     package var faults: [ScriptedFault] = []
 
-    package init(
-        answerDelay: Duration = .zero, clockOffset: Duration = .zero, faults: [ScriptedFault] = []
-    ) {
-        self.answerDelay = answerDelay
-        self.clockOffset = clockOffset
-        self.faults = faults
+    package init(answerDelay: Duration = .zero, clockOffset: Duration = .zero, faults: [ScriptedFault] = []) {
+        (self.answerDelay, self.clockOffset, self.faults) = (answerDelay, clockOffset, faults)
     }
 }
 
@@ -78,11 +74,7 @@ package struct ScriptedFault: Sendable {
         _ kind: Kind, endpoint: ScriptedEndpoint = .push, at first: Int, every: Int? = nil, times: Int? = nil
     ) {
         precondition(first >= 0 && (every ?? 1) > 0 && (times ?? 1) > 0)
-        self.kind = kind
-        self.endpoint = endpoint
-        self.first = first
-        self.every = every
-        self.times = times
+        (self.kind, self.endpoint, self.first, self.every, self.times) = (kind, endpoint, first, every, times)
     }
 
     func hits(request number: Int) -> Bool {
@@ -101,10 +93,7 @@ package struct ScriptedAnswer: Equatable, Sendable {
     package var body: [UInt8]?
 
     package init(status: Int, reason: String = "", headers: [HeaderLine] = [], body: [UInt8]? = nil) {
-        self.status = status
-        self.reason = reason
-        self.headers = headers
-        self.body = body
+        (self.status, self.reason, self.headers, self.body) = (status, reason, headers, body)
     }
 }
 
@@ -135,10 +124,7 @@ package struct ScriptedGoAway: Sendable {
         reason: String? = nil, code: HTTP2ErrorCode = .noError, noticeBefore: Duration? = nil,
         closing: Closing = .whenAnswered
     ) {
-        self.reason = reason
-        self.code = code
-        self.noticeBefore = noticeBefore
-        self.closing = closing
+        (self.reason, self.code, self.noticeBefore, self.closing) = (reason, code, noticeBefore, closing)
     }
 
     var debug: [UInt8] { reason.map { JSONValue.object(JSONObject([JSONMember("reason", .string($0))])).bytes } ?? [] }

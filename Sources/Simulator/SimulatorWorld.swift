@@ -25,9 +25,7 @@ final class SimulatorWorld {
     private static let fateCountsMax = 1_000_000
 
     init(_ listenerSettings: SimulatorListenerSettings, _ loop: ReactorLoop, _ service: any ProviderService) {
-        self.listenerSettings = listenerSettings
-        self.loop = loop
-        self.service = service
+        (self.listenerSettings, self.loop, self.service) = (listenerSettings, loop, service)
         received = ReceivedPushes(bytesMax: listenerSettings.keptBytesMax)
     }
 

@@ -17,9 +17,7 @@ package struct AppleExtensions: Equatable, Sendable {
     package var topics: [String]?
 
     package init(isDevelopment: Bool = true, isProduction: Bool = true, topics: [String]? = nil) {
-        self.isDevelopment = isDevelopment
-        self.isProduction = isProduction
-        self.topics = topics
+        (self.isDevelopment, self.isProduction, self.topics) = (isDevelopment, isProduction, topics)
     }
 
     /// The extensions as they appear in a certificate: OID and DER value.

@@ -11,9 +11,7 @@ package struct CertificateSubject: Sendable {
     package var organizationalUnit: String?
 
     package init(commonName: String, userID: String? = nil, organizationalUnit: String? = nil) {
-        self.commonName = commonName
-        self.userID = userID
-        self.organizationalUnit = organizationalUnit
+        (self.commonName, self.userID, self.organizationalUnit) = (commonName, userID, organizationalUnit)
     }
 }
 
@@ -42,9 +40,7 @@ package struct CertificateAuthority: Sendable {
     /// The authority's certificate, without its key.
     package let pem: [UInt8]
 
-    package init(
-        name: String = "Carillon test authority", validity: CertificateValidity
-    ) throws(TLSError) {
+    package init(name: String = "Carillon test authority", validity: CertificateValidity) throws(TLSError) {
         let key = try Self.newKey()
         let draft = try CertificateDraft(CertificateSubject(commonName: name), validity, key)
         try draft.issue(as: nil)
@@ -104,9 +100,7 @@ private struct CertificateDraft {
     private static let version3 = 2
     private static let serialBits: Int32 = 127
 
-    init(
-        _ subject: CertificateSubject, _ validity: CertificateValidity, _ key: KeyOwner
-    ) throws(TLSError) {
+    init(_ subject: CertificateSubject, _ validity: CertificateValidity, _ key: KeyOwner) throws(TLSError) {
         ErrorQueue.clear()
         guard let made = unsafe X509_new() else { throw ErrorQueue.asLibraryError }
         certificate = unsafe CertificateHandle(adopting: made)

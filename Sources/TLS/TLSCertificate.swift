@@ -26,9 +26,7 @@ package struct TLSCertificate: Sendable, Equatable {
     package static func == (left: TLSCertificate, right: TLSCertificate) -> Bool { left.der == right.der }
 
     /// Reads one certificate. Throws `.identity(.unreadable)`.
-    package init(der: [UInt8]) throws(TLSError) {
-        self = try TLSCertificate(Self.handle(der: der))
-    }
+    package init(der: [UInt8]) throws(TLSError) { self = try TLSCertificate(Self.handle(der: der)) }
 
     /// The DER value of an extension, by its dotted OID; nil if the certificate lacks it.
     package func extensionValue(oid: String) -> [UInt8]? { extensions.first { $0.oid == oid }?.value }

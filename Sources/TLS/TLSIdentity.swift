@@ -69,9 +69,7 @@ extension TLSIdentity {
     }
 
     /// Throws `.identity(.tooLarge)` for more than `countMax` certificates, before decoding any of them.
-    static func readCertificates(
-        _ pem: [UInt8], countMax: Int = .max - 1
-    ) throws(TLSError) -> [CertificateHandle] {
+    static func readCertificates(_ pem: [UInt8], countMax: Int = .max - 1) throws(TLSError) -> [CertificateHandle] {
         let files: [[UInt8]]
         do throws(SigningError) { files = try PEMBlock.certificates(in: pem, countMax: countMax) } catch {
             throw .identity(.unreadable)

@@ -31,8 +31,7 @@ extension APNsProvider {
             return origin?.authorization.map { .providerTokenExpired(generation: $0) }
         // A topic that the credential does not cover is no fault of the lane: other topics go on.
         case .deferred(_, .credentialRefused) where verdict.connection != .close: return .topicRefused
-        case .deferred(_, .credentialRefused):
-            return .credentialRefused(reason: verdict.reason, origin?.connection)
+        case .deferred(_, .credentialRefused): return .credentialRefused(reason: verdict.reason, origin?.connection)
         default: return verdict.connection == .keep ? nil : origin.map { .connectionEnds($0.connection) }
         }
     }

@@ -210,8 +210,7 @@ struct APNsCertificateCredential: ProviderCredential {
     /// - Parameter asked: bundle ids or whole topics.
     func topics(asked: [String]) throws(ProviderFault) -> [String] {
         let certificate = identity.certificate
-        let usable = APNsTopicList.usableTopics(
-            extension: certificate.appleTopicList, subjectUID: certificate.userID)
+        let usable = APNsTopicList.usableTopics(extension: certificate.appleTopicList, subjectUID: certificate.userID)
         let listed = usable.map(APNsTopicList.bundleIDs(usable:)) ?? []
         let apps = listed.filter { usable?.contains($0) ?? false }
         let own = certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
@@ -272,7 +271,6 @@ struct APNsCertificateCredential: ProviderCredential {
     func lane(topics: [String]) -> LaneNeeds {
         let bundleIDs = APNsTopicList.bundleIDs(usable: topics)
         let own = identity.certificate.userID.map { APNsPushTypes.bundleID(ofTopic: $0) }
-        return LaneNeeds(
-            .certificate(identity), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : own))
+        return LaneNeeds(.certificate(identity), reach: .topics(.apns, only: bundleIDs.count == 1 ? bundleIDs[0] : own))
     }
 }

@@ -29,8 +29,7 @@ extension APNsNotification: CompiledPush {
             APNsRequest.appendPath(
                 token: pushes.parcel.tokens.span.extracting(pushes.tokenRange(of: member)), to: &batch.bytes)
             let idStart = batch.bytes.count
-            APNsRequest.appendID(
-                message: pushes.parcel.message, registration: member.registration, to: &batch.bytes)
+            APNsRequest.appendID(message: pushes.parcel.message, registration: member.registration, to: &batch.bytes)
             let bodyStart = batch.bytes.count
             if batch.hasFiller(variant) {
                 guard fill(position, badge: member.badge, variant, pushes, &batch) else {

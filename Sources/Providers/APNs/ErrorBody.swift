@@ -105,8 +105,7 @@ private struct Scanner {
                 case UInt8(ascii: "}"), UInt8(ascii: "]"):
                     if depth == 0 { return true }
                     depth -= 1
-                case UInt8(ascii: ","):
-                    if depth == 0 { return true }
+                case UInt8(ascii: ","): if depth == 0 { return true }
                 default: break
                 }
             }

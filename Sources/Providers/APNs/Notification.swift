@@ -42,9 +42,7 @@ package struct APNsNotification: Equatable, Sendable {
             tokenKind: isActivityStart ? row.startTokenKind : row.tokenKind, payloads: payloads)
     }
 
-    private static func priority(
-        _ requested: PushPriority?, _ row: APNsPushTypeRow
-    ) throws(APNsContentFault) -> UInt8 {
+    private static func priority(_ requested: PushPriority?, _ row: APNsPushTypeRow) throws(APNsContentFault) -> UInt8 {
         guard let requested else { return row.priorities[0] }
         let value: UInt8 = requested == .high ? 10 : 5
         guard row.priorities.contains(value) else { throw .priorityNotAllowed(row.type) }
@@ -84,9 +82,7 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
 
     /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(head: [UInt8], badgeLead: [UInt8], tail: [UInt8], isTemplate: Bool) {
-        self.head = head
-        self.badgeLead = badgeLead
-        self.tail = tail
+        (self.head, self.badgeLead, self.tail) = (head, badgeLead, tail)
         let badge = badgeLead.isEmpty ? [] : badgeLead + [Self.badgeMark]
         let text = isTemplate ? PlaceholderText(marked: head + badge + tail) : nil
         withPlaceholders = text.flatMap { $0.hasPlaceholders ? $0 : nil }

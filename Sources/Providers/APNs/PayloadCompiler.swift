@@ -46,9 +46,7 @@ struct APNsPayloadCompiler {
     private init(
         _ content: MessageContent, _ row: APNsPushTypeRow, _ acceptedAt: WallInstant
     ) throws(APNsContentFault) {
-        self.content = content
-        self.row = row
-        self.acceptedAt = acceptedAt
+        (self.content, self.row, self.acceptedAt) = (content, row, acceptedAt)
         var contentBytes = content.overrides[.apns]?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
         guard contentBytes <= Self.contentBytesMax else {

@@ -68,9 +68,7 @@ enum APNsPayloadRules {
         case "end": needed = []
         default: needed = ["event"]
         }
-        for name in ["timestamp"] + needed where aps[name] == nil {
-            throw .missing(.liveActivity, apsPointer / name)
-        }
+        for name in ["timestamp"] + needed where aps[name] == nil { throw .missing(.liveActivity, apsPointer / name) }
     }
 
     private static func require(_ value: JSONValue, _ name: String, in aps: JSONObject) throws(APNsContentFault) {

@@ -64,9 +64,7 @@ package struct APNsProvider: PushProvider {
 
     package var offersValidation: Bool { false }
 
-    package func compile(
-        _ content: MessageContent, message: MessageID
-    ) throws(ProviderFault) -> any CompiledPush {
+    package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
         do throws(APNsContentFault) { return try APNsNotification.compile(content, message: message) } catch {
             throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
         }

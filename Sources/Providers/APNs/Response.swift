@@ -8,9 +8,7 @@ package enum APNsResponse {
     /// `retryAfter`: the value of that header, if there was one.
     package static func classify(status: Int, body: Span<UInt8>, retryAfter: Duration? = nil) -> ProviderVerdict {
         // The common path: nothing to read.
-        if (200..<300).contains(status) {
-            return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil)
-        }
+        if (200..<300).contains(status) { return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil) }
         guard (100..<600).contains(status) else {
             return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
         }

@@ -39,8 +39,7 @@ extension FCMProvider {
     /// FCM's refusals concern the access token or the account, never a connection or a topic.
     private static func consequence(of verdict: ProviderVerdict, _ origin: AnswerOrigin?) -> LaneConsequence? {
         switch verdict.outcome {
-        case .deferred(_, .providerTokenExpired):
-            origin?.authorization.map { .accessTokenRefused(generation: $0) }
+        case .deferred(_, .providerTokenExpired): origin?.authorization.map { .accessTokenRefused(generation: $0) }
         case .deferred(_, .credentialRefused): .credentialRefused(reason: verdict.reason, origin?.connection)
         default: verdict.connection == .keep ? nil : origin.map { .connectionEnds($0.connection) }
         }

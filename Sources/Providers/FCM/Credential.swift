@@ -36,8 +36,7 @@ extension FCMProvider {
 extension FCMServiceAccountFault {
     /// The fault in the body of the request.
     fileprivate var inCredential: ProviderFault {
-        ProviderFault(
-            code: code, pointer: JSONPointer(tokens: ["service_account"] + pointer.tokens), detail: detail)
+        ProviderFault(code: code, pointer: JSONPointer(tokens: ["service_account"] + pointer.tokens), detail: detail)
     }
 }
 

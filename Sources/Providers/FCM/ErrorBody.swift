@@ -41,8 +41,7 @@ struct FCMErrorBody: Equatable {
         case "google.rpc.QuotaFailure":
             let violations = members["violations"]?.array ?? []
             namesDeviceQuota = namesDeviceQuota || violations.contains(where: Self.isAboutDevice)
-        case "google.rpc.RetryInfo":
-            retryDelay = members["retryDelay"]?.string.flatMap { FCMDuration.parse($0) }
+        case "google.rpc.RetryInfo": retryDelay = members["retryDelay"]?.string.flatMap { FCMDuration.parse($0) }
         default: break
         }
     }

@@ -71,8 +71,7 @@ package struct FCMMessage: Equatable, Sendable {
     package func frame(variant: Int, expiresAt: WallInstant, now: WallInstant) -> FCMFrame {
         let times = times(expiresAt: expiresAt, now: now)
         let place = place(of: variant)
-        return FCMFrame(
-            prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
+        return FCMFrame(prefix: variants[place].head.bytes(at: times), suffix: variants[place].tail.bytes(at: times))
     }
 
     private func times(expiresAt: WallInstant, now: WallInstant) -> FCMTimes {

@@ -78,8 +78,7 @@ struct FCMMessageCompiler {
             let pointer = JSONPointer.root / "data" / member.name
             if FCMReservedNames.isReserved(member.name) { throw .reservedKey(pointer) }
             // FCM takes strings only: other values are sent as their JSON.
-            let text =
-                try value(of: member.json, at: pointer).string ?? Self.nested(member.json, content.isTemplate)
+            let text = try value(of: member.json, at: pointer).string ?? Self.nested(member.json, content.isTemplate)
             members.append(JSONMember(member.name, .string(text)))
         }
         return JSONObject(members)

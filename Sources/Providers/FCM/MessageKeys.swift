@@ -92,8 +92,7 @@ enum FCMMessageKeys {
         FCMField("silent", .bool), FCMField("timestamp", .number), FCMField("vibrate", .list(.count)),
         FCMField(
             "actions",
-            .list(
-                .members([FCMField("action", .string), FCMField("title", .string), FCMField("icon", .string)]))),
+            .list(.members([FCMField("action", .string), FCMField("title", .string), FCMField("icon", .string)]))),
     ]
 }
 

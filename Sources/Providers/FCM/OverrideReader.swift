@@ -40,8 +40,7 @@ enum FCMOverrideReader {
                 throw .wrongValue(pointer / field.name, expected: "a value, as for all members here")
             }
             return .object(whole)
-        case .members(let fields):
-            return .object(try read(try object(value, pointer), fields, pointer) { $0 })
+        case .members(let fields): return .object(try read(try object(value, pointer), fields, pointer) { $0 })
         case .strings(let use): return .object(try strings(try object(value, pointer), use, pointer))
         case .list(let element):
             guard let elements = value.array else { throw .wrongValue(pointer, expected: "an array") }
@@ -118,8 +117,7 @@ enum FCMSpelling {
         switch use {
         case .appData: name
         case .apnsHeaders: name.lowercased()
-        case .webPushHeaders:
-            ["TTL", "Urgency", "Topic"].first { $0.lowercased() == name.lowercased() } ?? name
+        case .webPushHeaders: ["TTL", "Urgency", "Topic"].first { $0.lowercased() == name.lowercased() } ?? name
         }
     }
 

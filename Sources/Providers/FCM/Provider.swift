@@ -45,9 +45,7 @@ package struct FCMProvider: PushProvider {
 
     package var offersValidation: Bool { true }
 
-    package func compile(
-        _ content: MessageContent, message: MessageID
-    ) throws(ProviderFault) -> any CompiledPush {
+    package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
         do throws(FCMContentFault) { return try FCMMessage.compile(content, message: message) } catch {
             throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
         }

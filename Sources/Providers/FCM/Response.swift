@@ -15,9 +15,7 @@ package enum FCMResponse {
         status: Int, body: Span<UInt8>, retryAfter: Span<UInt8>, now: WallInstant
     ) -> ProviderVerdict {
         // The common path: nothing to read.
-        if (200..<300).contains(status) {
-            return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil)
-        }
+        if (200..<300).contains(status) { return ProviderVerdict(outcome: .accepted, connection: .keep, alarm: nil) }
         guard (100..<600).contains(status) else {
             return ProviderVerdict(outcome: .unknown(.protocolViolation), connection: .close, alarm: nil)
         }

@@ -14,8 +14,7 @@ enum FCMScalars {
         case .fraction: isFraction(value) ? nil : "a number from 0 to 1"
         case .names(let names): isName(value, of: names) ? nil : "one of " + names.joined(separator: ", ")
         case .duration: duration(value) == nil ? "seconds as text, like \"3.5s\"" : nil
-        case .timeToLive:
-            isTimeToLive(value) ? nil : "seconds as text, from \"0s\" to \"\(FCMLimits.ttlSecondsMax)s\""
+        case .timeToLive: isTimeToLive(value) ? nil : "seconds as text, from \"0s\" to \"\(FCMLimits.ttlSecondsMax)s\""
         case .timestamp:
             value.string.flatMap { RFC3339.parse($0) } == nil ? "a time, like \"2026-12-01T12:00:00Z\"" : nil
         case .color: isColor(value) ? nil : "a colour, like \"#rrggbb\""
@@ -33,8 +32,7 @@ enum FCMScalars {
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return "a header without control characters" }
         switch (use, name) {
         case (.apnsHeaders, "apns-priority"): return ["1", "5", "10"].contains(text) ? nil : "\"1\", \"5\" or \"10\""
-        case (.apnsHeaders, "apns-expiration"):
-            return isDigits(text) ? nil : "seconds since 1970 as text"
+        case (.apnsHeaders, "apns-expiration"): return isDigits(text) ? nil : "seconds since 1970 as text"
         case (.apnsHeaders, "apns-collapse-id"):
             let bytesMax = FCMLimits.collapseIDBytesMax
             return (1...bytesMax).contains(text.utf8.count) ? nil : "1 to \(bytesMax) bytes"

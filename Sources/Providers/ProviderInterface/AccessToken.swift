@@ -11,9 +11,7 @@ package struct AccessToken: Equatable, Sendable, CustomStringConvertible {
 
     package init(text: [UInt8], askedAt: MonotonicInstant, lifetime: Duration) {
         precondition(lifetime > .zero)
-        self.text = text
-        self.askedAt = askedAt
-        self.lifetime = lifetime
+        (self.text, self.askedAt, self.lifetime) = (text, askedAt, lifetime)
     }
 
     package var description: String { "access token for \(lifetime)" }

@@ -22,9 +22,7 @@ package struct BodyPattern: Sendable {
 
     package init(bytes: [UInt8], steps: [Step], standIns: [ByteRange]) {
         precondition(steps.allSatisfy { standIns.indices.contains($0.piece) })
-        self.bytes = bytes
-        self.steps = steps
-        self.standIns = standIns
+        (self.bytes, self.steps, self.standIns) = (bytes, steps, standIns)
     }
 
     /// The bytes before a piece that hold its length.

@@ -27,11 +27,7 @@ package struct ProviderResponse: Sendable {
     package let origin: AnswerOrigin?
 
     package init(tag: Int32, status: UInt16, retryAfter: ByteRange, body: ByteRange, origin: AnswerOrigin?) {
-        self.tag = tag
-        self.status = status
-        self.retryAfter = retryAfter
-        self.body = body
-        self.origin = origin
+        (self.tag, self.status, self.retryAfter, self.body, self.origin) = (tag, status, retryAfter, body, origin)
     }
 }
 
@@ -43,9 +39,7 @@ package struct AnswerContext: Sendable {
     package let now: WallInstant
 
     package init(pushType: PushType, laneIsProven: Bool, now: WallInstant) {
-        self.pushType = pushType
-        self.laneIsProven = laneIsProven
-        self.now = now
+        (self.pushType, self.laneIsProven, self.now) = (pushType, laneIsProven, now)
     }
 }
 

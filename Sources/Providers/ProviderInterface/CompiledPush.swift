@@ -37,12 +37,8 @@ package struct ParcelPushes: Sendable {
         _ parcel: LeasedParcel, address: String, locales: LocaleTable, placeholders: MessagePlaceholders,
         values: MemberValues?, now: WallInstant
     ) {
-        self.parcel = parcel
-        self.address = address
-        self.locales = locales
-        self.placeholders = placeholders
-        self.values = values
-        self.now = now
+        (self.parcel, self.address, self.locales) = (parcel, address, locales)
+        (self.placeholders, self.values, self.now) = (placeholders, values, now)
     }
 
     /// Returns the range of the member's token in the parcel's tokens.
@@ -89,10 +85,7 @@ package struct PushBatchBuilder: Sendable {
         idHeader: [UInt8] = [], sharedFields: [PushBatch.SharedField], sharedPath: [UInt8] = [],
         frames: [PushBatch.BodyFrame], fillers: [PlaceholderFiller?], count: Int
     ) {
-        self.idHeader = idHeader
-        self.sharedFields = sharedFields
-        self.frames = frames
-        self.fillers = fillers
+        (self.idHeader, self.sharedFields, self.frames, self.fillers) = (idHeader, sharedFields, frames, fillers)
         self.sharedPath = ByteRange(start: 0, count: sharedPath.count)
         requests.reserveCapacity(count)
         bytes.reserveCapacity(sharedPath.count + count * Self.bytesPerPushUsually)
@@ -149,11 +142,7 @@ package struct PreviewedDevice {
         variant: Int, badge: Int32?, now: WallInstant, placeholders: MessagePlaceholders,
         value: @escaping (DeviceField) -> [UInt8]?
     ) {
-        self.variant = variant
-        self.badge = badge
-        self.now = now
-        self.placeholders = placeholders
-        self.value = value
+        (self.variant, self.badge, self.now, self.placeholders, self.value) = (variant, badge, now, placeholders, value)
     }
 
     /// Returns the device's values for the places of a text, as JSON.
@@ -176,9 +165,6 @@ package struct PushPreview: Sendable {
     package static let token = "<token>"
 
     package init(body: [UInt8], payloadBytes: Int, payloadBytesMax: Int, terms: [JSONMember] = []) {
-        self.body = body
-        self.payloadBytes = payloadBytes
-        self.payloadBytesMax = payloadBytesMax
-        self.terms = terms
+        (self.body, self.payloadBytes, self.payloadBytesMax, self.terms) = (body, payloadBytes, payloadBytesMax, terms)
     }
 }

@@ -50,14 +50,9 @@ package struct ClientCertificate: Sendable {
         commonName: String?, userID: String?, notBefore: WallInstant, notAfter: WallInstant, sha256: [UInt8],
         isForProduction: Bool, isForSandbox: Bool, appleTopicList: [UInt8]?
     ) {
-        self.commonName = commonName
-        self.userID = userID
-        self.notBefore = notBefore
-        self.notAfter = notAfter
+        (self.commonName, self.userID, self.notBefore, self.notAfter) = (commonName, userID, notBefore, notAfter)
         self.sha256 = sha256
-        self.isForProduction = isForProduction
-        self.isForSandbox = isForSandbox
-        self.appleTopicList = appleTopicList
+        (self.isForProduction, self.isForSandbox, self.appleTopicList) = (isForProduction, isForSandbox, appleTopicList)
     }
 }
 

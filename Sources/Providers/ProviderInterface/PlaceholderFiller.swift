@@ -77,9 +77,7 @@ extension PlaceholderText {
 
 extension PushBatch.BodyFrame {
     /// - Parameter shared: the bytes for a mark that are the same in the whole batch; nil: they differ per push.
-    package init(
-        _ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?
-    ) {
+    package init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders, shared: (_ mark: UInt8) -> [UInt8]?) {
         var prefix: [UInt8]?
         var bytes: [UInt8] = []
         var steps: [BodyPattern.Step] = []

@@ -28,11 +28,8 @@ package struct CredentialForm: Sendable {
         package init(
             _ name: String, _ value: Value, bytesMax: Int, requirement: String? = nil, companion: String? = nil
         ) {
-            self.name = name
-            self.value = value
-            self.bytesMax = bytesMax
-            self.requirement = requirement
-            self.companion = companion
+            (self.name, self.value, self.bytesMax) = (name, value, bytesMax)
+            (self.requirement, self.companion) = (requirement, companion)
         }
     }
 
@@ -119,10 +116,7 @@ package struct LaneNeeds: Sendable {
         _ authorization: Authorization, reach: CredentialReach, firstRequestIsProof: Bool = false,
         answerBodyBytesMax: Int? = nil, project: String? = nil
     ) {
-        self.authorization = authorization
-        self.reach = reach
-        self.firstRequestIsProof = firstRequestIsProof
-        self.answerBodyBytesMax = answerBodyBytesMax
-        self.project = project
+        (self.authorization, self.reach, self.firstRequestIsProof) = (authorization, reach, firstRequestIsProof)
+        (self.answerBodyBytesMax, self.project) = (answerBodyBytesMax, project)
     }
 }

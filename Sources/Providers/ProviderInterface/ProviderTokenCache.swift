@@ -88,7 +88,5 @@ package struct ProviderTokenCache: Equatable, Sendable {
 }
 
 extension WallInstant {
-    fileprivate static func - (instant: WallInstant, duration: Duration) -> WallInstant {
-        instant + (.zero - duration)
-    }
+    fileprivate static func - (instant: WallInstant, duration: Duration) -> WallInstant { instant + (.zero - duration) }
 }

@@ -28,9 +28,7 @@ package struct PushBatch: Sendable {
         package let pattern: BodyPattern?
 
         package init(prefix: [UInt8] = [], suffix: [UInt8] = [], pattern: BodyPattern? = nil) {
-            self.prefix = prefix
-            self.suffix = suffix
-            self.pattern = pattern
+            (self.prefix, self.suffix, self.pattern) = (prefix, suffix, pattern)
         }
     }
 
@@ -46,11 +44,7 @@ package struct PushBatch: Sendable {
         package let body: ByteRange
 
         @inlinable package init(tag: Int32, path: ByteRange, id: ByteRange, frame: Int32 = 0, body: ByteRange) {
-            self.tag = tag
-            self.path = path
-            self.id = id
-            self.frame = frame
-            self.body = body
+            (self.tag, self.path, self.id, self.frame, self.body) = (tag, path, id, frame, body)
         }
     }
 
@@ -73,14 +67,9 @@ package struct PushBatch: Sendable {
         requests: [Request], noStreamAfter: MonotonicInstant, isUrgent: Bool = false, reportsWhenSent: Bool = false
     ) {
         precondition(requests.allSatisfy { frames.indices.contains(Int($0.frame)) })
-        self.idHeader = idHeader
-        self.sharedFields = sharedFields
-        self.bytes = bytes
-        self.frames = frames
-        self.requests = requests
-        self.noStreamAfter = noStreamAfter
-        self.isUrgent = isUrgent
-        self.reportsWhenSent = reportsWhenSent
+        (self.idHeader, self.sharedFields, self.bytes) = (idHeader, sharedFields, bytes)
+        (self.frames, self.requests, self.noStreamAfter) = (frames, requests, noStreamAfter)
+        (self.isUrgent, self.reportsWhenSent) = (isUrgent, reportsWhenSent)
     }
 }
 

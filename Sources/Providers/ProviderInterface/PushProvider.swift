@@ -37,9 +37,7 @@ package protocol PushProvider: Sendable {
     /// Checks which members a form has, without reading any key. Throws a fault whose pointer is a member.
     func checkForm(_ form: SubmittedForm) throws(ProviderFault)
     /// Reads a credential as it was submitted or sealed. An encrypted file may take a second.
-    func readCredential(
-        _ form: SubmittedForm, _ keys: any KeyReader
-    ) throws(ProviderFault) -> any ProviderCredential
+    func readCredential(_ form: SubmittedForm, _ keys: any KeyReader) throws(ProviderFault) -> any ProviderCredential
 
     /// The kinds of tokens that pushes of a type go to, the usual one first. Empty: the provider has no such pushes.
     func tokenKinds(of type: PushType) -> [TokenKind]

@@ -14,10 +14,7 @@ package struct APNsRefusal: Equatable, Sendable {
     }
 
     package init(_ status: Int, _ reason: String, time: Time? = nil, retryAfterSeconds: Int? = nil) {
-        self.status = status
-        self.reason = reason
-        self.time = time
-        self.retryAfterSeconds = retryAfterSeconds
+        (self.status, self.reason, self.time, self.retryAfterSeconds) = (status, reason, time, retryAfterSeconds)
     }
 
     package static let badCertificate = APNsRefusal(403, "BadCertificate")

@@ -95,9 +95,6 @@ package struct RegisteredKey: Sendable {
     package let scope: Scope
 
     package init(keyID: String, teamID: String, publicKeyPEM: [UInt8], scope: Scope = .legacy) {
-        self.keyID = keyID
-        self.teamID = teamID
-        self.publicKeyPEM = publicKeyPEM
-        self.scope = scope
+        (self.keyID, self.teamID, self.publicKeyPEM, self.scope) = (keyID, teamID, publicKeyPEM, scope)
     }
 }

@@ -25,10 +25,7 @@ struct ProviderToken: Sendable {
             header["alg"]?.string == "ES256", let keyID = Self.identifier(header["kid"]),
             let teamID = Self.identifier(claims["iss"]), let issuedAt = Self.seconds(claims["iat"])
         else { return nil }
-        self.keyID = keyID
-        self.teamID = teamID
-        self.issuedAt = issuedAt
-        self.signature = signature
+        (self.keyID, self.teamID, self.issuedAt, self.signature) = (keyID, teamID, issuedAt, signature)
         signingInput = Array(text[..<parts[2].startIndex].dropLast())
     }
 

@@ -30,9 +30,7 @@ struct PushValidator {
         if let refusal = providerTokens.judge(request.value("authorization"), &credentials, now: now) {
             return .refuse(refusal)
         }
-        if let refusal = refusalOfHeaders(request) ?? refusalOfTopic(request, credentials) {
-            return .refuse(refusal)
-        }
+        if let refusal = refusalOfHeaders(request) ?? refusalOfTopic(request, credentials) { return .refuse(refusal) }
         if let refusal = refusalOfPayload(request) { return .refuse(refusal) }
         guard !tokenText.isEmpty else { return .refuse(.missingDeviceToken) }
         guard let token = Hexadecimal.decode(tokenText.utf8) else { return .refuse(.badDeviceToken) }

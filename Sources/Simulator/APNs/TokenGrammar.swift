@@ -39,9 +39,7 @@ package enum TokenFate: Equatable, Sendable {
 
     /// nil: an ordinary token.
     package static func of(token: [UInt8]) -> (fate: TokenFate, count: Int)? {
-        guard token.count >= 4, token.starts(with: mark), let place = places[Int(token[2])] else {
-            return nil
-        }
+        guard token.count >= 4, token.starts(with: mark), let place = places[Int(token[2])] else { return nil }
         return (table[place].fate, Int(token[3]))
     }
 
@@ -115,20 +113,12 @@ extension TokenFate {
         Entry(code: 0x22, fate: .silence, meaning: "no answer; not processed"),
         Entry(code: 0x23, fate: .slow, meaning: "accepted, answered late (5 s)"),
         Entry(code: 0x24, fate: .loseAnswer, meaning: "accepted, the answer is lost"),
-        Entry(
-            code: 0x25, fate: .resetAfterwards,
-            meaning: "accepted, the stream is reset instead of an answer"),
-        Entry(
-            code: 0x26, fate: .dropAfterwards,
-            meaning: "accepted, the connection is dropped instead of an answer"),
+        Entry(code: 0x25, fate: .resetAfterwards, meaning: "accepted, the stream is reset instead of an answer"),
+        Entry(code: 0x26, fate: .dropAfterwards, meaning: "accepted, the connection is dropped instead of an answer"),
         Entry(code: 0x27, fate: .bodiless(500), meaning: "500 without a body"),
         Entry(code: 0x28, fate: .garbledBody(400), meaning: "400 with a body that is no JSON"),
-        Entry(
-            code: 0x30, fate: .only(.production),
-            meaning: "lives in production only: BadDeviceToken in the sandbox"),
-        Entry(
-            code: 0x31, fate: .only(.sandbox),
-            meaning: "lives in the sandbox only: BadDeviceToken in production"),
+        Entry(code: 0x30, fate: .only(.production), meaning: "lives in production only: BadDeviceToken in the sandbox"),
+        Entry(code: 0x31, fate: .only(.sandbox), meaning: "lives in the sandbox only: BadDeviceToken in production"),
     ]
 
     static var grammar: [GrammarEntry] {

@@ -65,8 +65,7 @@ struct AccessTokens {
         let fields = AccessTokens.fields(form)
         let type = fields.first { $0.name == "grant_type" }?.value ?? ""
         guard type == AccessTokens.grantType else {
-            throw Refusal(
-                status: 400, error: "unsupported_grant_type", description: "Invalid grant_type: \(type)")
+            throw Refusal(status: 400, error: "unsupported_grant_type", description: "Invalid grant_type: \(type)")
         }
         guard let assertion = fields.first(where: { $0.name == "assertion" })?.value else {
             throw Refusal(status: 400, error: "invalid_request", description: "Missing parameter: assertion")

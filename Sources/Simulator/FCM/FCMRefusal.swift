@@ -33,13 +33,8 @@ package struct FCMRefusal: Error, Equatable, Sendable {
         _ status: Int, _ rpcStatus: String, _ errorCode: String?, _ message: String, violation: Violation? = nil,
         quotaSubject: String? = nil, retryAfter: RetryAfterHeader? = nil
     ) {
-        self.status = status
-        self.rpcStatus = rpcStatus
-        self.errorCode = errorCode
-        self.message = message
-        self.violation = violation
-        self.quotaSubject = quotaSubject
-        self.retryAfter = retryAfter
+        (self.status, self.rpcStatus, self.errorCode, self.message) = (status, rpcStatus, errorCode, message)
+        (self.violation, self.quotaSubject, self.retryAfter) = (violation, quotaSubject, retryAfter)
     }
 
     /// The reason in summaries and records.

@@ -192,9 +192,7 @@ extension FCMSession {
         write(.success(name), request, after: delay)
     }
 
-    private func refuse(
-        _ request: FCMRequest, _ refusal: FCMRefusal, target: DeviceToken, isDryRun: Bool = false
-    ) {
+    private func refuse(_ request: FCMRequest, _ refusal: FCMRefusal, target: DeviceToken, isDryRun: Bool = false) {
         world.summary.countRefusal(refusal.status, refusal.reason)
         record(request, target, refusal.status, reason: refusal.reason, isDryRun: isDryRun)
         write(.json(refusal.status, refusal.body, refusal.headers(now: world.now)), request)
@@ -287,9 +285,7 @@ struct FCMAnswer {
     }
 
     static func success(_ name: String) -> FCMAnswer { json(200, Array(#"{"name":"\#(name)"}"#.utf8)) }
-    static func empty(_ status: Int) -> FCMAnswer {
-        FCMAnswer(status: status, contentType: nil, lines: [], body: [])
-    }
+    static func empty(_ status: Int) -> FCMAnswer { FCMAnswer(status: status, contentType: nil, lines: [], body: []) }
 
     static func page(_ status: Int) -> FCMAnswer {
         let html =

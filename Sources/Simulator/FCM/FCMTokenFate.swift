@@ -33,10 +33,7 @@ package enum FCMTokenFate: Equatable, Sendable {
         var topicError: String?
 
         init(_ name: String, _ fate: FCMTokenFate, _ meaning: String, topicError: String? = nil) {
-            self.name = name
-            self.fate = fate
-            self.meaning = meaning
-            self.topicError = topicError
+            (self.name, self.fate, self.meaning, self.topicError) = (name, fate, meaning, topicError)
         }
     }
 

@@ -6,9 +6,7 @@ import JSON
 /// Returns snake_case names only.
 /// Source: Protocol Buffers, "ProtoJSON format".
 enum MessageReader {
-    static func read(
-        _ value: JSONValue, as fields: [SchemaField], at path: String
-    ) throws(FCMRefusal) -> JSONObject {
+    static func read(_ value: JSONValue, as fields: [SchemaField], at path: String) throws(FCMRefusal) -> JSONObject {
         guard let object = value.object else { throw invalid(path, "message", value) }
         var known = JSONObject()
         for member in object.members {
@@ -29,13 +27,11 @@ enum MessageReader {
 
     private static func read(_ value: JSONValue, as kind: FieldKind, at path: String) throws(FCMRefusal) -> JSONValue {
         switch kind {
-        case .text:
-            guard value.string != nil else { throw invalid(path, "TYPE_STRING", value) }
+        case .text: guard value.string != nil else { throw invalid(path, "TYPE_STRING", value) }
         case .textAs(let form):
             guard let text = value.string else { throw invalid(path, "TYPE_STRING", value) }
             try check(text, form, path)
-        case .boolean:
-            guard value.bool != nil else { throw invalid(path, "TYPE_BOOL", value) }
+        case .boolean: guard value.bool != nil else { throw invalid(path, "TYPE_BOOL", value) }
         case .int32:
             guard let number = value.integer ?? value.string.flatMap({ Int64($0) }), Int32(exactly: number) != nil
             else { throw invalid(path, "TYPE_INT32", value) }
@@ -55,8 +51,7 @@ enum MessageReader {
             guard let text = value.string, names.contains(lenient ? text.uppercased() : text) else {
                 throw invalid(path, "TYPE_ENUM", value)
             }
-        case .object:
-            guard value.object != nil else { throw invalid(path, "TYPE_OBJECT", value) }
+        case .object: guard value.object != nil else { throw invalid(path, "TYPE_OBJECT", value) }
         case .stringMap: try checkMap(value, path)
         case .list(let element):
             guard let elements = value.array else { throw invalid(path, "TYPE_LIST", value) }

@@ -104,12 +104,10 @@ enum MessageSchema {
                 ], lenient: false)),
         SchemaField("default_sound", .boolean), SchemaField("default_vibrate_timings", .boolean),
         SchemaField("default_light_settings", .boolean), SchemaField("vibrate_timings", .list(.duration)),
-        SchemaField(
-            "visibility", .choice(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"], lenient: false)),
+        SchemaField("visibility", .choice(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"], lenient: false)),
         SchemaField("notification_count", .int32), SchemaField("light_settings", .message(lightSettings)),
         SchemaField("image", .text), SchemaField("bypass_proxy_notification", .boolean),
-        SchemaField(
-            "proxy", .choice(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"], lenient: false)),
+        SchemaField("proxy", .choice(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"], lenient: false)),
     ]
 
     private static let lightSettings: [SchemaField] = [

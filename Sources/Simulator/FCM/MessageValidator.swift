@@ -73,8 +73,7 @@ struct MessageValidator {
             throw .badField("message", "Invalid value at 'message' (oneof), oneof field 'target' is already set.")
         }
         switch target {
-        case .token(let text):
-            guard isToken(text) else { throw .invalidToken }
+        case .token(let text): guard isToken(text) else { throw .invalidToken }
         case .installation(let text):
             guard isToken(text) else { throw .badArgument("Invalid Firebase installation id", field: "message.fid") }
         case .topic: break
@@ -129,10 +128,7 @@ struct MessageValidator {
         let android = message["android"]?.object
         let sizes: [(String, Int)] = [
             ("Message", size(message["data"]) + size(message["notification"])),
-            (
-                "Android message",
-                size(android?["data"] ?? message["data"]) + size(merged(message, with: android))
-            ),
+            ("Android message", size(android?["data"] ?? message["data"]) + size(merged(message, with: android))),
             ("APNs message", message["apns"]?.object?["payload"].map { $0.bytes.count } ?? 0),
         ]
         for (name, bytes) in sizes where bytes > bytesMax { throw .badArgument("\(name) is too big") }

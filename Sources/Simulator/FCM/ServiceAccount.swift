@@ -33,10 +33,8 @@ package struct ServiceAccount: Sendable {
             let privateKeyID = members["private_key_id"]?.string, let pem = members["private_key"]?.string,
             let key = try? RS256Key(pem: Array(pem.utf8)), let publicPEM = try? key.publicPEM()
         else { return nil }
-        self.projectID = projectID
-        self.projectNumber = projectNumber
-        self.clientEmail = clientEmail
-        self.privateKeyID = privateKeyID
+        (self.projectID, self.projectNumber) = (projectID, projectNumber)
+        (self.clientEmail, self.privateKeyID) = (clientEmail, privateKeyID)
         publicKeyPEM = publicPEM
         privateKeyPEM = Array(pem.utf8)
     }
