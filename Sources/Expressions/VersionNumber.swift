@@ -1,4 +1,5 @@
-/// A version: numbers separated by points, compared from the left. 4.10 comes after 4.9, and 4.2 equals 4.2.0.
+/// A version: numbers separated by points, which the database compares from the left. 4.10 comes after 4.9, and 4.2
+/// equals 4.2.0.
 package struct VersionNumber: Equatable, Sendable {
     /// Digits without leading zeros, one or more; only the first part may be a final "0".
     package let parts: [String]
@@ -32,14 +33,4 @@ package struct VersionNumber: Equatable, Sendable {
     }
 
     package var text: String { parts.joined(separator: ".") }
-}
-
-extension VersionNumber: Comparable {
-    package static func < (left: VersionNumber, right: VersionNumber) -> Bool {
-        for (one, other) in zip(left.parts, right.parts) where one != other {
-            if one.utf8.count != other.utf8.count { return one.utf8.count < other.utf8.count }
-            return one.utf8.lexicographicallyPrecedes(other.utf8)
-        }
-        return left.parts.count < right.parts.count
-    }
 }

@@ -18,8 +18,6 @@ package struct LibraryCode: Hashable, Sendable, CustomStringConvertible {
     package init(rawValue: Int32) { self.rawValue = rawValue }
     package var description: String { "nghttp2 \(rawValue)" }
 
-    package static let badClientMagic = LibraryCode(rawValue: -903)
-    package static let flooded = LibraryCode(rawValue: -904)
     package static let outOfMemory = LibraryCode(rawValue: -901)
 }
 

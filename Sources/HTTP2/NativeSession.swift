@@ -92,11 +92,9 @@ package struct HTTP2Setting: Equatable, Sendable {
         self.value = value
     }
 
-    package static func headerTableBytes(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 1, value: value) }
     package static let pushDisabled = HTTP2Setting(id: 2, value: 0)
     package static func streamsMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 3, value: value) }
     package static func streamWindowBytes(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 4, value: value) }
-    package static func frameBytesMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 5, value: value) }
     package static func headerListBytesMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 6, value: value) }
     /// Neither side uses RFC 7540's priority tree, whose upkeep costs instructions with every request.
     package static let noPriorityTree = HTTP2Setting(id: 9, value: 1)

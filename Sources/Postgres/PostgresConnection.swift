@@ -5,9 +5,8 @@ import Reactor
 /// one is cheap.
 ///
 /// Pinned to its loop. It must be closed before it is released: the loop holds it until then.
-package actor PostgresConnection {
+package actor PostgresConnection: PinnedActor {
     package nonisolated let loop: ReactorLoop
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     nonisolated let settings: PostgresSettings
     /// The libpq connection; nil if never opened, or closed.

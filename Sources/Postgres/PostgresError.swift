@@ -72,8 +72,6 @@ extension PostgresError {
     /// Whether two transactions conflicted. The same one may pass at once.
     package var isConflict: Bool { sqlState == .serializationFailure || sqlState == .deadlockDetected }
 
-    package var mayHaveCommitted: Bool { self == .commitUnknown }
-
     /// Whether the same transaction may pass later, and none of it is committed now.
     package var isTransient: Bool {
         switch self {

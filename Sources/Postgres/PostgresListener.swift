@@ -19,9 +19,8 @@ package struct PostgresNotification: Sendable, Equatable {
 ///
 /// PostgreSQL stores no notifications, so those sent during a disconnection are lost. That is why every reconnection is
 /// reported as `listening`.
-package actor PostgresListener {
+package actor PostgresListener: PinnedActor {
     package nonisolated let loop: ReactorLoop
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// The events, for one reader. Ends with `close()`.
     package nonisolated let events: AsyncStream<ListenerEvent>

@@ -6,9 +6,8 @@ import Reactor
 /// Pinned to its loop, like its connections. A connection comes back clean, or is closed and replaced. While the server
 /// is gone, a single connection tries to return, and callers wait for it up to `waitMax`. A started conversation runs
 /// to its end even if its task is cancelled: its deadline bounds it, and its answer is worth more than leaving early.
-package actor PostgresPool {
+package actor PostgresPool: PinnedActor {
     package nonisolated let loop: ReactorLoop
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let settings: PostgresSettings
     private let pool: PoolSettings

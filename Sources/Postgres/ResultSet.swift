@@ -32,9 +32,6 @@ import CPostgres
         return unsafe PQgetisnull(result, Int32(row), Int32(column)) == 1
     }
 
-    /// The bytes of memory that libpq holds for this result.
-    package var memoryBytes: Int { unsafe PQresultMemorySize(result) }
-
     func holds(_ row: Int, _ column: Int) -> Bool {
         row >= 0 && row < rowCount && column >= 0 && column < columnTypes.count
     }

@@ -44,22 +44,10 @@ extension SQLState {
     package static let inFailedTransaction = SQLState("25P02")
     package static let readOnlyTransaction = SQLState("25006")
 
-    package static let notNullViolation = SQLState("23502")
     package static let foreignKeyViolation = SQLState("23503")
     package static let uniqueViolation = SQLState("23505")
-    package static let checkViolation = SQLState("23514")
     package static let exclusionViolation = SQLState("23P01")
 
-    package static let characterNotInRepertoire = SQLState("22021")
-    package static let untranslatableCharacter = SQLState("22P05")
-    package static let invalidBinaryRepresentation = SQLState("22P03")
-    package static let numericOutOfRange = SQLState("22003")
-    package static let divisionByZero = SQLState("22012")
-
-    package static let syntaxError = SQLState("42601")
-    package static let undefinedTable = SQLState("42P01")
-    package static let duplicateTable = SQLState("42P07")
-    package static let duplicateDatabase = SQLState("42P04")
     package static let undefinedStatement = SQLState("26000")
     package static let duplicateStatement = SQLState("42P05")
     /// Also "cached plan must not change result type": a migration changed the tables of a prepared statement.

@@ -2,9 +2,8 @@ import Reactor
 
 /// One transaction on one connection: whether it has begun or failed, and how it must end. Pinned to the connection's
 /// loop.
-actor TransactionRunner {
+actor TransactionRunner: PinnedActor {
     nonisolated let loop: ReactorLoop
-    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     private let connection: PostgresConnection
     private let options: TransactionOptions

@@ -44,11 +44,7 @@ package struct SystemErrno: Equatable, Hashable, Sendable, CustomStringConvertib
     package static let again = SystemErrno(EAGAIN)
     package static let inProgress = SystemErrno(EINPROGRESS)
     package static let connectionRefused = SystemErrno(ECONNREFUSED)
-    package static let connectionReset = SystemErrno(ECONNRESET)
-    package static let brokenPipe = SystemErrno(EPIPE)
     package static let addressInUse = SystemErrno(EADDRINUSE)
-    package static let tooManyFilesHere = SystemErrno(EMFILE)
-    package static let tooManyFiles = SystemErrno(ENFILE)
 
     package var description: String {
         guard let text = unsafe strerror(code) else { return "errno \(code)" }

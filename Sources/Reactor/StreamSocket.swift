@@ -91,8 +91,7 @@ package final class StreamSocket {
         descriptor = -1
     }
 
-    package var localAddress: SocketAddress? { unsafe addressOf(descriptor, getsockname) }
-    package var peerAddress: SocketAddress? { unsafe addressOf(descriptor, getpeername) }
+    package var localAddress: SocketAddress? { Reactor.localAddress(of: descriptor) }
 }
 
 /// Without this flag SIGPIPE would end the process; EPIPE is an ordinary error.
@@ -118,17 +117,13 @@ func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int3
     _ = unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
 }
 
-private typealias AddressCall = (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32
-
-private func addressOf(_ descriptor: Int32, _ call: AddressCall) -> SocketAddress? {
+/// The address of this end; nil for a Unix socket.
+func localAddress(of descriptor: Int32) -> SocketAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
     return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
         unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-            unsafe call(descriptor, address, &length) == 0 ? SocketAddress(address) : nil
+            unsafe getsockname(descriptor, address, &length) == 0 ? SocketAddress(address) : nil
         }
     }
 }
-
-/// The address of this end; nil for a Unix socket.
-func localAddress(of descriptor: Int32) -> SocketAddress? { unsafe addressOf(descriptor, getsockname) }

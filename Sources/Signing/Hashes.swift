@@ -13,15 +13,6 @@ package enum Hashes {
     /// Fetched once. OpenSSL's one-shot functions look it up by name each time, which takes longer than hashing a key.
     nonisolated(unsafe) private static let fetchedSHA256 = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
-    /// HMAC with SHA-256. Source: RFC 2104.
-    package static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: sha256Bytes)
-        var length: UInt32 = 0
-        let made = unsafe HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &length)
-        precondition(unsafe made != nil, "libcrypto always has SHA-256")
-        return digest
-    }
-
     /// Compares in constant time, which does not reveal where the bytes differ. Different lengths return at once.
     package static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
         guard first.count == second.count else { return false }

@@ -29,14 +29,5 @@ enum ErrorQueue {
         return Entry(library: shim_err_library(code), reason: shim_err_reason(code), text: text)
     }
 
-    /// Returns the last failure, which names the outermost step that gave up, and empties the queue.
-    static func drainLast() -> Entry {
-        let code = ERR_peek_last_error()
-        ERR_clear_error()
-        guard code != 0 else { return .unexplained }
-        let text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "unexplained"
-        return Entry(library: shim_err_library(code), reason: shim_err_reason(code), text: text)
-    }
-
     static var asLibraryError: TLSError { .library(reason: drain().text) }
 }

@@ -14,10 +14,7 @@ import COpenSSL
     }
 
     /// Trusts only the authorities in the PEM text.
-    package static func only(pem: [UInt8]) throws(TLSError) -> TLSTrust {
-        let trust = try TLSTrust(pem: pem)
-        return trust
-    }
+    package static func only(pem: [UInt8]) throws(TLSError) -> TLSTrust { try TLSTrust(pem: pem) }
 
     private init(pem: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()

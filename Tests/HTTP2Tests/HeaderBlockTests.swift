@@ -8,7 +8,7 @@ struct HeaderBlockTests {
         var settings = HTTP2ServerSettings()
         settings.requestHeaderBytesMax = 32_768
         let wire = try Wire(server: settings)
-        if let tableBytes { try wire.server.submitSettings([.headerTableBytes(tableBytes)]) }
+        if let tableBytes { try wire.server.submitSettings([HTTP2Setting(id: 1, value: tableBytes)]) }
         try wire.exchange()
         return wire
     }
@@ -59,7 +59,9 @@ struct HeaderBlockTests {
             sent.append(fields.map { $0.name + ": " + $0.value })
             try wire.client.submitRequest(list(fields), body: [UInt8]().span, tag: tag)
             if tag % 97 == 50 {
-                try wire.server.submitSettings([.headerTableBytes(UInt32(chance.below(3) * chance.below(3_000)))])
+                try wire.server.submitSettings([
+                    HTTP2Setting(id: 1, value: UInt32(chance.below(3) * chance.below(3_000)))
+                ])
             }
             if tag % 5 == 0 { try wire.exchange() }
         }

@@ -1,8 +1,9 @@
 import Basis
+import Expressions
 import JSON
 import Model
 
-// The meaning of a filter. Tests compare the database's answer with this one.
+// The meaning of a filter, to compare the database's answer with.
 extension FilterExpression {
     /// - Parameter now: the time that relative times are counted from.
     package func isTrue(of device: DeviceRecord, now: WallInstant) -> Bool {
@@ -119,7 +120,7 @@ private struct OrderedText: Comparable {
 }
 
 extension FilterOrder {
-    func holds<Value: Comparable>(_ one: Value, _ other: Value) -> Bool {
+    fileprivate func holds<Value: Comparable>(_ one: Value, _ other: Value) -> Bool {
         switch self {
         case .less: one < other
         case .atMost: one <= other
@@ -131,10 +132,20 @@ extension FilterOrder {
 
 extension DecimalNumber {
     /// nil: out of the range that is stored.
-    init?(_ number: JSONNumber) {
+    fileprivate init?(_ number: JSONNumber) {
         switch number {
         case .whole(let integer): self.init(integer)
         case .literal(let text): self.init(text)
         }
+    }
+}
+
+extension VersionNumber: Comparable {
+    package static func < (left: VersionNumber, right: VersionNumber) -> Bool {
+        for (one, other) in zip(left.parts, right.parts) where one != other {
+            if one.utf8.count != other.utf8.count { return one.utf8.count < other.utf8.count }
+            return one.utf8.lexicographicallyPrecedes(other.utf8)
+        }
+        return left.parts.count < right.parts.count
     }
 }
