@@ -204,7 +204,6 @@ let package = Package(
 
         // Programs that tests and developers run. None of them is shipped.
         cTarget("CAllocationCounter", .tests, path: "Tests/AllocationCounter"),
-        cTarget("CInstructionCounter", .tests, path: "Tests/InstructionCounter"),
         // Code that several suites share. It is optimized: generators of random input run in tight loops.
         target(
             "TestSupport", .tests,
@@ -250,7 +249,7 @@ let package = Package(
         testTarget(
             "DeliveryTests",
             [
-                "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
+                "CAllocationCounter", "Basis", "Reactor", "TLS", "Model", "JSON", "Encodings",
                 "LaneRules", "QueueRules", "Content", "ProviderInterface", "APNs", "FCM", "Lanes", "Store",
                 "Credentials",
                 "Delivery", "TestSupport", .product(name: "Logging", package: "swift-log"),
@@ -270,7 +269,7 @@ let package = Package(
         testTarget(
             "LanesTests",
             [
-                "CAllocationCounter", "CInstructionCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules",
+                "CAllocationCounter", "Basis", "Reactor", "TLS", "HTTP2", "Model", "LaneRules",
                 "ProviderInterface", "Lanes",
             ]),
         testTarget("ModelTests", ["Basis", "Model"]),
