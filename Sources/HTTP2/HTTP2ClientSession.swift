@@ -16,9 +16,7 @@ import CNGHTTP2
     package init(_ settings: HTTP2ClientSettings) throws(HTTP2Fault) {
         let notes = UnsafeMutablePointer<ClientNotes>.allocate(capacity: 1)
         unsafe notes.initialize(to: ClientNotes(settings: settings))
-        do {
-            unsafe native = NativeSession(adopting: try ClientSessionMaker.make(settings, notes))
-        } catch {
+        do { unsafe native = NativeSession(adopting: try ClientSessionMaker.make(settings, notes)) } catch {
             unsafe notes.pointee.deallocate()
             unsafe notes.deinitialize(count: 1)
             unsafe notes.deallocate()

@@ -16,9 +16,7 @@ import CNGHTTP2
     package init(_ settings: HTTP2ServerSettings) throws(HTTP2Fault) {
         let notes = UnsafeMutablePointer<ServerNotes>.allocate(capacity: 1)
         unsafe notes.initialize(to: ServerNotes(settings: settings))
-        do {
-            unsafe native = NativeSession(adopting: try ServerSessionMaker.make(settings, notes))
-        } catch {
+        do { unsafe native = NativeSession(adopting: try ServerSessionMaker.make(settings, notes)) } catch {
             unsafe notes.pointee.deallocate()
             unsafe notes.deinitialize(count: 1)
             unsafe notes.deallocate()

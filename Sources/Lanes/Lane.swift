@@ -121,9 +121,7 @@ package actor Lane: PinnedActor {
 
     private func resolve(_ id: ConnectionID, _ host: String, _ port: UInt16, _ resolver: any HostResolver) async {
         let result: Result<[SocketAddress], ReactorError>
-        do throws(ReactorError) {
-            result = .success(try await resolver.addresses(of: host, port: port))
-        } catch {
+        do throws(ReactorError) { result = .success(try await resolver.addresses(of: host, port: port)) } catch {
             result = .failure(error)
         }
         core.resolved(id, result)

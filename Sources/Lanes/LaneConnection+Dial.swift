@@ -17,9 +17,7 @@ extension LaneConnection {
 
     func connect(to address: SocketAddress) {
         dropSocket()
-        do throws(ReactorError) {
-            socket = try StreamSocket.connect(to: address)
-        } catch {
+        do throws(ReactorError) { socket = try StreamSocket.connect(to: address) } catch {
             detail = error.description
             return handle(.connectFailed)
         }
@@ -27,9 +25,7 @@ extension LaneConnection {
     }
 
     func finishConnecting() {
-        do throws(ReactorError) {
-            try socket?.connectResult()
-        } catch {
+        do throws(ReactorError) { try socket?.connectResult() } catch {
             detail = error.description
             return handle(.connectFailed)
         }

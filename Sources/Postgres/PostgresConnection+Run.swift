@@ -12,9 +12,7 @@ extension PostgresConnection {
     func run(
         _ queries: [Query], _ stake: CommitStake, framing: Framing = Framing(), deadline: Duration
     ) async throws(PostgresError) -> [ResultSet] {
-        do {
-            return try await exchange(queries, stake, framing, deadline)
-        } catch {
+        do { return try await exchange(queries, stake, framing, deadline) } catch {
             if case .refused(let refusal) = error, refusal.leavesStalePlans { end(.lost) }
             throw error
         }

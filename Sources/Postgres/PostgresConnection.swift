@@ -65,9 +65,7 @@ extension PostgresConnection {
             if handle.isBroken { dialFailed() } else { watch(handle.descriptor, .write) }
         }
         try outcome.get()
-        do {
-            try await setUpSession()
-        } catch {
+        do { try await setUpSession() } catch {
             end(.lost)
             throw error.sqlState.map { .unavailable(.rejected($0)) } ?? .unavailable(.unreachable)
         }

@@ -86,9 +86,7 @@ extension PostgresPool {
     package func script(_ sql: String, deadline: Duration? = nil) async throws(PostgresError) {
         let deadline = deadline ?? pool.deadline
         try await lending(deadline) { connection async throws(PostgresError) in
-            do throws(PostgresError) {
-                try await connection.script(sql, .commit, deadline: deadline)
-            } catch {
+            do throws(PostgresError) { try await connection.script(sql, .commit, deadline: deadline) } catch {
                 await connection.rollBack()
                 throw error
             }
@@ -117,9 +115,7 @@ extension PostgresPool {
         return try await lending(deadline) { connection async throws(PostgresError) in
             let runner = TransactionRunner(connection, options, deadline: deadline)
             let answer: Answer
-            do throws(PostgresError) {
-                answer = try await body(PostgresTransaction(runner))
-            } catch {
+            do throws(PostgresError) { answer = try await body(PostgresTransaction(runner)) } catch {
                 // Report the body's own error.
                 do { try await runner.end(isBodyDone: false) } catch {}
                 throw error
@@ -135,11 +131,7 @@ extension PostgresPool {
     ) async throws(PostgresError) -> Answer {
         precondition(attemptsMax > 0)
         for attempt in 1..<attemptsMax {
-            do {
-                return try await body()
-            } catch {
-                guard error.isConflict else { throw error }
-            }
+            do { return try await body() } catch { guard error.isConflict else { throw error } }
             // The other transaction won and is nearly done. A random pause keeps the losers from colliding again.
             await Pause.wait(PostgresPool.conflictPause * Double(attempt) * Chance.fraction(), on: loop)
         }

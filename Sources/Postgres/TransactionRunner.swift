@@ -99,9 +99,7 @@ extension TransactionRunner {
     private func recording<Answer: Sendable>(
         _ work: (PostgresConnection) async throws(PostgresError) -> Answer
     ) async throws(PostgresError) -> Answer {
-        do {
-            return try await work(connection)
-        } catch {
+        do { return try await work(connection) } catch {
             state = .failed(error)
             throw error
         }

@@ -98,9 +98,7 @@ package actor PrivateServer {
     private static func blocking<Answer: Sendable>(
         _ work: @escaping @Sendable () throws(PrivateServerError) -> Answer
     ) async throws(PrivateServerError) -> Answer {
-        do {
-            return try await BlockingPool.shared.run(work)
-        } catch {
+        do { return try await BlockingPool.shared.run(work) } catch {
             throw error as? PrivateServerError ?? .didNotStart("too many blocking tasks are waiting")
         }
     }

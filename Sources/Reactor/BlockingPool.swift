@@ -60,9 +60,7 @@ package final class BlockingPool: Sendable {
     }
 
     private func startThread() {
-        do {
-            try SystemThread(name: name) { self.serve() }.detach()
-        } catch {
+        do { try SystemThread(name: name) { self.serve() }.detach() } catch {
             // No thread is left, neither running nor starting, so the waiting work would wait for ever.
             let stranded = state.withLock { state in
                 state.threads -= 1

@@ -102,9 +102,7 @@ package final class Acceptor: ReadinessHandler, TimerHandler {
     package func timerFired(tag: UInt64) {
         pause = nil
         guard isOpen else { return }
-        do {
-            try loop.watch(socket.descriptor, .read, self)
-        } catch {
+        do { try loop.watch(socket.descriptor, .read, self) } catch {
             // The kernel lacks memory even for the watch: wait again.
             pause = loop.schedule(at: loop.now + Acceptor.pauseWhenExhausted, tag: 0, self)
         }

@@ -9,9 +9,7 @@ package enum NameResolver {
     ) async throws(ReactorError) -> [SocketAddress] {
         if let literal = SocketAddress(literal: host, port: port) { return [literal] }
         let answer: Result<[SocketAddress], ReactorError>
-        do {
-            answer = try await pool.run { lookUp(host, port) }
-        } catch {
+        do { answer = try await pool.run { lookUp(host, port) } } catch {
             throw error as? ReactorError ?? .nameNotResolved(isTemporary: true)
         }
         return try answer.get()
