@@ -42,10 +42,7 @@ package struct TemplatePlaceholder: Hashable, Sendable {
     /// Used if the device has no value there, or an empty one.
     package let fallback: String
 
-    package init(_ field: DeviceField, fallback: String = "") {
-        self.field = field
-        self.fallback = fallback
-    }
+    package init(_ field: DeviceField, fallback: String = "") { (self.field, self.fallback) = (field, fallback) }
 }
 
 /// A value of a device that can be written as a text.
@@ -66,10 +63,7 @@ package struct TemplateFault: Error, Equatable, Sendable {
     package let position: Int
     package let reason: Reason
 
-    package init(position: Int, reason: Reason) {
-        self.position = position
-        self.reason = reason
-    }
+    package init(position: Int, reason: Reason) { (self.position, self.reason) = (position, reason) }
 
     package enum Reason: Equatable, Sendable {
         /// The braces that open here are never closed.

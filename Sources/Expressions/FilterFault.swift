@@ -4,10 +4,7 @@ package struct FilterFault: Error, Equatable, Sendable {
     package let position: Int
     package let reason: Reason
 
-    package init(position: Int, reason: Reason) {
-        self.position = position
-        self.reason = reason
-    }
+    package init(position: Int, reason: Reason) { (self.position, self.reason) = (position, reason) }
 
     package enum Reason: Equatable, Sendable {
         case tooLong(bytes: Int)

@@ -27,10 +27,7 @@ struct FilterParser {
         return expression
     }
 
-    private init(bytes: [UInt8], tokens: [FilterToken]) {
-        self.bytes = bytes
-        self.tokens = tokens
-    }
+    private init(bytes: [UInt8], tokens: [FilterToken]) { (self.bytes, self.tokens) = (bytes, tokens) }
 
     private mutating func parseAny() throws(FilterFault) -> FilterExpression {
         var members = [try parseAll()]

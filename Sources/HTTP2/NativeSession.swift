@@ -87,10 +87,7 @@ extension Int32 {
 package struct HTTP2Setting: Equatable, Sendable {
     package let id: UInt16
     package let value: UInt32
-    package init(id: UInt16, value: UInt32) {
-        self.id = id
-        self.value = value
-    }
+    package init(id: UInt16, value: UInt32) { (self.id, self.value) = (id, value) }
 
     package static let pushDisabled = HTTP2Setting(id: 2, value: 0)
     package static func streamsMax(_ value: UInt32) -> HTTP2Setting { HTTP2Setting(id: 3, value: value) }

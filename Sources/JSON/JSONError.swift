@@ -4,10 +4,7 @@ package struct JSONError: Error, Equatable, Sendable {
     /// The place in bytes from the beginning.
     package let offset: Int
 
-    package init(_ kind: Kind, at offset: Int) {
-        self.kind = kind
-        self.offset = offset
-    }
+    package init(_ kind: Kind, at offset: Int) { (self.kind, self.offset) = (kind, offset) }
 
     package enum Kind: Equatable, Sendable {
         case endsEarly

@@ -8,10 +8,7 @@ package struct JSONReader {
     private var depth = 0
     private var values = 0
 
-    private init(_ bytes: [UInt8], _ limits: JSONLimits) {
-        self.bytes = bytes
-        self.limits = limits
-    }
+    private init(_ bytes: [UInt8], _ limits: JSONLimits) { (self.bytes, self.limits) = (bytes, limits) }
 
     package static func read(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.bytesMax else { throw JSONError(.tooLarge(bytesMax: limits.bytesMax), at: 0) }

@@ -122,10 +122,7 @@ package struct JSONMember: Equatable, Sendable {
     package let name: String
     package let value: JSONValue
 
-    package init(_ name: String, _ value: JSONValue) {
-        self.name = name
-        self.value = value
-    }
+    package init(_ name: String, _ value: JSONValue) { (self.name, self.value) = (name, value) }
 
     package static func == (left: JSONMember, right: JSONMember) -> Bool {
         left.name.hasSameBytes(as: right.name) && left.value == right.value

@@ -85,10 +85,7 @@ package struct Authorization: Sendable, CustomStringConvertible {
     package let value: [UInt8]
     package let generation: UInt64
 
-    package init(value: [UInt8], generation: UInt64) {
-        self.value = value
-        self.generation = generation
-    }
+    package init(value: [UInt8], generation: UInt64) { (self.value, self.generation) = (value, generation) }
 
     package var description: String { "authorization #\(generation)" }
 }

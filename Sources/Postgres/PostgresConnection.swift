@@ -26,10 +26,7 @@ package actor PostgresConnection: PinnedActor {
     /// Lets the server's own timeout come first where possible, so that the connection survives.
     static let deadlineGrace: Duration = .milliseconds(250)
 
-    package init(_ settings: PostgresSettings, loop: ReactorLoop) {
-        self.settings = settings
-        self.loop = loop
-    }
+    package init(_ settings: PostgresSettings, loop: ReactorLoop) { (self.settings, self.loop) = (settings, loop) }
 
     var isOpen: Bool { handle != nil }
 

@@ -11,10 +11,7 @@ final class SystemThread: @unchecked Sendable {
     private final class Body {
         let name: String
         let run: @Sendable () -> Void
-        init(name: String, run: @escaping @Sendable () -> Void) {
-            self.name = name
-            self.run = run
-        }
+        init(name: String, run: @escaping @Sendable () -> Void) { (self.name, self.run) = (name, run) }
     }
 
     /// - Parameter name: the name that `top -H` shows; the kernel keeps 15 bytes.

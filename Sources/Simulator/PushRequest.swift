@@ -87,8 +87,5 @@ enum HTTPVersion: Equatable, Sendable {
 package struct HeaderLine: Equatable, Sendable {
     package let name: String
     package let value: String
-    package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
+    package init(name: String, value: String) { (self.name, self.value) = (name, value) }
 }

@@ -20,10 +20,7 @@ package struct CertificateValidity: Sendable {
     package var from: WallInstant
     package var until: WallInstant
 
-    package init(from: WallInstant, until: WallInstant) {
-        self.from = from
-        self.until = until
-    }
+    package init(from: WallInstant, until: WallInstant) { (self.from, self.until) = (from, until) }
 
     /// Starts an hour ago, because peers' clocks differ, and lasts this many days.
     package static func days(_ days: Int, from now: WallInstant) -> CertificateValidity {

@@ -3,10 +3,7 @@ package struct APNsTopic: Equatable, Sendable {
     package let name: String
     package let services: [String]
 
-    package init(name: String, services: [String]) {
-        self.name = name
-        self.services = services
-    }
+    package init(name: String, services: [String]) { (self.name, self.services) = (name, services) }
 }
 
 /// The topic list in a provider certificate: extension 1.2.840.113635.100.6.3.6 (and .4 for VoIP).

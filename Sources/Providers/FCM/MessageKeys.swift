@@ -101,10 +101,7 @@ struct FCMField: Equatable, Sendable {
     let name: String
     let shape: FCMShape
 
-    init(_ name: String, _ shape: FCMShape) {
-        self.name = name
-        self.shape = shape
-    }
+    init(_ name: String, _ shape: FCMShape) { (self.name, self.shape) = (name, shape) }
 }
 
 indirect enum FCMShape: Equatable, Sendable {

@@ -9,10 +9,7 @@ package struct BodyPattern: Sendable {
         /// The piece that follows.
         package let piece: Int
 
-        package init(fixed: ByteRange, piece: Int) {
-            self.fixed = fixed
-            self.piece = piece
-        }
+        package init(fixed: ByteRange, piece: Int) { (self.fixed, self.piece) = (fixed, piece) }
     }
 
     package let bytes: [UInt8]

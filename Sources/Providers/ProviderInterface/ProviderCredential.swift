@@ -36,10 +36,7 @@ package struct CredentialForm: Sendable {
     package let kind: CredentialKind
     package let members: [Member]
 
-    package init(_ kind: CredentialKind, _ members: [Member]) {
-        self.kind = kind
-        self.members = members
-    }
+    package init(_ kind: CredentialKind, _ members: [Member]) { (self.kind, self.members) = (kind, members) }
 }
 
 /// A credential as an operator submitted it, or as it was sealed. A secret: its description names the kind only.

@@ -7,10 +7,7 @@ package struct ProviderToken: Equatable, Sendable, CustomStringConvertible {
     /// The claim `iat`: the token's age counts from here, not from when we received it.
     package let issuedAt: WallInstant
 
-    package init(text: [UInt8], issuedAt: WallInstant) {
-        self.text = text
-        self.issuedAt = issuedAt
-    }
+    package init(text: [UInt8], issuedAt: WallInstant) { (self.text, self.issuedAt) = (text, issuedAt) }
 
     package var description: String { "provider token issued at \(issuedAt.secondsSince1970)" }
 
