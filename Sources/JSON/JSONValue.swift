@@ -25,6 +25,8 @@ package enum JSONValue: Equatable, Sendable {
 }
 
 extension JSONValue {
+    package static func integer(_ integer: Int) -> JSONValue { .number(.whole(Int64(integer))) }
+
     package var string: String? { if case .string(let text) = self { text } else { nil } }
     package var bool: Bool? { if case .bool(let claim) = self { claim } else { nil } }
     package var number: JSONNumber? { if case .number(let number) = self { number } else { nil } }

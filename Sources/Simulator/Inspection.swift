@@ -41,12 +41,9 @@ enum Inspection {
     }
 
     private static func refusal(_ status: Int, _ reason: String, _ detail: String? = nil) -> Answer {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("reason", reason)
-        if let detail { writer.member("detail", detail) }
-        writer.endObject()
-        return Answer(status: status, body: writer.bytes)
+        var body = JSONObject([JSONMember("reason", .string(reason))])
+        body["detail"] = detail.map { .string($0) }
+        return Answer(status: status, body: JSONValue.object(body).bytes)
     }
 
     private static let nothingKept = refusal(
@@ -125,19 +122,7 @@ enum Inspection {
     }
 
     private static func tokens(_ service: any ProviderService) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("form", service.grammarSentence)
-        writer.name("fates")
-        writer.beginArray()
-        for entry in service.grammar {
-            writer.beginObject()
-            writer.member("fate", entry.name)
-            writer.member("meaning", entry.meaning)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
+        let fates = service.grammar.map { ["fate": .string($0.name), "meaning": .string($0.meaning)] as JSONValue }
+        return (["form": .string(service.grammarSentence), "fates": .array(fates)] as JSONValue).bytes
     }
 }

@@ -127,5 +127,5 @@ package struct ScriptedGoAway: Sendable {
         (self.reason, self.code, self.noticeBefore, self.closing) = (reason, code, noticeBefore, closing)
     }
 
-    var debug: [UInt8] { reason.map { JSONValue.object(JSONObject([JSONMember("reason", .string($0))])).bytes } ?? [] }
+    var debug: [UInt8] { reason.map { (["reason": .string($0)] as JSONValue).bytes } ?? [] }
 }

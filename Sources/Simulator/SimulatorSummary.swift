@@ -52,36 +52,20 @@ package struct SimulatorSummary: Equatable, Sendable {
     }
 
     var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("connections_opened", connectionsOpened)
-        writer.member("connections_open", connectionsOpen)
-        writer.member("faults", faults)
-        writer.member("handshakes_failed", handshakesFailed)
-        writer.member("requests", requests)
-        writer.member("accepted", accepted)
-        writer.name("refused")
-        writer.beginArray()
-        for refusal in refused {
-            writer.beginObject()
-            writer.member("status", refusal.status)
-            writer.member("reason", refusal.reason)
-            writer.member("count", refusal.count)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.member("reset", reset)
-        writer.member("unanswered", unanswered)
-        writer.member("goaways", goAways)
-        writer.member("dry_runs", dryRuns)
-        writer.member("access_tokens_asked", accessTokensAsked)
-        writer.member("access_tokens_issued", accessTokensIssued)
-        writer.member("topic_calls", topicCalls)
-        writer.member("tokens", tokens)
-        writer.member("repeated", repeated)
-        writer.member("kept", kept)
-        writer.member("forgotten", forgotten)
-        writer.endObject()
-        return writer.bytes
+        let summary: JSONValue = [
+            "connections_opened": .integer(connectionsOpened), "connections_open": .integer(connectionsOpen),
+            "faults": .integer(faults), "handshakes_failed": .integer(handshakesFailed),
+            "requests": .integer(requests), "accepted": .integer(accepted),
+            "refused": .array(
+                refused.map {
+                    ["status": .integer($0.status), "reason": .string($0.reason), "count": .integer($0.count)]
+                }),
+            "reset": .integer(reset), "unanswered": .integer(unanswered), "goaways": .integer(goAways),
+            "dry_runs": .integer(dryRuns), "access_tokens_asked": .integer(accessTokensAsked),
+            "access_tokens_issued": .integer(accessTokensIssued), "topic_calls": .integer(topicCalls),
+            "tokens": .integer(tokens), "repeated": .integer(repeated), "kept": .integer(kept),
+            "forgotten": .integer(forgotten),
+        ]
+        return summary.bytes
     }
 }

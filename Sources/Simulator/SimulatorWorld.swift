@@ -52,17 +52,13 @@ final class SimulatorWorld {
     /// The running script, and the hits of each fault, as JSON.
     var scriptState: [UInt8] {
         let delay = script.answerDelay.components
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("script", scriptNumber)
-        writer.member("latency_ms", delay.seconds * 1_000 + delay.attoseconds / 1_000_000_000_000_000)
-        writer.member("clock_offset_s", script.clockOffset.components.seconds)
-        writer.name("fault_hits")
-        writer.beginArray()
-        for hits in faultHits { writer.integer(hits) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
+        let state: JSONValue = [
+            "script": .integer(scriptNumber),
+            "latency_ms": .number(.whole(delay.seconds * 1_000 + delay.attoseconds / 1_000_000_000_000_000)),
+            "clock_offset_s": .number(.whole(script.clockOffset.components.seconds)),
+            "fault_hits": .array(faultHits.map { .integer($0) }),
+        ]
+        return state.bytes
     }
 
     /// The first fault of the script that hits a connection's request of this number.

@@ -25,12 +25,7 @@ struct AccessTokens {
         }
 
         var body: [UInt8] {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.member("error", error)
-            writer.member("error_description", description)
-            writer.endObject()
-            return writer.bytes
+            (["error": .string(error), "error_description": .string(description)] as JSONValue).bytes
         }
     }
 
@@ -70,8 +65,11 @@ struct AccessTokens {
         guard let assertion = fields.first(where: { $0.name == "assertion" })?.value else {
             throw Refusal(status: 400, error: "invalid_request", description: "Missing parameter: assertion")
         }
-        let grant = try believe(Array(assertion.utf8), url: url, now: now)
-        return body(issue(grant))
+        let token = issue(try believe(Array(assertion.utf8), url: url, now: now))
+        let answer: JSONValue = [
+            "access_token": .string(token), "expires_in": .integer(lifetimeSeconds), "token_type": "Bearer",
+        ]
+        return answer.bytes
     }
 
     private func believe(_ assertion: [UInt8], url: String, now: WallInstant) throws(Refusal) -> Grant {
@@ -130,16 +128,6 @@ struct AccessTokens {
         issued[token] = grant
         order.append(token)
         return token
-    }
-
-    private func body(_ token: String) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("access_token", token)
-        writer.member("expires_in", lifetimeSeconds)
-        writer.member("token_type", "Bearer")
-        writer.endObject()
-        return writer.bytes
     }
 
     /// Returns the grant of a request's access token. Throws if the token is unknown or expired, or its scopes don't

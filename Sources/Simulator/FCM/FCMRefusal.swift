@@ -78,51 +78,38 @@ package struct FCMRefusal: Error, Equatable, Sendable {
     }
 
     var body: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.name("error")
-        writer.beginObject()
-        writer.member("code", status)
-        writer.member("message", message)
-        writer.member("status", rpcStatus)
-        if errorCode != nil || violation != nil || quotaSubject != nil { writeDetails(&writer) }
-        writer.endObject()
-        writer.endObject()
-        return writer.bytes
+        var error = JSONObject([
+            JSONMember("code", .integer(status)), JSONMember("message", .string(message)),
+            JSONMember("status", .string(rpcStatus)),
+        ])
+        let details = self.details
+        if !details.isEmpty { error["details"] = .array(details) }
+        return (["error": .object(error)] as JSONValue).bytes
     }
 
-    private func writeDetails(_ writer: inout JSONWriter) {
-        writer.name("details")
-        writer.beginArray()
+    private var details: [JSONValue] {
+        var details: [JSONValue] = []
         if let errorCode {
-            writer.beginObject()
-            writer.member("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
-            writer.member("errorCode", errorCode)
-            writer.endObject()
+            details.append([
+                "@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": .string(errorCode),
+            ])
         }
         if let violation {
-            write(
-                "google.rpc.BadRequest", "fieldViolations", ("field", violation.field), violation.description, &writer)
+            let field = ("field", violation.field)
+            details.append(Self.detail("google.rpc.BadRequest", "fieldViolations", field, violation.description))
         }
         if let quotaSubject {
-            write("google.rpc.QuotaFailure", "violations", ("subject", quotaSubject), message, &writer)
+            details.append(Self.detail("google.rpc.QuotaFailure", "violations", ("subject", quotaSubject), message))
         }
-        writer.endArray()
+        return details
     }
 
-    private func write(
-        _ type: String, _ list: String, _ what: (name: String, value: String), _ description: String,
-        _ writer: inout JSONWriter
-    ) {
-        writer.beginObject()
-        writer.member("@type", "type.googleapis.com/" + type)
-        writer.name(list)
-        writer.beginArray()
-        writer.beginObject()
-        if !what.value.isEmpty { writer.member(what.name, what.value) }
-        writer.member("description", description)
-        writer.endObject()
-        writer.endArray()
-        writer.endObject()
+    private static func detail(
+        _ type: String, _ list: String, _ what: (name: String, value: String), _ description: String
+    ) -> JSONValue {
+        var entry = JSONObject()
+        if !what.value.isEmpty { entry[what.name] = .string(what.value) }
+        entry["description"] = .string(description)
+        return ["@type": .string("type.googleapis.com/" + type), list: [.object(entry)]]
     }
 }

@@ -41,17 +41,12 @@ package struct ServiceAccount: Sendable {
 
     /// The JSON file for senders, with the same members as Google's. It is a secret, if only of a stand-in.
     package func file(tokenURI: String) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("type", "service_account")
-        writer.member("project_id", projectID)
-        writer.member("private_key_id", privateKeyID)
-        writer.member("private_key", String(decoding: privateKeyPEM, as: UTF8.self))
-        writer.member("client_email", clientEmail)
-        writer.member("client_id", projectNumber)
-        writer.member("token_uri", tokenURI)
-        writer.endObject()
-        return writer.bytes + [UInt8(ascii: "\n")]
+        let file: JSONValue = [
+            "type": "service_account", "project_id": .string(projectID), "private_key_id": .string(privateKeyID),
+            "private_key": .string(String(decoding: privateKeyPEM, as: UTF8.self)),
+            "client_email": .string(clientEmail), "client_id": .string(projectNumber), "token_uri": .string(tokenURI),
+        ]
+        return file.bytes + [UInt8(ascii: "\n")]
     }
 
     func isOf(project: String) -> Bool { project == projectID || project == projectNumber }

@@ -11,7 +11,7 @@ enum TopicCalls {
     struct Refusal: Error, Equatable {
         let status: Int
         let error: String
-        var body: [UInt8] { JSONValue.object(JSONObject([JSONMember("error", .string(error))])).bytes }
+        var body: [UInt8] { (["error": .string(error)] as JSONValue).bytes }
     }
 
     /// - Parameter isMet: whether a token's fate still holds.
@@ -29,18 +29,10 @@ enum TopicCalls {
         guard let tokens = object["registration_tokens"]?.array, (1...tokensMax).contains(tokens.count) else {
             throw Refusal(status: 400, error: "InvalidNumberOfRegistrationTokens")
         }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.name("results")
-        writer.beginArray()
-        for token in tokens {
-            writer.beginObject()
-            if let error = error(of: token, isMet) { writer.member("error", error) }
-            writer.endObject()
+        let results = tokens.map { token -> JSONValue in
+            error(of: token, isMet).map { ["error": .string($0)] as JSONValue } ?? .object(JSONObject())
         }
-        writer.endArray()
-        writer.endObject()
-        return (topic, writer.bytes)
+        return (topic, (["results": .array(results)] as JSONValue).bytes)
     }
 
     private static func error(of token: JSONValue, _ isMet: (String, Int) -> Bool) -> String? {

@@ -50,11 +50,8 @@ struct TopicSubscription {
     /// The body of a 200; empty JSON after leaving.
     var body: [UInt8] {
         guard isJoined else { return Array("{}".utf8) }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("name", "projects/\(project)/registrations/\(registration)/topicSubscriptions/\(topic)")
-        writer.endObject()
-        return writer.bytes
+        let name = "projects/\(project)/registrations/\(registration)/topicSubscriptions/\(topic)"
+        return (["name": .string(name)] as JSONValue).bytes
     }
 
     /// The v1 refusal for an error string of the list calls.
