@@ -174,7 +174,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private func apns(
         _ identities: SimulatorIdentities, _ port: UInt16, _ environment: APNsSimulatorSettings.Environment,
         _ record: (@Sendable ([UInt8]) -> Void)?
-    ) throws -> APNsSimulator {
+    ) throws -> ProviderSimulator {
         var settings = APNsSimulatorSettings(identity: identities.server)
         settings.port = port
         settings.reach = reach
@@ -188,19 +188,19 @@ struct SimulateCommand: AsyncParsableCommand {
         settings.badDeviceTokensMax = badDeviceTokensMax
         if checkKeys { settings.keys = .registered([try identities.registeredKey()]) }
         settings.record = record
-        return try APNsSimulator(settings)
+        return try ProviderSimulator(settings)
     }
 
     private func fcm(
         _ identities: SimulatorIdentities, _ record: (@Sendable ([UInt8]) -> Void)?
-    ) throws -> FCMSimulator {
+    ) throws -> ProviderSimulator {
         var settings = FCMSimulatorSettings(identity: identities.server, accounts: [identities.account])
         settings.port = fcmPort
         settings.reach = reach
         settings.mode = sink ? .sink : .validating
         settings.accessTokenSeconds = accessTokenSeconds
         settings.record = record
-        return try FCMSimulator(settings)
+        return try ProviderSimulator(settings)
     }
 
     private func recorder(_ path: String) throws -> @Sendable ([UInt8]) -> Void {

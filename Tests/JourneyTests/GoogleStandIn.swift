@@ -5,7 +5,7 @@ import TLS
 
 /// An FCM server with its OAuth, in the test's process, over real TLS.
 struct GoogleStandIn: Sendable {
-    let simulator: FCMSimulator
+    let simulator: ProviderSimulator
     let url: String
     private let account: ServiceAccount
 
@@ -16,7 +16,7 @@ struct GoogleStandIn: Sendable {
         account = try ServiceAccount(projectID: "tower-1")
         var settings = FCMSimulatorSettings(identity: identity, accounts: [account])
         settings.accessTokenSeconds = accessTokenSeconds
-        simulator = try FCMSimulator(settings)
+        simulator = try ProviderSimulator(settings)
         url = "https://localhost:\(try await simulator.start())"
     }
 

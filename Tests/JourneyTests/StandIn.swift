@@ -7,7 +7,7 @@ import TestSupport
 
 /// An APNs server in the test's process, over real TLS.
 struct StandIn: Sendable {
-    let simulator: APNsSimulator
+    let simulator: ProviderSimulator
     let url: String
     private let port: UInt16
 
@@ -37,7 +37,7 @@ struct StandIn: Sendable {
         settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates
-        simulator = try APNsSimulator(settings)
+        simulator = try ProviderSimulator(settings)
         let port = try await simulator.start()
         self.port = port
         url = "https://\(traits.addresses.first ?? "localhost"):\(port)"
@@ -95,7 +95,7 @@ struct Receipts: Equatable {
     }
 }
 
-extension APNsSimulator {
+extension ProviderSimulator {
     /// One call to the actor for all of them.
     fileprivate func receipts(of devices: [Device], raisedBy increment: Int) throws -> Receipts {
         var receipts = Receipts()

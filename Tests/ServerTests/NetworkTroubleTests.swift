@@ -75,7 +75,7 @@ struct NetworkTroubleTests {
         let identity = try authority.issue(
             CertificateSubject(commonName: "gateway"), names: names,
             validity: CertificateValidity(from: now + from, until: now + until))
-        let peer = try APNsSimulator(APNsSimulatorSettings(identity: identity))
+        let peer = try ProviderSimulator(APNsSimulatorSettings(identity: identity))
         let port = try await peer.start()
         let authorities = isTrusted ? try NIOSSLCertificate.fromPEMBytes(authority.pem) : []
         await expect(text, at: "https://localhost:\(port)", authorities)

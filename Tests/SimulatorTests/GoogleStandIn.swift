@@ -9,7 +9,7 @@ import TLS
 
 /// A running simulator of FCM with its authority and one service account, for one test.
 struct GoogleStandIn {
-    let simulator: FCMSimulator
+    let simulator: ProviderSimulator
     let port: UInt16
     let authority: CertificateAuthority
     let account: ServiceAccount
@@ -29,7 +29,7 @@ struct GoogleStandIn {
             CertificateSubject(commonName: "localhost"), names: ["localhost", "fcm.googleapis.com"], validity: validity)
         var settings = FCMSimulatorSettings(identity: identity, accounts: [account])
         try adjust(&settings)
-        simulator = try FCMSimulator(settings)
+        simulator = try ProviderSimulator(settings)
         port = try await simulator.start()
     }
 

@@ -8,7 +8,7 @@ import TLS
 
 /// A running simulator with its authority and a signing key, for one test.
 struct StandIn {
-    let simulator: APNsSimulator
+    let simulator: ProviderSimulator
     let port: UInt16
     let authority: CertificateAuthority
     let key: ES256Key
@@ -25,7 +25,7 @@ struct StandIn {
                 CertificateSubject(commonName: "api.push.apple.com"),
                 names: ["api.push.apple.com", "localhost", "127.0.0.1"], validity: validity))
         try adjust(&settings, key)
-        simulator = try APNsSimulator(settings)
+        simulator = try ProviderSimulator(settings)
         port = try await simulator.start()
     }
 

@@ -9,7 +9,7 @@ final class Stranger {
     private let socket: StreamSocket
     private let tls: TLSSession?
     /// The simulator ends with its last reference.
-    private let standIn: APNsSimulator
+    private let standIn: ProviderSimulator
     private(set) var isClosed = false
 
     /// - Parameter inside: the bytes to send through TLS after its handshake; nil: no TLS at all.
