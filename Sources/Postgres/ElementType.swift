@@ -11,34 +11,22 @@ package enum ElementType: Sendable, CaseIterable {
     case uuid
     case json
 
-    /// The OID of the type. OIDs of built-in types never change. Source: pg_type.dat.
-    var objectID: UInt32 {
-        switch self {
-        case .bool: 16
-        case .bytes: 17
-        case .int64: 20
-        case .int16: 21
-        case .int32: 23
-        case .text: 25
-        case .double: 701
-        case .instant: 1184
-        case .uuid: 2950
-        case .json: 3802
-        }
-    }
+    var objectID: UInt32 { objectIDs.scalar }
+    var arrayObjectID: UInt32 { objectIDs.array }
 
-    var arrayObjectID: UInt32 {
+    /// The OIDs of the type and of arrays of it. OIDs of built-in types never change. Source: pg_type.dat.
+    private var objectIDs: (scalar: UInt32, array: UInt32) {
         switch self {
-        case .bool: 1000
-        case .bytes: 1001
-        case .int64: 1016
-        case .int16: 1005
-        case .int32: 1007
-        case .text: 1009
-        case .double: 1022
-        case .instant: 1185
-        case .uuid: 2951
-        case .json: 3807
+        case .bool: (16, 1000)
+        case .bytes: (17, 1001)
+        case .int64: (20, 1016)
+        case .int16: (21, 1005)
+        case .int32: (23, 1007)
+        case .text: (25, 1009)
+        case .double: (701, 1022)
+        case .instant: (1184, 1185)
+        case .uuid: (2950, 2951)
+        case .json: (3802, 3807)
         }
     }
 

@@ -142,19 +142,9 @@ struct ScriptReader {
         return UInt32(limit)
     }
 
-    private static let codes: [String: HTTP2ErrorCode] = [
-        "NO_ERROR": .noError, "PROTOCOL_ERROR": .protocolError, "INTERNAL_ERROR": .internalError,
-        "FLOW_CONTROL_ERROR": .flowControlError, "SETTINGS_TIMEOUT": .settingsTimeout,
-        "STREAM_CLOSED": .streamClosed, "FRAME_SIZE_ERROR": .frameSizeError,
-        "REFUSED_STREAM": .refusedStream,
-        "CANCEL": .cancel, "COMPRESSION_ERROR": .compressionError, "CONNECT_ERROR": .connectError,
-        "ENHANCE_YOUR_CALM": .enhanceYourCalm, "INADEQUATE_SECURITY": .inadequateSecurity,
-        "HTTP_1_1_REQUIRED": .http11Required,
-    ]
-
     private static func code(_ members: inout Members) throws(Fault) -> HTTP2ErrorCode? {
         guard let name = try members.text("code") else { return nil }
-        guard let code = codes[name] else { throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR") }
+        guard let code = HTTP2ErrorCode(name: name) else { throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR") }
         return code
     }
 }

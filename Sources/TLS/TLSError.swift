@@ -58,28 +58,14 @@ package struct TLSAlert: Equatable, Sendable, CustomStringConvertible {
     package let code: UInt8
     package init(code: UInt8) { self.code = code }
 
-    package static let handshakeFailure = TLSAlert(code: 40)
-    package static let badCertificate = TLSAlert(code: 42)
-    package static let certificateRevoked = TLSAlert(code: 44)
-    package static let certificateExpired = TLSAlert(code: 45)
-    package static let unknownAuthority = TLSAlert(code: 48)
-    package static let protocolVersion = TLSAlert(code: 70)
     package static let certificateRequired = TLSAlert(code: 116)
     package static let noApplicationProtocol = TLSAlert(code: 120)
 
-    package var description: String {
-        switch self {
-        case .handshakeFailure: "handshake failure"
-        case .badCertificate: "bad certificate"
-        case .certificateRevoked: "certificate revoked"
-        case .certificateExpired: "certificate expired"
-        case .unknownAuthority: "unknown authority"
-        case .protocolVersion: "protocol version"
-        case .certificateRequired: "certificate required"
-        case .noApplicationProtocol: "no application protocol"
-        default: "alert \(code)"
-        }
-    }
+    private static let names: [UInt8: String] = [
+        40: "handshake failure", 42: "bad certificate", 44: "certificate revoked", 45: "certificate expired",
+        48: "unknown authority", 70: "protocol version", 116: "certificate required", 120: "no application protocol",
+    ]
+    package var description: String { Self.names[code] ?? "alert \(code)" }
 }
 
 extension TLSError {
