@@ -7,7 +7,7 @@ import JSON
 struct ScriptReader {
     /// nil: the running script stays.
     private(set) var script: SimulatorScript?
-    private(set) var actions: [ScriptedAction] = []
+    let actions: [ScriptedAction]
 
     struct Fault: Error, Equatable {
         /// A path such as `faults[0].kind`.
@@ -27,17 +27,8 @@ struct ScriptReader {
         let hasScript = ["latency_ms", "clock_offset_s", "faults"].contains { members.has($0) }
         let delay = try members.integer("latency_ms", 0...Self.millisecondsMax) ?? 0
         let offset = try members.integer("clock_offset_s", -Self.millisecondsMax...Self.millisecondsMax) ?? 0
-        var faults: [ScriptedFault] = []
-        for (place, one) in try members.list("faults", Self.faultsMax).enumerated() {
-            var fault = try Members(one, at: "faults[\(place)]")
-            faults.append(try Self.fault(&fault))
-            try fault.end()
-        }
-        for (place, one) in try members.list("now", Self.faultsMax).enumerated() {
-            var action = try Members(one, at: "now[\(place)]")
-            actions.append(try Self.action(&action))
-            try action.end()
-        }
+        let faults = try members.objects("faults", Self.faultsMax, Self.fault)
+        actions = try members.objects("now", Self.faultsMax, Self.action)
         try members.end()
         guard hasScript else { return }
         script = SimulatorScript(answerDelay: .milliseconds(delay), clockOffset: .seconds(offset), faults: faults)
@@ -91,14 +82,11 @@ struct ScriptReader {
     }
 
     private static func action(_ members: inout Members) throws(Fault) -> ScriptedAction {
-        switch try members.text("kind") {
-        case "goaway": .fault(.goAway(try goAway(&members)))
-        case "stream_limit": .fault(.streamLimit(try limit(&members)))
-        case "stall": .fault(.stall)
-        case "close": .fault(.close)
-        case "drop": .fault(.drop)
-        case "garbage": .fault(.garbage)
-        case "revoke_access_tokens": .revokeAccessTokens
+        switch members.peek("kind")?.string {
+        case "goaway", "stream_limit", "stall", "close", "drop", "garbage": return .fault(try kind(&members))
+        case "revoke_access_tokens":
+            _ = try members.text("kind")
+            return .revokeAccessTokens
         default:
             throw members.fault("kind", "goaway, stream_limit, stall, close, drop, garbage or revoke_access_tokens")
         }
@@ -116,9 +104,7 @@ struct ScriptReader {
 
     private static func goAway(_ members: inout Members) throws(Fault) -> ScriptedGoAway {
         var goAway = ScriptedGoAway(reason: try members.text("reason"), code: try code(&members) ?? .noError)
-        goAway.noticeBefore = try members.integer("notice_ms", 0...millisecondsMax).map {
-            .milliseconds($0)
-        }
+        goAway.noticeBefore = try members.integer("notice_ms", 0...millisecondsMax).map { .milliseconds($0) }
         switch try members.text("close") ?? "when_answered" {
         case "never": goAway.closing = .never
         case "when_answered": goAway.closing = .whenAnswered
@@ -144,7 +130,9 @@ struct ScriptReader {
 
     private static func code(_ members: inout Members) throws(Fault) -> HTTP2ErrorCode? {
         guard let name = try members.text("code") else { return nil }
-        guard let code = HTTP2ErrorCode(name: name) else { throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR") }
+        guard let code = HTTP2ErrorCode(name: name) else {
+            throw members.fault("code", "a code of RFC 9113, as INTERNAL_ERROR")
+        }
         return code
     }
 }
@@ -194,10 +182,19 @@ private struct Members {
         try integer(name, 1...1_000_000_000).map { Int($0) }
     }
 
-    mutating func list(_ name: String, _ countMax: Int) throws(ScriptReader.Fault) -> [JSONValue] {
+    /// A list of objects, whose members are all read.
+    mutating func objects<Value>(
+        _ name: String, _ countMax: Int, _ read: (inout Members) throws(ScriptReader.Fault) -> Value
+    ) throws(ScriptReader.Fault) -> [Value] {
         guard let value = take(name) else { return [] }
         guard let list = value.array, list.count <= countMax else { throw fault(name, "a list of at most \(countMax)") }
-        return list
+        var values: [Value] = []
+        for (place, one) in list.enumerated() {
+            var members = try Members(one, at: "\(name)[\(place)]")
+            values.append(try read(&members))
+            try members.end()
+        }
+        return values
     }
 
     mutating func headers() throws(ScriptReader.Fault) -> [HeaderLine] {
