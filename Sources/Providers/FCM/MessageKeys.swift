@@ -3,12 +3,9 @@
 /// Source: "FCM HTTP v1 API", REST resource projects.messages; "Web Notifications API" for `webpush.notification`.
 enum FCMMessageKeys {
     static let message: [FCMField] = [
-        FCMField("notification", .message(notification)),
-        FCMField("data", .strings(.appData)),
-        FCMField("android", .message(android)),
-        FCMField("apns", .message(apns)),
-        FCMField("webpush", .message(webpush)),
-        FCMField("fcm_options", .message([label])),
+        FCMField("notification", .message(notification)), FCMField("data", .strings(.appData)),
+        FCMField("android", .message(android)), FCMField("apns", .message(apns)),
+        FCMField("webpush", .message(webpush)), FCMField("fcm_options", .message([label])),
         // The audience decides the targets of a message, and FCM assigns its name.
         FCMField("token", .reserved), FCMField("topic", .reserved), FCMField("condition", .reserved),
         FCMField("fid", .reserved), FCMField("name", .reserved),
@@ -26,19 +23,16 @@ enum FCMMessageKeys {
         FCMField("collapse_key", .string),
         // Lower case is accepted too.
         FCMField("priority", .names(["NORMAL", "HIGH", "normal", "high"])),
-        FCMField("ttl", .timeToLive),
-        FCMField("restricted_package_name", .string),
-        FCMField("data", .strings(.appData)),
-        FCMField("notification", .message(androidNotification)),
-        FCMField("fcm_options", .message([label])),
-        FCMField("direct_boot_ok", .bool), FCMField("bandwidth_constrained_ok", .bool),
-        FCMField("restricted_satellite_ok", .bool),
+        FCMField("ttl", .timeToLive), FCMField("restricted_package_name", .string),
+        FCMField("data", .strings(.appData)), FCMField("notification", .message(androidNotification)),
+        FCMField("fcm_options", .message([label])), FCMField("direct_boot_ok", .bool),
+        FCMField("bandwidth_constrained_ok", .bool), FCMField("restricted_satellite_ok", .bool),
     ]
 
     static let androidNotification: [FCMField] = [
         FCMField("title", .string), FCMField("body", .string), FCMField("icon", .string),
-        FCMField("color", .color),
-        FCMField("sound", .string), FCMField("tag", .string), FCMField("click_action", .string),
+        FCMField("color", .color), FCMField("sound", .string), FCMField("tag", .string),
+        FCMField("click_action", .string),
         FCMField("body_loc_key", .string), FCMField("body_loc_args", .list(.string)),
         FCMField("title_loc_key", .string), FCMField("title_loc_args", .list(.string)),
         FCMField("channel_id", .string), FCMField("ticker", .string),
@@ -50,13 +44,10 @@ enum FCMMessageKeys {
                 "PRIORITY_MAX",
             ])),
         FCMField("default_sound", .bool), FCMField("default_vibrate_timings", .bool),
-        FCMField("default_light_settings", .bool),
-        FCMField("vibrate_timings", .list(.duration)),
+        FCMField("default_light_settings", .bool), FCMField("vibrate_timings", .list(.duration)),
         FCMField("visibility", .names(["VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"])),
-        FCMField("notification_count", .count),
-        FCMField("light_settings", .complete(lightSettings)),
-        FCMField("image", .url(isSecure: false)),
-        FCMField("bypass_proxy_notification", .bool),
+        FCMField("notification_count", .count), FCMField("light_settings", .complete(lightSettings)),
+        FCMField("image", .url(isSecure: false)), FCMField("bypass_proxy_notification", .bool),
         FCMField("proxy", .names(["PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"])),
     ]
 
@@ -79,8 +70,7 @@ enum FCMMessageKeys {
     ]
 
     private static let webpush: [FCMField] = [
-        FCMField("headers", .strings(.webPushHeaders)),
-        FCMField("data", .strings(.appData)),
+        FCMField("headers", .strings(.webPushHeaders)), FCMField("data", .strings(.appData)),
         FCMField("notification", .members(webNotification)),
         FCMField("fcm_options", .message([label, FCMField("link", .url(isSecure: true))])),
     ]

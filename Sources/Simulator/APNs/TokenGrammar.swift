@@ -63,19 +63,11 @@ extension TokenFate {
         refusal(
             0x02, APNsRefusal(410, "Unregistered", time: .milliseconds(longAgoMilliseconds)),
             ", since 2020-01-01: before any registration"),
-        refusal(0x03, .expiredToken, ", since now"),
-        refusal(0x04, .badDeviceToken),
-        refusal(0x05, .deviceTokenNotForTopic),
-        refusal(0x06, .tooManyRequests),
-        refusal(0x07, .internalServerError),
-        refusal(0x08, .serviceUnavailable),
-        refusal(0x09, .shutdown),
-        refusal(0x0a, .topicDisallowed),
-        refusal(0x0b, .payloadTooLarge),
-        refusal(0x0c, .expiredProviderToken),
-        refusal(0x0d, .invalidProviderToken),
-        refusal(0x0e, .forbidden),
-        refusal(0x0f, .tooManyProviderTokenUpdates),
+        refusal(0x03, .expiredToken, ", since now"), refusal(0x04, .badDeviceToken),
+        refusal(0x05, .deviceTokenNotForTopic), refusal(0x06, .tooManyRequests), refusal(0x07, .internalServerError),
+        refusal(0x08, .serviceUnavailable), refusal(0x09, .shutdown), refusal(0x0a, .topicDisallowed),
+        refusal(0x0b, .payloadTooLarge), refusal(0x0c, .expiredProviderToken), refusal(0x0d, .invalidProviderToken),
+        refusal(0x0e, .forbidden), refusal(0x0f, .tooManyProviderTokenUpdates),
         refusal(0x10, APNsRefusal(429, "TooManyRequests", retryAfterSeconds: 2), " with Retry-After 2"),
         // A reason that Apple may add later: clients must go by the status.
         refusal(0x11, APNsRefusal(400, "ReasonOfTomorrow"), ", an unknown reason"),
@@ -85,26 +77,15 @@ extension TokenFate {
 
     /// Refusals that a good sender never gets, because it could have known.
     private static let rarerRefusals: [Entry] = [
-        refusal(0x40, .badCollapseID),
-        refusal(0x41, .badExpirationDate),
-        refusal(0x42, .badMessageID),
-        refusal(0x43, .badPriority),
-        refusal(0x44, .badTopic),
-        refusal(0x45, .duplicateHeaders),
-        refusal(0x46, .idleTimeout),
-        refusal(0x47, .invalidPushType),
-        refusal(0x48, .missingDeviceToken),
-        refusal(0x49, .missingTopic),
-        refusal(0x4a, .payloadEmpty),
-        refusal(0x4b, .badCertificate),
-        refusal(0x4c, .badCertificateEnvironment),
-        refusal(0x4d, .missingProviderToken),
-        refusal(0x4e, .unrelatedKeyID),
-        refusal(0x4f, .badEnvironmentKeyID),
+        refusal(0x40, .badCollapseID), refusal(0x41, .badExpirationDate), refusal(0x42, .badMessageID),
+        refusal(0x43, .badPriority), refusal(0x44, .badTopic), refusal(0x45, .duplicateHeaders),
+        refusal(0x46, .idleTimeout), refusal(0x47, .invalidPushType), refusal(0x48, .missingDeviceToken),
+        refusal(0x49, .missingTopic), refusal(0x4a, .payloadEmpty), refusal(0x4b, .badCertificate),
+        refusal(0x4c, .badCertificateEnvironment), refusal(0x4d, .missingProviderToken),
+        refusal(0x4e, .unrelatedKeyID), refusal(0x4f, .badEnvironmentKeyID),
         // The spelling that one client library knows.
         refusal(0x50, APNsRefusal(403, "BadEnvironmentKeyInToken")),
-        refusal(0x51, .badPath),
-        refusal(0x52, .methodNotAllowed),
+        refusal(0x51, .badPath), refusal(0x52, .methodNotAllowed),
     ]
 
     private static let odd: [Entry] = [

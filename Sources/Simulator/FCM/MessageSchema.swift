@@ -57,17 +57,11 @@ enum MessageSchema {
     private static let label = SchemaField("analytics_label", .textAs(.analyticsLabel))
 
     static let message: [SchemaField] = [
-        SchemaField("name", .text),
-        SchemaField("data", .stringMap),
-        SchemaField("notification", .message(notification)),
-        SchemaField("android", .message(android)),
-        SchemaField("webpush", .message(webpush)),
-        SchemaField("apns", .message(apns)),
-        SchemaField("fcm_options", .message([label])),
-        SchemaField("token", .text),
-        SchemaField("fid", .text),
-        SchemaField("topic", .textAs(.topic)),
-        SchemaField("condition", .text),
+        SchemaField("name", .text), SchemaField("data", .stringMap),
+        SchemaField("notification", .message(notification)), SchemaField("android", .message(android)),
+        SchemaField("webpush", .message(webpush)), SchemaField("apns", .message(apns)),
+        SchemaField("fcm_options", .message([label])), SchemaField("token", .text), SchemaField("fid", .text),
+        SchemaField("topic", .textAs(.topic)), SchemaField("condition", .text),
     ]
 
     private static let notification: [SchemaField] = [
@@ -75,16 +69,11 @@ enum MessageSchema {
     ]
 
     private static let android: [SchemaField] = [
-        SchemaField("collapse_key", .text),
-        SchemaField("priority", .choice(["NORMAL", "HIGH"], lenient: true)),
-        SchemaField("ttl", .duration),
-        SchemaField("restricted_package_name", .text),
-        SchemaField("data", .stringMap),
-        SchemaField("notification", .message(androidNotification)),
-        SchemaField("fcm_options", .message([label])),
-        SchemaField("direct_boot_ok", .boolean),
-        SchemaField("bandwidth_constrained_ok", .boolean),
-        SchemaField("restricted_satellite_ok", .boolean),
+        SchemaField("collapse_key", .text), SchemaField("priority", .choice(["NORMAL", "HIGH"], lenient: true)),
+        SchemaField("ttl", .duration), SchemaField("restricted_package_name", .text),
+        SchemaField("data", .stringMap), SchemaField("notification", .message(androidNotification)),
+        SchemaField("fcm_options", .message([label])), SchemaField("direct_boot_ok", .boolean),
+        SchemaField("bandwidth_constrained_ok", .boolean), SchemaField("restricted_satellite_ok", .boolean),
     ]
 
     private static let androidNotification: [SchemaField] = [
