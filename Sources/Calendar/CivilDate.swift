@@ -1,5 +1,4 @@
 /// A day of the Gregorian calendar, extended to the time before it began.
-///
 /// Source of the arithmetic: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 package struct CivilDate: Hashable, Sendable {
     package let year: Int

@@ -21,7 +21,6 @@ package struct MessagePlaceholders: Sendable {
     package var isEmpty: Bool { placeholders.isEmpty }
 
     /// Returns the content in the form that the provider modules take, and its placeholders.
-    ///
     /// - Parameter isHeader: whether a place of the message becomes a header, where no placeholder is allowed.
     package static func read(
         _ content: MessageContent, isHeader: @escaping (JSONPointer) -> Bool
@@ -35,7 +34,6 @@ package struct MessagePlaceholders: Sendable {
 
 extension MessagePlaceholders {
     /// Returns one device's values for the placeholders, as JSON: for the preview of a single push.
-    ///
     /// - Parameters:
     ///   - value: the device's value of a field; nil or empty: it has none.
     ///   - mark: the bytes in the place of a provider's own mark.

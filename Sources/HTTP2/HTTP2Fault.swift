@@ -22,7 +22,6 @@ package struct LibraryCode: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The reason why a stream or connection ended, named as in the protocol. An open space.
-///
 /// Source: RFC 9113, section 7.
 package struct HTTP2ErrorCode: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt32

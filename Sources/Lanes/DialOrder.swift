@@ -10,7 +10,6 @@ package enum DialOrder {
     ///
     /// Within a family each connection starts at another address, so that a lane's connections spread over the
     /// provider's servers.
-    ///
     /// Source: RFC 8305, section 4; apns.md section 12.4.
     package static func arrange(_ addresses: [SocketAddress], start: Int) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }

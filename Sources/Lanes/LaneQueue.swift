@@ -284,7 +284,6 @@ extension LaneQueue {
     }
 
     /// Hands back requests that must not get a stream any more, or that no connection could take for too long.
-    ///
     /// - Parameter unusableSince: the time since which no connection takes requests; nil: one does.
     package mutating func expire(_ now: MonotonicInstant, unusableSince: MonotonicInstant?, unreachableAfter: Duration)
     {

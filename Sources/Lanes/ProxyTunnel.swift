@@ -1,5 +1,4 @@
 /// Asks an HTTP proxy to CONNECT, and reads its answer up to the empty line.
-///
 /// Source: RFC 9110, section 9.3.6; RFC 9112.
 package struct ProxyTunnel {
     /// The longest answer up to the empty line. A peer that sends more is no proxy.

@@ -1,5 +1,4 @@
 /// PostgreSQL's error code: five characters, an open space.
-///
 /// Source: PostgreSQL 15, appendix A.
 package struct SQLState: Hashable, Sendable, CustomStringConvertible {
     /// The five characters as bytes, the first one highest.

@@ -1,7 +1,6 @@
 import Glibc
 
 /// A server's postmaster.pid: its process, its socket's folder, and whether it accepts connections.
-///
 /// Source: PostgreSQL 15, pidfile.h.
 struct PostmasterFile: Equatable, Sendable {
     let process: pid_t

@@ -1,7 +1,6 @@
 extension SocketAddress {
     /// Whether the address may belong to a public host. False for this machine, private networks and reserved ranges,
     /// so that an address chosen by a stranger can't reach our internal network.
-    ///
     /// Source: IANA's special-purpose address registries (RFC 6890).
     package var isPublic: Bool {
         switch family {

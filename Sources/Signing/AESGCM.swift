@@ -10,7 +10,6 @@ package enum AESGCM {
     package static let tagBytes = 16
 
     /// Returns the ciphertext followed by the tag.
-    ///
     /// - Parameter context: bytes that are authenticated but not sealed, such as the row's key. Opening needs the same
     ///   ones.
     package static func seal(

@@ -1,5 +1,4 @@
 /// The tags of DER that keys, their encryption and Apple's extensions use.
-///
 /// Source: X.690; apns.md section 3.2.
 package enum DERTag {
     package static let integer: UInt8 = 0x02

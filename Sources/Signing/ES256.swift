@@ -1,7 +1,6 @@
 import COpenSSL
 
 /// ECDSA on P-256 with SHA-256, in the format of JWTs: R and S, 32 bytes each.
-///
 /// Source: RFC 7518, section 3.4.
 package struct ES256Key: Sendable {
     private let key: KeyOwner

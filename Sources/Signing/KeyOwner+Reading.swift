@@ -18,7 +18,6 @@ extension KeyOwner {
     }
 
     /// Reads encrypted PKCS#8.
-    ///
     /// - Parameter password: to PKCS#12, nil differs from the empty password.
     package convenience init(
         encryptedPKCS8 der: [UInt8], password: [UInt8]?, _ budget: inout DerivationBudget

@@ -1,7 +1,6 @@
 import COpenSSL
 
 /// RSASSA-PKCS1-v1_5 with SHA-256, as Google's service accounts sign.
-///
 /// Source: RFC 7518, section 3.3.
 package struct RS256Key: Sendable {
     private let key: KeyOwner

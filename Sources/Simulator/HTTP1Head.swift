@@ -1,5 +1,4 @@
 /// A request line and its fields, parsed or refused as a whole.
-///
 /// Source: RFC 9112, sections 2 to 6; RFC 9110, section 5.6.2 for the bytes of a token.
 struct HTTP1Head {
     enum Framing: Equatable {

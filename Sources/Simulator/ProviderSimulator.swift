@@ -44,7 +44,6 @@ package actor ProviderSimulator: PinnedActor {
     deinit { loop.stop() }
 
     /// Starts listening.
-    ///
     /// - Returns: the port; a second call returns the same one.
     @discardableResult
     package func start() throws(ReactorError) -> UInt16 { try listener.open() }
@@ -68,7 +67,6 @@ package actor ProviderSimulator: PinnedActor {
     package func received(_ token: DeviceToken) -> [ReceivedPush] { world.received.pushes(to: token) }
 
     /// The pushes that a target of FCM received, in the order of arrival.
-    ///
     /// - Parameter target: a registration token, an installation id, a topic with its `/topics/`, or a condition's
     ///   text.
     package func received(_ target: String) -> [ReceivedPush] { received(DeviceToken(bytes: Array(target.utf8))) }

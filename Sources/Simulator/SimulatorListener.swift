@@ -22,7 +22,6 @@ final class SimulatorListener {
     }
 
     /// Starts listening.
-    ///
     /// - Returns: the port; a second call returns the same one.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }

@@ -62,7 +62,6 @@ protocol ProviderSession: AnyObject {
     /// The reason of a GOAWAY before any request. nil: the connection is accepted.
     var refusal: String? { get }
     /// Answers before the request is copied, if it can.
-    ///
     /// - Returns: false if it did not answer, and the request must be copied.
     func answerAtOnce(_ request: HTTP2Request, of session: HTTP2ServerSession) -> Bool
     /// Answers the request now, later or never.

@@ -1,7 +1,6 @@
 import Signing
 
 /// The extensions that Apple adds to provider certificates, for an authority that imitates Apple's.
-///
 /// Source: apns.md section 3.1.
 package struct AppleExtensions: Equatable, Sendable {
     package enum OID {

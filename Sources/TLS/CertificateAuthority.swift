@@ -53,7 +53,6 @@ package struct CertificateAuthority: Sendable {
     }
 
     /// Issues a certificate for servers and clients alike, with its key.
-    ///
     /// - Parameter names: the host names and IP literals that a server answers to.
     /// - Parameter apple: the extensions of a provider certificate.
     package func issue(

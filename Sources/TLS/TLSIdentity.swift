@@ -16,7 +16,6 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     package static let bytesMax = 256 * 1_024
 
     /// Reads a text that holds the certificate, perhaps its chain, and its key, in any order.
-    ///
     /// - Parameter password: the password of an encrypted key.
     /// Throws `.identity` with what is missing or wrong.
     package init(pem: [UInt8], password: [UInt8] = []) throws(TLSError) {

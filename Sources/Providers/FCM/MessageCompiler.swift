@@ -59,7 +59,6 @@ struct FCMMessageCompiler {
     }
 
     /// Compiles one text of the message. Throws if none of it would be seen or read.
-    ///
     /// - Parameter locale: the text's locale; nil: it is the common text.
     func variant(_ text: NotificationText?, locale: String?) throws(FCMContentFault) -> FCMVariant {
         let bytes = contentBytes + (text?.byteCount ?? 0)

@@ -1,5 +1,4 @@
 /// The members that the sender's `fcm` object may have. Keys that are not listed pass: Google may know more tomorrow.
-///
 /// Source: "FCM HTTP v1 API", REST resource projects.messages; "Web Notifications API" for `webpush.notification`.
 enum FCMMessageKeys {
     static let message: [FCMField] = [

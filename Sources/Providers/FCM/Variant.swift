@@ -28,7 +28,6 @@ struct FCMVariant: Equatable, Sendable {
     private let badgeTrail: [UInt8]
 
     /// Splits the whole message, JSON with a mark in each placeholder.
-    ///
     /// - Parameter isTemplate: its texts may have marks of placeholders.
     init(marked json: [UInt8], measure: FCMMeasure, isTemplate: Bool) {
         guard let token = json.firstIndex(of: FCMPlaceholderMark.token.rawValue) else {

@@ -54,7 +54,6 @@ package struct BodyPattern: Sendable {
     }
 
     /// Appends the bytes between prefix and suffix. Allocates nothing beside the two buffers.
-    ///
     /// - Parameters:
     ///   - pieces: the pieces of one push, one after the other.
     ///   - starts: a buffer for the time of the call.

@@ -23,7 +23,6 @@ package struct PlaceholderFiller: Sendable {
     }
 
     /// Appends the pieces of one push. Returns false if a piece is longer than any body may be.
-    ///
     /// - Parameters:
     ///   - member: the member's position in the parcel, and in the values.
     ///   - appendMark: appends the bytes for a provider's own mark.

@@ -1,5 +1,4 @@
 /// A documented refusal: status and reason, and the time in a 410.
-///
 /// Source: Apple, "Handling notification responses from APNs".
 package struct APNsRefusal: Equatable, Sendable {
     package var status: Int

@@ -1,6 +1,5 @@
 /// The topics and priorities that each push type takes. Written anew and not shared with the gateway: a stand-in that
 /// used the gateway's own table would agree with its mistakes.
-///
 /// Source: Apple, "Sending notification requests to APNs".
 enum TopicRules {
     static func suffix(ofType type: String) -> String? {

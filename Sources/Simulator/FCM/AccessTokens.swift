@@ -5,7 +5,6 @@ import Reactor
 import Signing
 
 /// Google's OAuth server: verifies the assertions of service accounts, and issues access tokens for them.
-///
 /// Source: RFC 7523; Google, "Using OAuth 2.0 for server to server applications".
 struct AccessTokens {
     struct Grant {
@@ -54,7 +53,6 @@ struct AccessTokens {
     }
 
     /// The body of an answer of 200.
-    ///
     /// - Parameter url: the URL of the request; the assertion's audience must be this or Google's.
     mutating func answer(_ form: [UInt8], url: String, now: WallInstant) throws(Refusal) -> [UInt8] {
         let fields = AccessTokens.fields(form)

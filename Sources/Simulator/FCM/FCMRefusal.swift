@@ -3,7 +3,6 @@ import Calendar
 import JSON
 
 /// Google's refusal: a `google.rpc.Status`, with or without FCM's own code in its details.
-///
 /// Source: Firebase, "FCM error codes"; Google API design guide, "Errors".
 package struct FCMRefusal: Error, Equatable, Sendable {
     package var status: Int

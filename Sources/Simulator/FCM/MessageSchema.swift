@@ -1,6 +1,5 @@
 /// The kinds of fields that FCM's `messages:send` takes. Written anew and not shared with the gateway: a stand-in that
 /// used the gateway's own table would agree with its mistakes.
-///
 /// Source: Firebase, "REST resource: projects.messages"; the discovery document of 2024-11.
 indirect enum FieldKind: Sendable {
     case text

@@ -1,7 +1,6 @@
 import JSON
 
 /// `iid/v1:batchAdd` and `batchRemove`. In these calls errors are strings, and topics have their prefix.
-///
 /// Source: Firebase, "Manage topic subscriptions on the server"; Google, "Instance ID server reference".
 enum TopicCalls {
     static let tokensMax = 1_000
