@@ -54,11 +54,7 @@ enum ES256Signature {
     private static let half: Int32 = 32
 
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
-        let read = unsafe der.withUnsafeBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe d2i_ECDSA_SIG(nil, &next, buffer.count)
-        }
-        guard let signature = unsafe read else { return nil }
+        guard let signature = unsafe decodedDER(der, { unsafe d2i_ECDSA_SIG(nil, $0, $1) }) else { return nil }
         defer { unsafe ECDSA_SIG_free(signature) }
         var r = [UInt8](repeating: 0, count: Int(half))
         var s = r
@@ -79,13 +75,7 @@ enum ES256Signature {
             unsafe BN_free(s)
             return nil
         }
-        let length = unsafe i2d_ECDSA_SIG(signature, nil)
-        guard length > 0 else { return nil }
-        var der = [UInt8](repeating: 0, count: Int(length))
-        let written = unsafe der.withUnsafeMutableBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe i2d_ECDSA_SIG(signature, &next)
-        }
-        return written == length ? der : nil
+        let der = unsafe encodedDER { unsafe i2d_ECDSA_SIG(signature, $0) }
+        return der.isEmpty ? nil : der
     }
 }

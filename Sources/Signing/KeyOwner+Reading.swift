@@ -24,11 +24,7 @@ extension KeyOwner {
     ) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let read = unsafe der.withUnsafeBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe d2i_X509_SIG(nil, &next, buffer.count)
-        }
-        guard let encrypted = unsafe read else { throw .keyUnreadable }
+        guard let encrypted = unsafe decodedDER(der, { unsafe d2i_X509_SIG(nil, $0, $1) }) else { throw .keyUnreadable }
         defer { unsafe X509_SIG_free(encrypted) }
         var algorithm: UnsafePointer<X509_ALGOR>?
         unsafe X509_SIG_get0(encrypted, &algorithm, nil)
@@ -49,11 +45,9 @@ extension KeyOwner {
     private convenience init(_ info: PrivateKeyInfo) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let read = unsafe info.der.withUnsafeBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, &next, buffer.count)
+        guard let parsed = unsafe decodedDER(info.der, { unsafe d2i_PKCS8_PRIV_KEY_INFO(nil, $0, $1) }) else {
+            throw .keyUnreadable
         }
-        guard let parsed = unsafe read else { throw .keyUnreadable }
         defer { unsafe PKCS8_PRIV_KEY_INFO_free(parsed) }
         guard let key = unsafe EVP_PKCS82PKEY(parsed) else { throw .keyUnreadable }
         try unsafe self.init(adopting: key)
@@ -93,5 +87,15 @@ package func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UIn
     return unsafe Array(unsafeUninitializedCapacity: Int(length)) { buffer, count in
         var next = buffer.baseAddress
         count = max(0, Int(unsafe encode(&next)))
+    }
+}
+
+/// Calls a `d2i_*` function with the bytes and their number.
+package func decodedDER<Object>(
+    _ der: [UInt8], _ decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>?, Int) -> Object?
+) -> Object? {
+    unsafe der.withUnsafeBufferPointer { buffer in
+        var next = buffer.baseAddress
+        return unsafe decode(&next, buffer.count)
     }
 }

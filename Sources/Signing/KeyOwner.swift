@@ -29,14 +29,12 @@ import COpenSSL
     convenience init(publicPEM pem: [UInt8]) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard pem.count <= KeyOwner.pemBytesMax, let bio = unsafe BIO_new(BIO_s_mem()) else { throw .keyUnreadable }
-        defer { unsafe BIO_free_all(bio) }
-        unsafe shim_BIO_set_mem_eof_means_end(bio)
+        guard pem.count <= KeyOwner.pemBytesMax, let bio = MemoryBIO(holding: pem) else { throw .keyUnreadable }
         // An empty password, because OpenSSL would prompt on the terminal for a nil one.
         var password: [UInt8] = [0]
-        guard unsafe BIO_write(bio, pem, Int32(pem.count)) == pem.count,
-            let key = unsafe PEM_read_bio_PUBKEY(bio, nil, nil, &password)
-        else { throw .keyUnreadable }
+        let key = unsafe PEM_read_bio_PUBKEY(bio.pointer, nil, nil, &password)
+        withExtendedLifetime(bio) {}
+        guard let key = unsafe key else { throw .keyUnreadable }
         try unsafe self.init(adopting: key)
     }
 
@@ -67,17 +65,14 @@ import COpenSSL
     func pem(_ part: Part) throws(SigningError) -> [UInt8] {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard let bio = unsafe BIO_new(BIO_s_mem()) else { throw .library }
-        defer { unsafe BIO_free_all(bio) }
+        guard let bio = MemoryBIO() else { throw .library }
         let result =
             switch part {
-            case .privateKey: unsafe PEM_write_bio_PKCS8PrivateKey(bio, pointer, nil, nil, 0, nil, nil)
-            case .publicKey: unsafe PEM_write_bio_PUBKEY(bio, pointer)
+            case .privateKey: unsafe PEM_write_bio_PKCS8PrivateKey(bio.pointer, pointer, nil, nil, 0, nil, nil)
+            case .publicKey: unsafe PEM_write_bio_PUBKEY(bio.pointer, pointer)
             }
         guard result == 1 else { throw .library }
-        var start: UnsafePointer<UInt8>?
-        let count = unsafe shim_BIO_get_mem_data(bio, &start)
-        return unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
+        return bio.bytes()
     }
 
     /// Signs with SHA-256 and the key's own algorithm, in OpenSSL's encoding.

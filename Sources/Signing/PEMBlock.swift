@@ -44,12 +44,7 @@ package struct PEMBlock {
     private static func read(_ text: [UInt8], _ take: (PEMBlock) -> Bool) throws(SigningError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
-        guard let bio = unsafe BIO_new(BIO_s_mem()) else { throw .library }
-        defer { unsafe BIO_free_all(bio) }
-        unsafe shim_BIO_set_mem_eof_means_end(bio)
-        if !text.isEmpty {
-            guard unsafe BIO_write(bio, text, Int32(text.count)) == text.count else { throw .keyUnreadable }
-        }
+        guard let bio = MemoryBIO(holding: text) else { throw .library }
         while let block = unsafe next(in: bio) {
             guard take(block) else { return }
         }
@@ -60,12 +55,12 @@ package struct PEMBlock {
         }
     }
 
-    private static func next(in bio: OpaquePointer) -> PEMBlock? {
+    private static func next(in bio: borrowing MemoryBIO) -> PEMBlock? {
         var name: UnsafeMutablePointer<CChar>?
         var header: UnsafeMutablePointer<CChar>?
         var bytes: UnsafeMutablePointer<UInt8>?
         var count = 0
-        guard unsafe PEM_read_bio(bio, &name, &header, &bytes, &count) == 1 else { return nil }
+        guard unsafe PEM_read_bio(bio.pointer, &name, &header, &bytes, &count) == 1 else { return nil }
         defer {
             unsafe CRYPTO_free(name, nil, 0)
             unsafe CRYPTO_free(header, nil, 0)

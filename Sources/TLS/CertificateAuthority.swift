@@ -45,8 +45,7 @@ package struct CertificateAuthority: Sendable {
         try draft.add(NID_key_usage, "critical,keyCertSign,cRLSign")
         try draft.add(NID_subject_key_identifier, "hash")
         identity = try TLSIdentity(key: key, certificates: [draft.sign(with: key)])
-        let bio = try MemoryBIO()
-        guard unsafe PEM_write_bio_X509(bio.pointer, identity.leaf.pointer) == 1 else {
+        guard let bio = MemoryBIO(), unsafe PEM_write_bio_X509(bio.pointer, identity.leaf.pointer) == 1 else {
             throw ErrorQueue.asLibraryError
         }
         pem = bio.bytes()

@@ -22,11 +22,9 @@ struct PKCS12Archive {
         self.password = password
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        let read = unsafe bytes.withUnsafeBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe d2i_PKCS12(nil, &next, buffer.count)
+        guard let file = unsafe decodedDER(bytes, { unsafe d2i_PKCS12(nil, $0, $1) }) else {
+            throw .identity(.unreadable)
         }
-        guard let file = unsafe read else { throw .identity(.unreadable) }
         defer { unsafe PKCS12_free(file) }
         try unsafe checkMAC(file)
         guard let safes = unsafe PKCS12_unpack_authsafes(file) else { throw Self.fault }

@@ -45,11 +45,7 @@ extension TLSCertificate {
             throw .identity(error == .keyOfOtherKind ? .keyUnsupported : .unreadable)
         }
         ErrorQueue.clear()
-        let read = unsafe der.withUnsafeBufferPointer { buffer in
-            var next = buffer.baseAddress
-            return unsafe d2i_X509(nil, &next, buffer.count)
-        }
-        guard let pointer = unsafe read else {
+        guard let pointer = unsafe decodedDER(der, { unsafe d2i_X509(nil, $0, $1) }) else {
             ErrorQueue.clear()
             throw .identity(.unreadable)
         }

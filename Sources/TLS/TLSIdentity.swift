@@ -42,15 +42,10 @@ package struct TLSIdentity: Sendable, CustomStringConvertible {
     /// Certificate, chain and key (PKCS#8, not encrypted) in one text. It is a secret, so seal it.
     package func pem() throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
-        let bio = try MemoryBIO()
-        for certificate in [leaf] + chain {
-            guard unsafe PEM_write_bio_X509(bio.pointer, certificate.pointer) == 1 else {
-                throw ErrorQueue.asLibraryError
-            }
-        }
-        guard unsafe PEM_write_bio_PKCS8PrivateKey(bio.pointer, key.pointer, nil, nil, 0, nil, nil) == 1 else {
-            throw ErrorQueue.asLibraryError
-        }
+        guard let bio = MemoryBIO(),
+            ([leaf] + chain).allSatisfy({ unsafe PEM_write_bio_X509(bio.pointer, $0.pointer) == 1 }),
+            unsafe PEM_write_bio_PKCS8PrivateKey(bio.pointer, key.pointer, nil, nil, 0, nil, nil) == 1
+        else { throw ErrorQueue.asLibraryError }
         return bio.bytes()
     }
 
