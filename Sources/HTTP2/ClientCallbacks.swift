@@ -21,7 +21,7 @@ enum ClientCallbacks {
     private static let onHeader: nghttp2_on_header_callback = {
         session, frame, name, nameCount, value, valueCount, _, user in
         guard let notes = unsafe ClientCallbacks.notes(user), let frame = unsafe frame,
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, frame.pointee.hd.stream_id))
+            let place = unsafe SlotMark.place(session, frame.pointee.hd.stream_id)
         else { return 0 }
         let isBounded = unsafe notes.pointee.header(
             place, UnsafeBufferPointer(start: name, count: nameCount),
@@ -30,8 +30,7 @@ enum ClientCallbacks {
     }
 
     private static let onBody: nghttp2_on_data_chunk_recv_callback = { session, _, streamID, bytes, count, user in
-        guard let notes = unsafe ClientCallbacks.notes(user),
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, streamID))
+        guard let notes = unsafe ClientCallbacks.notes(user), let place = unsafe SlotMark.place(session, streamID)
         else { return 0 }
         unsafe notes.pointee.bodyArrived(place, bytes, count)
         return 0
@@ -43,7 +42,7 @@ enum ClientCallbacks {
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             guard UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
-                let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, header.stream_id))
+                let place = unsafe SlotMark.place(session, header.stream_id)
             else { return 0 }
             unsafe (notes.pointee.slots.base + place).pointee.isAnswered = true
         case NGHTTP2_SETTINGS.rawValue where UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
@@ -62,33 +61,25 @@ enum ClientCallbacks {
         guard let notes = unsafe ClientCallbacks.notes(user), let frame = unsafe frame else { return 0 }
         let header = unsafe frame.pointee.hd
         guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue,
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, header.stream_id))
+            let place = unsafe SlotMark.place(session, header.stream_id)
         else { return 0 }
         unsafe (notes.pointee.slots.base + place).pointee.isUnsent = true
         return 0
     }
 
     private static let onStreamClosed: nghttp2_on_stream_close_callback = { session, streamID, code, user in
-        guard let notes = unsafe ClientCallbacks.notes(user),
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, streamID))
+        guard let notes = unsafe ClientCallbacks.notes(user), let place = unsafe SlotMark.place(session, streamID)
         else { return 0 }
         unsafe notes.pointee.streamClosed(place, code)
         return 0
     }
 
     /// Hands the request's body to nghttp2. The source's `fd` carries the slot's place.
-    static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
-        guard let notes = unsafe ClientCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
+    static let readBody: nghttp2_data_source_read_callback = { _, _, bytes, bytesMax, flags, source, user in
+        guard let notes = unsafe ClientCallbacks.notes(user), let source = unsafe source, let bytes = unsafe bytes
         else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
-        let remaining = unsafe slot.pointee.request.count - slot.pointee.requestRead
-        let count = min(remaining, length)
-        if let base = unsafe slot.pointee.request.base, count > 0 {
-            unsafe buffer.update(from: base + slot.pointee.requestRead, count: count)
-        }
-        unsafe slot.pointee.requestRead += count
-        if count == remaining { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-        return count
+        return unsafe slot.pointee.request.read(into: bytes, atMost: bytesMax, flags)
     }
 }
 

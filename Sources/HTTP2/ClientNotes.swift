@@ -14,7 +14,6 @@ import Glibc
     var isCancelled = false
     var bodyHasBegun = false
     var headerBytes = 0
-    var requestRead = 0
     /// The header list's bytes. They are kept until the request leaves, when its block is encoded.
     var header = unsafe SlotBuffer()
     var fields: [HeaderList.Field] = []
@@ -82,18 +81,7 @@ import Glibc
 
     /// Forgets the stream and frees the slot.
     mutating func release(_ place: Int) {
-        let slot = unsafe slots.base + place
-        unsafe slot.pointee.streamID = 0
-        unsafe slot.pointee.status = 0
-        unsafe slot.pointee.isAnswered = false
-        unsafe slot.pointee.isUnsent = false
-        unsafe slot.pointee.isCancelled = false
-        unsafe slot.pointee.headerBytes = 0
-        unsafe slot.pointee.requestRead = 0
-        unsafe slot.pointee.header.forget()
-        unsafe slot.pointee.fields.removeAll(keepingCapacity: true)
-        unsafe slot.pointee.request.forget()
-        unsafe slot.pointee.forgetReply()
+        unsafe (slots.base + place).pointee.free()
         unsafe slots.giveBack(place)
     }
 
@@ -101,9 +89,7 @@ import Glibc
         let slot = unsafe slots.base + place
         guard unsafe slot.pointee.streamID != 0 else { return }
         let offset = unsafe eventBytes.count
-        if let base = unsafe slot.pointee.reply.base {
-            unsafe eventBytes.append(contentsOf: UnsafeBufferPointer(start: base, count: slot.pointee.reply.count))
-        }
+        unsafe eventBytes.append(slot.pointee.reply)
         let bodyStart = unsafe slot.pointee.bodyHasBegun ? slot.pointee.bodyStart : slot.pointee.reply.count
         let answer = unsafe HTTP2Answer(
             tag: slot.pointee.tag, streamID: slot.pointee.streamID, conclusion: conclusion,
@@ -180,11 +166,7 @@ import Glibc
 
     mutating func goAway(_ frame: nghttp2_goaway) {
         unsafe goAwayReceived = true
-        let start = unsafe eventBytes.count
-        if let bytes = unsafe frame.opaque_data {
-            unsafe eventBytes.append(contentsOf: UnsafeBufferPointer(start: bytes, count: frame.opaque_data_len))
-        }
-        let debug = unsafe ByteRange(start: start, count: eventBytes.count - start)
+        let debug = unsafe eventBytes.appendDebugData(of: frame)
         let code = unsafe HTTP2ErrorCode(rawValue: frame.error_code)
         unsafe events.append(.goAway(lastStreamID: frame.last_stream_id, code: code, debugBytes: debug))
     }
@@ -202,6 +184,15 @@ import Glibc
 extension ClientSlot {
     /// Headers that we understand are never longer.
     private static let headerValueBytesMax = 256
+
+    /// Ends the slot's use. The buffers keep their memory for the next request.
+    mutating func free() {
+        unsafe header.forget()
+        unsafe fields.removeAll(keepingCapacity: true)
+        unsafe request.forget()
+        unsafe reply.forget()
+        unsafe self = ClientSlot(header: header, fields: fields, request: request, reply: reply)
+    }
 
     /// Discards the answer so far, because the next header block replaces an interim (1xx) one.
     mutating func forgetReply() {

@@ -24,8 +24,9 @@ extension HTTP2ClientSession {
 
     /// Appends the frame's header with the new length, the table size changes that nghttp2 announces, and our block.
     private func appendRequest(_ frame: UnsafeBufferPointer<UInt8>, _ header: FrameHeader, to output: inout [UInt8]) {
-        let mark = unsafe nghttp2_session_get_stream_user_data(native.pointer, header.streamID)
-        guard let place = unsafe SlotMark.place(mark) else { preconditionFailure("every request has a slot") }
+        guard let place = unsafe SlotMark.place(native.pointer, header.streamID) else {
+            preconditionFailure("every request has a slot")
+        }
         unsafe notes.pointee.highestSentStreamID = header.streamID
         let start = output.count
         unsafe output.append(contentsOf: frame.prefix(FrameHeader.bytes))

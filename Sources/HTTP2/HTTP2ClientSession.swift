@@ -16,7 +16,12 @@ import CNGHTTP2
     package init(_ settings: HTTP2ClientSettings) throws(HTTP2Fault) {
         let notes = UnsafeMutablePointer<ClientNotes>.allocate(capacity: 1)
         unsafe notes.initialize(to: ClientNotes(settings: settings))
-        do { unsafe native = NativeSession(adopting: try ClientSessionMaker.make(settings, notes)) } catch {
+        do throws(HTTP2Fault) {
+            unsafe native = try NativeSession(ClientCallbacks.make()) { session, callbacks, option in
+                unsafe nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(settings.streamLimitAtStart))
+                return unsafe nghttp2_session_client_new2(&session, callbacks, notes, option)
+            }
+        } catch {
             unsafe notes.pointee.deallocate()
             unsafe notes.deinitialize(count: 1)
             unsafe notes.deallocate()
@@ -105,8 +110,7 @@ import CNGHTTP2
     /// Cancels a request; repeated calls do nothing. It ends as `cancelled` once the output has taken the RST_STREAM.
     package func reset(_ streamID: Int32, _ code: HTTP2ErrorCode = .cancel) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
-                ?? notes.pointee.place(of: streamID)
+            let place = unsafe SlotMark.place(native.pointer, streamID) ?? notes.pointee.place(of: streamID)
         else { throw .streamUnknown }
         // A first reset takes back a request that has not left. A second one would make nghttp2 reset a stream that the
         // peer never saw, which ends the connection.
@@ -164,21 +168,3 @@ import CNGHTTP2
 }
 
 @available(*, unavailable) extension HTTP2ClientSession: Sendable {}
-
-private enum ClientSessionMaker {
-    static func make(
-        _ settings: HTTP2ClientSettings, _ notes: UnsafeMutablePointer<ClientNotes>
-    ) throws(HTTP2Fault) -> OpaquePointer {
-        guard let callbacks = unsafe ClientCallbacks.make() else { throw .library(.outOfMemory) }
-        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
-        var option: OpaquePointer?
-        try unsafe nghttp2_option_new(&option).orThrow()
-        defer { unsafe nghttp2_option_del(option) }
-        unsafe nghttp2_option_set_peer_max_concurrent_streams(option, UInt32(settings.streamLimitAtStart))
-        unsafe nghttp2_option_set_no_closed_streams(option, 1)
-        var session: OpaquePointer?
-        try unsafe nghttp2_session_client_new2(&session, callbacks, notes, option).orThrow()
-        guard let session = unsafe session else { throw .library(.outOfMemory) }
-        return unsafe session
-    }
-}

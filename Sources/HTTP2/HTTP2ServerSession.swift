@@ -16,7 +16,12 @@ import CNGHTTP2
     package init(_ settings: HTTP2ServerSettings) throws(HTTP2Fault) {
         let notes = UnsafeMutablePointer<ServerNotes>.allocate(capacity: 1)
         unsafe notes.initialize(to: ServerNotes(settings: settings))
-        do { unsafe native = NativeSession(adopting: try ServerSessionMaker.make(settings, notes)) } catch {
+        do throws(HTTP2Fault) {
+            unsafe native = try NativeSession(ServerCallbacks.make()) { session, callbacks, option in
+                unsafe nghttp2_option_set_no_http_messaging(option, settings.keptFields == .pushIdentity ? 1 : 0)
+                return unsafe nghttp2_session_server_new2(&session, callbacks, notes, option)
+            }
+        } catch {
             unsafe notes.pointee.deallocate()
             unsafe notes.deinitialize(count: 1)
             unsafe notes.deallocate()
@@ -44,7 +49,7 @@ import CNGHTTP2
     /// frame.
     package func submitResponse(_ streamID: Int32, _ headers: HeaderList, body: Span<UInt8>) throws(HTTP2Fault) {
         guard streamID > 0, !native.isBroken,
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(native.pointer, streamID))
+            let place = unsafe SlotMark.place(native.pointer, streamID)
         else { throw .streamUnknown }
         let slot = unsafe notes.pointee.slots.base + place
         unsafe slot.pointee.response.forget()
@@ -142,21 +147,3 @@ import CNGHTTP2
 }
 
 @available(*, unavailable) extension HTTP2ServerSession: Sendable {}
-
-private enum ServerSessionMaker {
-    static func make(
-        _ settings: HTTP2ServerSettings, _ notes: UnsafeMutablePointer<ServerNotes>
-    ) throws(HTTP2Fault) -> OpaquePointer {
-        guard let callbacks = unsafe ServerCallbacks.make() else { throw .library(.outOfMemory) }
-        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
-        var option: OpaquePointer?
-        try unsafe nghttp2_option_new(&option).orThrow()
-        defer { unsafe nghttp2_option_del(option) }
-        unsafe nghttp2_option_set_no_closed_streams(option, 1)
-        unsafe nghttp2_option_set_no_http_messaging(option, settings.keptFields == .pushIdentity ? 1 : 0)
-        var session: OpaquePointer?
-        try unsafe nghttp2_session_server_new2(&session, callbacks, notes, option).orThrow()
-        guard let session = unsafe session else { throw .library(.outOfMemory) }
-        return unsafe session
-    }
-}

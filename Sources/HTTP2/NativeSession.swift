@@ -8,7 +8,24 @@ import CNGHTTP2
     /// Whether nghttp2 gave up because the protocol was broken. No further call is allowed then.
     private(set) var isBroken = false
 
-    init(adopting pointer: OpaquePointer) { unsafe self.pointer = pointer }
+    /// - Parameters:
+    ///   - callbacks: nghttp2's callbacks, which are freed here; nil: there was no memory for them.
+    ///   - create: sets further options, and calls nghttp2's function for a client or a server.
+    init(
+        _ callbacks: OpaquePointer?,
+        _ create: (_ session: inout OpaquePointer?, _ callbacks: OpaquePointer, _ option: OpaquePointer?) -> Int32
+    ) throws(HTTP2Fault) {
+        guard let callbacks = unsafe callbacks else { throw .library(.outOfMemory) }
+        defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        var option: OpaquePointer?
+        try unsafe nghttp2_option_new(&option).orThrow()
+        defer { unsafe nghttp2_option_del(option) }
+        unsafe nghttp2_option_set_no_closed_streams(option, 1)
+        var session: OpaquePointer?
+        try unsafe create(&session, callbacks, option).orThrow()
+        guard let session = unsafe session else { throw .library(.outOfMemory) }
+        unsafe pointer = unsafe session
+    }
 
     deinit { unsafe nghttp2_session_del(pointer) }
 

@@ -32,7 +32,7 @@ enum ServerCallbacks {
         session, frame, name, nameCount, value, valueCount, _, user in
         guard let notes = unsafe ServerCallbacks.notes(user), let frame = unsafe frame,
             unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST,
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, frame.pointee.hd.stream_id))
+            let place = unsafe SlotMark.place(session, frame.pointee.hd.stream_id)
         else { return 0 }
         let isBounded = unsafe notes.pointee.header(
             place, UnsafeBufferPointer(start: name, count: nameCount),
@@ -41,8 +41,7 @@ enum ServerCallbacks {
     }
 
     private static let onBody: nghttp2_on_data_chunk_recv_callback = { session, _, streamID, bytes, count, user in
-        guard let notes = unsafe ServerCallbacks.notes(user),
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, streamID))
+        guard let notes = unsafe ServerCallbacks.notes(user), let place = unsafe SlotMark.place(session, streamID)
         else { return 0 }
         unsafe notes.pointee.bodyArrived(place, bytes, count)
         return 0
@@ -55,7 +54,7 @@ enum ServerCallbacks {
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             guard UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
-                let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, header.stream_id))
+                let place = unsafe SlotMark.place(session, header.stream_id)
             else { return 0 }
             unsafe notes.pointee.requestEnded(place)
         case NGHTTP2_SETTINGS.rawValue where isAck: unsafe notes.pointee.events.append(.settingsAcknowledged)
@@ -76,25 +75,17 @@ enum ServerCallbacks {
     }
 
     private static let onStreamClosed: nghttp2_on_stream_close_callback = { session, streamID, code, user in
-        guard let notes = unsafe ServerCallbacks.notes(user),
-            let place = unsafe SlotMark.place(nghttp2_session_get_stream_user_data(session, streamID))
+        guard let notes = unsafe ServerCallbacks.notes(user), let place = unsafe SlotMark.place(session, streamID)
         else { return 0 }
         unsafe notes.pointee.closed(place, code)
         return 0
     }
 
     /// Hands the response's body to nghttp2. The source's `fd` carries the slot's place.
-    static let readBody: nghttp2_data_source_read_callback = { _, _, buffer, length, flags, source, user in
-        guard let notes = unsafe ServerCallbacks.notes(user), let source = unsafe source, let buffer = unsafe buffer
+    static let readBody: nghttp2_data_source_read_callback = { _, _, bytes, bytesMax, flags, source, user in
+        guard let notes = unsafe ServerCallbacks.notes(user), let source = unsafe source, let bytes = unsafe bytes
         else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
         let slot = unsafe notes.pointee.slots.base + Int(source.pointee.fd)
-        let remaining = unsafe slot.pointee.response.count - slot.pointee.responseRead
-        let count = min(remaining, length)
-        if let base = unsafe slot.pointee.response.base, count > 0 {
-            unsafe buffer.update(from: base + slot.pointee.responseRead, count: count)
-        }
-        unsafe slot.pointee.responseRead += count
-        if count == remaining { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-        return count
+        return unsafe slot.pointee.response.read(into: bytes, atMost: bytesMax, flags)
     }
 }

@@ -13,7 +13,6 @@ import CNGHTTP2
     var body = unsafe SlotBuffer()
     var bodyBytes = 0
     var response = unsafe SlotBuffer()
-    var responseRead = 0
 }
 
 /// Notes that the callbacks of a server session write. The callbacks never act.
@@ -90,24 +89,12 @@ import CNGHTTP2
         let streamID = unsafe slot.pointee.streamID
         guard streamID != 0 else { return }
         unsafe events.append(.closed(streamID: streamID, code: HTTP2ErrorCode(rawValue: code)))
-        unsafe slot.pointee.streamID = 0
-        unsafe slot.pointee.isRequested = false
-        unsafe slot.pointee.headerBytes = 0
-        unsafe slot.pointee.header.forget()
-        unsafe slot.pointee.fields.removeAll(keepingCapacity: true)
-        unsafe slot.pointee.body.forget()
-        unsafe slot.pointee.bodyBytes = 0
-        unsafe slot.pointee.response.forget()
-        unsafe slot.pointee.responseRead = 0
+        unsafe slot.pointee.free()
         unsafe slots.giveBack(place)
     }
 
     mutating func goAway(_ frame: nghttp2_goaway) {
-        let start = unsafe eventBytes.count
-        if let bytes = unsafe frame.opaque_data {
-            unsafe eventBytes.append(contentsOf: UnsafeBufferPointer(start: bytes, count: frame.opaque_data_len))
-        }
-        let debug = unsafe ByteRange(start: start, count: eventBytes.count - start)
+        let debug = unsafe eventBytes.appendDebugData(of: frame)
         let code = unsafe HTTP2ErrorCode(rawValue: frame.error_code)
         unsafe events.append(.goAway(lastStreamID: frame.last_stream_id, code: code, debugBytes: debug))
     }
@@ -119,6 +106,17 @@ import CNGHTTP2
             unsafe (slots.base + place).pointee.response.free()
         }
         unsafe slots.deallocate()
+    }
+}
+
+extension ServerSlot {
+    /// Ends the slot's use. The buffers keep their memory for the next stream.
+    mutating func free() {
+        unsafe header.forget()
+        unsafe fields.removeAll(keepingCapacity: true)
+        unsafe body.forget()
+        unsafe response.forget()
+        unsafe self = ServerSlot(header: header, fields: fields, body: body, response: response)
     }
 }
 
@@ -134,6 +132,14 @@ extension UnsafeBufferPointer<UInt8> {
 }
 
 extension [UInt8] {
+    mutating func appendDebugData(of frame: nghttp2_goaway) -> ByteRange {
+        let start = count
+        if let bytes = unsafe frame.opaque_data {
+            unsafe append(contentsOf: UnsafeBufferPointer(start: bytes, count: frame.opaque_data_len))
+        }
+        return ByteRange(start: start, count: count - start)
+    }
+
     mutating func append(_ buffer: SlotBuffer) {
         guard let base = unsafe buffer.base else { return }
         unsafe append(contentsOf: UnsafeBufferPointer(start: base, count: buffer.count))

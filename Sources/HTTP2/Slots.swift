@@ -1,8 +1,12 @@
+import CNGHTTP2
+
 /// Bytes that a slot reuses from stream to stream: grown on demand, freed with the session.
 @unsafe struct SlotBuffer {
     private(set) var base: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private(set) var count = 0
+    /// The bytes that nghttp2 has read.
+    private var readCount = 0
 
     /// A larger buffer is freed after its stream, so that one giant request doesn't keep its memory.
     static let keptBytesMax = 16_384
@@ -16,8 +20,20 @@
         unsafe count += added
     }
 
+    /// Hands the next bytes to nghttp2, which sends them in a DATA frame.
+    mutating func read(
+        into frame: UnsafeMutablePointer<UInt8>, atMost bytesMax: Int, _ flags: UnsafeMutablePointer<UInt32>?
+    ) -> Int {
+        let remaining = unsafe count - readCount
+        let taken = min(remaining, bytesMax)
+        if let base = unsafe base, taken > 0 { unsafe frame.update(from: base + readCount, count: taken) }
+        unsafe readCount += taken
+        if taken == remaining { unsafe flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return taken
+    }
+
     mutating func forget() {
-        unsafe count = 0
+        unsafe (count, readCount) = (0, 0)
         if unsafe capacity > SlotBuffer.keptBytesMax { unsafe free() }
     }
 
@@ -89,5 +105,7 @@ enum SlotMark {
         unsafe UnsafeMutableRawPointer(bitPattern: place + 1)
     }
     /// Returns nil for a stream without a slot.
-    static func place(_ pointer: UnsafeMutableRawPointer?) -> Int? { unsafe pointer.map { Int(bitPattern: $0) - 1 } }
+    static func place(_ session: OpaquePointer?, _ streamID: Int32) -> Int? {
+        unsafe nghttp2_session_get_stream_user_data(session, streamID).map { unsafe Int(bitPattern: $0) - 1 }
+    }
 }
