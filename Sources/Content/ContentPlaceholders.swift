@@ -17,7 +17,6 @@ struct ContentPlaceholders {
 
     init(isHeader: @escaping (JSONPointer) -> Bool) { self.isHeader = isHeader }
 
-    /// Returns the content with marks in it.
     mutating func marked(_ content: MessageContent) throws(ContentFault) -> MessageContent {
         var content = content
         if let requested = content.options.collapseID {

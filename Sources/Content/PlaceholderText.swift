@@ -55,7 +55,6 @@ package enum PlaceholderMark {
 
 /// JSON with values that differ by device: fixed pieces, and the places between them.
 package struct PlaceholderText: Equatable, Sendable {
-    /// The value for a place.
     package enum Place: Hashable, Sendable {
         /// The inside of a string. `isNested`: of a string in JSON that is itself a string.
         case placeholder(Int, isNested: Bool)

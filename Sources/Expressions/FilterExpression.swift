@@ -23,7 +23,6 @@ package enum FilterCondition: Equatable, Sendable {
     /// Compares `app_version`, number by number.
     case version(FilterOrder, VersionNumber)
     case instant(InstantField, FilterOrder, FilterInstant)
-    /// The registration has this tag.
     case tag(String)
     case attribute(AttributePath, AttributeTest)
 }
@@ -71,7 +70,6 @@ package enum AttributeTest: Equatable, Sendable {
     case among([FilterScalar])
     /// Present, and equal to none of these; one or more.
     case notAmong([FilterScalar])
-    /// Compares a number.
     case number(FilterOrder, DecimalNumber)
     /// Compares a text by its bytes: correct for dates in ISO 8601.
     case text(FilterOrder, String)

@@ -13,7 +13,6 @@ package struct FilterFault: Error, Equatable, Sendable {
         case tooManyValues
         case tooManyNames
         case tooFarFromNow
-        /// Another piece is expected here.
         case unexpected(FilterPiece, expected: [FilterExpectation])
         case unknownField(String)
         /// The field doesn't support this test.

@@ -67,7 +67,6 @@ package struct PostgresTransaction: Sendable {
 }
 
 extension [ResultSet] {
-    /// The only result set, which answers `query`.
     func only(_ query: Query) throws(PostgresError) -> ResultSet {
         guard let first, count == 1 else { throw .unexpectedShape(statement: query.statement.name, column: -1) }
         return first

@@ -4,7 +4,6 @@ import Reactor
 
 /// Starts, adopts and stops one private server. It blocks, so it runs on the blocking pool only.
 struct ServerStarter: Sendable {
-    /// A running server.
     struct Running: Sendable {
         let dataPath: String
         let process: pid_t

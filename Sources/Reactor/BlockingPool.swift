@@ -24,7 +24,6 @@ package final class BlockingPool: Sendable {
     private let threadsMax: Int
     private let waitingMax: Int
 
-    /// - Parameter name: the name of its threads.
     package init(name: String = "blocking", threadsMax: Int, waitingMax: Int) {
         precondition(threadsMax > 0 && waitingMax > 0)
         (self.name, self.threadsMax, self.waitingMax) = (name, threadsMax, waitingMax)

@@ -1,6 +1,5 @@
 import Glibc
 
-/// The result of a read.
 package enum ReadResult: Equatable, Sendable {
     /// The number of bytes now at the start of the buffer.
     case bytes(Int)

@@ -1,6 +1,5 @@
 import Glibc
 
-/// The size of a terminal's window.
 package enum TerminalSize {
     /// The height in lines; nil if the descriptor is no terminal, or one that doesn't know. It may change at any time.
     package static func rows(of descriptor: Int32) -> Int? {

@@ -38,7 +38,6 @@ import COpenSSL
         try unsafe self.init(adopting: key)
     }
 
-    /// Generates a key on P-256.
     package static func generateP256() throws(SigningError) -> KeyOwner {
         ERR_clear_error()
         return try unsafe KeyOwner(adopting: shim_EVP_generate_p256())

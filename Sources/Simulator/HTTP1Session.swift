@@ -88,7 +88,6 @@ final class HTTP1Session {
         return request
     }
 
-    /// Whether this request still awaits an answer.
     func awaits(_ streamID: Int32) -> Bool { isAwaitingAnswer && streamID == self.streamID }
 
     /// Answers the last returned request; the next may follow.

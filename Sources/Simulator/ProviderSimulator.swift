@@ -57,7 +57,6 @@ package actor ProviderSimulator: PinnedActor {
     /// Resets all connections without GOAWAY, as a crash of the provider would. The port stays open.
     package func dropConnections() { listener.closeConnections(isAbrupt: true) }
 
-    /// Follows this script from now on.
     package func follow(_ script: SimulatorScript) { world.follow(script) }
 
     /// Revokes the access tokens that FCM issued: requests with them are answered 401 from now on.

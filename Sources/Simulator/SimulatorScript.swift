@@ -3,7 +3,6 @@ import JSON
 
 /// A script of misbehaviours. Replaced as a whole, at any moment, also for connections that are open.
 package struct SimulatorScript: Sendable {
-    /// The delay of every answer.
     package var answerDelay: Duration = .zero
     /// Added to the stand-in's clock: to let provider tokens and access tokens age.
     package var clockOffset: Duration = .zero
@@ -100,7 +99,6 @@ package struct ScriptedAnswer: Equatable, Sendable {
 /// A script's immediate action, once, on every open connection except the one that asks.
 package enum ScriptedAction: Sendable {
     case fault(ScriptedFault.Kind)
-    /// Revokes all issued access tokens.
     case revokeAccessTokens
 }
 

@@ -10,7 +10,6 @@ package struct SimulatorSummary: Equatable, Sendable {
 
     package var connectionsOpened = 0
     package var connectionsOpen = 0
-    /// Handshakes that failed.
     package var handshakesFailed = 0
     /// Pushes that arrived whole, whatever their result.
     package var requests = 0

@@ -2,7 +2,6 @@ import Basis
 import COpenSSL
 import Signing
 
-/// The subject of a new certificate.
 package struct CertificateSubject: Sendable {
     package var commonName: String
     /// The topic, as Apple uses this field.

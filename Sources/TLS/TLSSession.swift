@@ -1,6 +1,5 @@
 import COpenSSL
 
-/// The result of a read of plaintext.
 package enum TLSReadResult: Equatable, Sendable {
     /// The number of bytes now at the start of the buffer.
     case bytes(Int)

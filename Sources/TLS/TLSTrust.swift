@@ -13,7 +13,6 @@ import COpenSSL
         return trust
     }
 
-    /// Trusts only the authorities in the PEM text.
     package static func only(pem: [UInt8]) throws(TLSError) -> TLSTrust { try TLSTrust(pem: pem) }
 
     private init(pem: [UInt8]) throws(TLSError) {

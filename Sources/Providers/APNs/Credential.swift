@@ -155,7 +155,6 @@ struct APNsCertificateCredential: ProviderCredential {
         }
     }
 
-    /// - Parameter member: the member that holds the certificate and its key.
     private static func fault(of error: KeyFault, in member: String) -> ProviderFault {
         switch error {
         case .wrongPassword:

@@ -16,7 +16,6 @@ package struct APNsNotification: Equatable, Sendable {
     package let isNowOrNever: Bool
     /// Whether a push may be sent again after its answer was lost (P4).
     package let mayRepeat: Bool
-    /// The kind of token that the message goes to.
     package let tokenKind: TokenKind
     /// 0: the payload with the common text. i: with the text of the content's i-th localization
     /// (`LocaleTable.variant`).

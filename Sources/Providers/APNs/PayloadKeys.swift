@@ -9,7 +9,6 @@ enum APNsPayloadKeys {
         case strings
         case object
         case bool
-        /// A number in a range, and its description for the sender.
         case number(ClosedRange<Double>, String)
         /// 1, or 0 for its absence.
         case flag

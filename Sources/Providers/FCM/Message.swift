@@ -17,7 +17,6 @@ package struct FCMMessage: Equatable, Sendable {
     /// Whether a push may be sent again after its answer was lost (P4). The tag makes the second replace the first, and
     /// `carillon_id` tells an app that it had the data before.
     package var mayRepeat: Bool { true }
-    /// The kind of token that the message goes to.
     package var tokenKind: TokenKind { .alert }
     package var variantCount: Int { variants.count }
     /// The size of notification and data, with the widest badge, in the locale with the most.

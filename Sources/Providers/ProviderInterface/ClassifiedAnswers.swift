@@ -51,7 +51,6 @@ package enum LaneConsequence: Equatable, Sendable {
     case accessTokenRefused(generation: UInt64)
     /// The token is good, but another key bound these connections.
     case connectionsUnfit
-    /// The provider refused the credential, for that reason and on that connection.
     case credentialRefused(reason: String, ConnectionID?)
     /// The provider asks for a connection other than the one that it answered on.
     case connectionEnds(ConnectionID)

@@ -41,7 +41,6 @@ package struct ParcelPushes: Sendable {
         (self.placeholders, self.values, self.now) = (placeholders, values, now)
     }
 
-    /// Returns the range of the member's token in the parcel's tokens.
     package func tokenRange(of member: LeasedMember) -> Range<Int> {
         let start = Int(member.tokenStart)
         return start..<start + Int(member.tokenCount)
@@ -127,7 +126,6 @@ package struct EncodedPushes: Sendable {
     package let tooLarge: [Int32]
 }
 
-/// The device whose push is previewed.
 package struct PreviewedDevice {
     /// The variant of the message's text.
     package let variant: Int

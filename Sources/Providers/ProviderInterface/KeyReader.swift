@@ -16,7 +16,6 @@ package enum SigningAlgorithm: Sendable {
     case rs256
 }
 
-/// A private key that signs.
 package protocol SigningKey: Sendable {
     func sign(_ message: [UInt8]) throws(KeyFault) -> [UInt8]
     func publicPEM() throws(KeyFault) -> [UInt8]
@@ -31,7 +30,6 @@ package protocol ClientIdentity: Sendable {
     func pem() throws(KeyFault) -> [UInt8]
 }
 
-/// The fields of a client's certificate.
 package struct ClientCertificate: Sendable {
     package let commonName: String?
     /// The subject's UID.

@@ -30,7 +30,6 @@ package protocol PushProvider: Sendable {
     /// - Parameter kind: the token's kind; nil: it is not known.
     func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String
 
-    /// The forms in which a credential can be submitted.
     var credentialForms: [CredentialForm] { get }
     /// The kinds of credentials, for a client that named none.
     var credentialKinds: String { get }
@@ -62,7 +61,6 @@ package protocol PushProvider: Sendable {
 }
 
 extension PushProvider {
-    /// Whether the provider has pushes of that type.
     package func serves(_ type: PushType) -> Bool { !tokenKinds(of: type).isEmpty }
 
     package func checkForm(_ form: SubmittedForm) throws(ProviderFault) {}

@@ -22,7 +22,6 @@ package enum TokenFate: Equatable, Sendable {
     case dropAfterwards
     /// A status without a body.
     case bodiless(Int)
-    /// A body that is no JSON.
     case garbledBody(Int)
     /// Valid in this environment only: `BadDeviceToken` in the other.
     case only(APNsSimulatorSettings.Environment)

@@ -22,7 +22,6 @@ enum TopicRules {
         ".push-type.widgets", ".push-type.controls",
     ]
 
-    /// The bundle id of a topic.
     static func bundleID(ofTopic topic: String) -> String {
         for suffix in suffixes where topic.hasSuffix(suffix) { return String(topic.dropLast(suffix.count)) }
         return topic

@@ -24,7 +24,6 @@ package struct FCMRefusal: Error, Equatable, Sendable {
 
     package enum RetryAfterHeader: Equatable, Sendable {
         case seconds(Int)
-        /// An HTTP date, so many seconds ahead.
         case date(secondsAhead: Int)
     }
 

@@ -48,7 +48,6 @@ struct SchemaField: Sendable {
 }
 
 enum MessageSchema {
-    /// The body of the request.
     static let request: [SchemaField] = [
         SchemaField("validate_only", .boolean), SchemaField("message", .message(message)),
     ]

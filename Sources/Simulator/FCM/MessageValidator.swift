@@ -1,6 +1,5 @@
 import JSON
 
-/// The target of a message.
 enum MessageTarget: Equatable {
     case token(String)
     case installation(String)
@@ -15,7 +14,6 @@ enum MessageTarget: Equatable {
         }
     }
 
-    /// The text that may name a fate.
     var fateText: String? {
         switch self {
         case .token(let text), .installation(let text), .topic(let text): text
