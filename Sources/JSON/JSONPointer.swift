@@ -23,11 +23,10 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         self.tokens = tokens
     }
 
-    package func appending(_ name: String) -> JSONPointer { JSONPointer(tokens: tokens + [name]) }
-    package func appending(_ index: Int) -> JSONPointer { JSONPointer(tokens: tokens + [String(index)]) }
-
-    package static func / (pointer: JSONPointer, name: String) -> JSONPointer { pointer.appending(name) }
-    package static func / (pointer: JSONPointer, index: Int) -> JSONPointer { pointer.appending(index) }
+    package static func / (pointer: JSONPointer, name: String) -> JSONPointer {
+        JSONPointer(tokens: pointer.tokens + [name])
+    }
+    package static func / (pointer: JSONPointer, index: Int) -> JSONPointer { pointer / String(index) }
 
     package var description: String {
         var bytes: [UInt8] = []

@@ -15,12 +15,6 @@ package struct LaneSnapshot: Equatable, Sendable {
     /// Requests without an answer, waiting ones included. The caller has to bound these.
     package var unanswered = 0
     package var canSend = true
-    package init() {}
-
-    init(connections: Int, streamsOpen: Int, streamsMax: Int, waiting: Int, unanswered: Int, canSend: Bool) {
-        (self.connections, self.streamsOpen, self.streamsMax) = (connections, streamsOpen, streamsMax)
-        (self.waiting, self.unanswered, self.canSend) = (waiting, unanswered, canSend)
-    }
 }
 
 /// The connections of one credential to one provider: requests in, answers out, one pace, one breaker.

@@ -11,14 +11,6 @@ import CPostgres
         case failed
     }
 
-    enum TransactionStatus {
-        case idle
-        case open
-        case failed
-        /// A command is running, or the connection is gone.
-        case unknown
-    }
-
     /// Returns nil if libpq has no memory for it.
     init?(starting keywords: [PostgresSettings.Keyword]) {
         let names = keywords.map(\.name)
@@ -63,14 +55,8 @@ import CPostgres
         return nil
     }
 
-    var transactionStatus: TransactionStatus {
-        switch unsafe PQtransactionStatus(connection) {
-        case PQTRANS_IDLE: .idle
-        case PQTRANS_INTRANS: .open
-        case PQTRANS_INERROR: .failed
-        default: .unknown
-        }
-    }
+    /// Whether no command is running and no transaction is open.
+    var isIdle: Bool { unsafe PQtransactionStatus(connection) == PQTRANS_IDLE }
 }
 
 // Reading and writing.

@@ -35,13 +35,13 @@ extension PostgresConnection {
 
     /// Ends any transaction, or closes the connection if that fails.
     func rollBack() async {
-        guard let handle, handle.transactionStatus != .idle else { return }
+        guard let handle, !handle.isIdle else { return }
         do {
             _ = try await exchange([], .nothing, Framing(opening: ["ROLLBACK"]), PostgresConnection.rollBackMax)
         } catch {
             end(.lost)
         }
-        if self.handle?.transactionStatus != .idle { end(.lost) }
+        if self.handle?.isIdle != true { end(.lost) }
     }
 
     /// A ROLLBACK waits for no lock. If it takes longer, the server is in trouble, and closing has the same effect.

@@ -34,7 +34,7 @@ package actor PostgresConnection: PinnedActor {
     var serverProcess: Int32? { handle?.processID }
 
     /// Whether it is open, and between conversations and transactions.
-    package var isReusable: Bool { handle?.transactionStatus == .idle && conversation == nil }
+    package var isReusable: Bool { handle?.isIdle == true && conversation == nil }
 
     /// Asks the kernel whether the server has hung up. Costs one system call, and saves a `commitUnknown`.
     func isStillThere() -> Bool {

@@ -1,38 +1,18 @@
-/// The isolation level of a transaction.
-package enum Isolation: Sendable {
-    case readCommitted
-    case repeatableRead
-    case serializable
-
-    var text: String {
-        switch self {
-        case .readCommitted: "READ COMMITTED"
-        case .repeatableRead: "REPEATABLE READ"
-        case .serializable: "SERIALIZABLE"
-        }
-    }
-}
-
 package struct TransactionOptions: Sendable {
-    package var isolation: Isolation
     package var isReadOnly: Bool
     /// The longest wait for any one lock, which then fails with 55P03. nil: as long as the statement may run.
     package var lockTimeout: Duration?
     /// The deadline of each round trip; nil: the pool's.
     package var deadline: Duration?
 
-    package init(
-        isolation: Isolation = .readCommitted, isReadOnly: Bool = false, lockTimeout: Duration? = nil,
-        deadline: Duration? = nil
-    ) {
-        (self.isolation, self.isReadOnly) = (isolation, isReadOnly)
-        (self.lockTimeout, self.deadline) = (lockTimeout, deadline)
+    package init(isReadOnly: Bool = false, lockTimeout: Duration? = nil, deadline: Duration? = nil) {
+        (self.isReadOnly, self.lockTimeout, self.deadline) = (isReadOnly, lockTimeout, deadline)
     }
 
     var stake: CommitStake { isReadOnly ? .nothing : .commit }
 
     func opening(statementTimeout: String?) -> [String] {
-        var statements = ["BEGIN ISOLATION LEVEL \(isolation.text)\(isReadOnly ? " READ ONLY" : "")"]
+        var statements = ["BEGIN ISOLATION LEVEL READ COMMITTED\(isReadOnly ? " READ ONLY" : "")"]
         if let lockTimeout { statements.append("SET LOCAL lock_timeout = \(lockTimeout.wholeMilliseconds)") }
         if let statementTimeout { statements.append(statementTimeout) }
         return statements

@@ -66,7 +66,8 @@ final class HTTP1Session {
     func receive(_ bytes: Span<UInt8>) {
         guard !isLast, fault == nil else { return }
         guard input.count - start + bytes.count <= HTTP1Session.pipelinedBytesMax + bodyBytesMax else {
-            return refuse(.bodyTooLarge)
+            refuse(.bodyTooLarge)
+            return
         }
         if start == input.count {
             input.removeAll(keepingCapacity: input.count <= HTTP1Session.pipelinedBytesMax)
@@ -133,13 +134,16 @@ final class HTTP1Session {
         }
     }
 
-    private func refuse(_ fault: Fault) {
+    /// Returns false, as a step that read nothing.
+    @discardableResult
+    private func refuse(_ fault: Fault) -> Bool {
         self.fault = fault
         isLast = true
         input.removeAll()
         start = 0
         head = HTTP1Head()
         write(status: fault.rawValue, [], body: [])
+        return false
     }
 }
 
@@ -170,10 +174,7 @@ extension HTTP1Session {
             if input.count - start > HTTP1Session.headBytesMax { refuse(.headTooLarge) }
             return false
         }
-        guard end - start <= HTTP1Session.headBytesMax else {
-            refuse(.headTooLarge)
-            return false
-        }
+        guard end - start <= HTTP1Session.headBytesMax else { return refuse(.headTooLarge) }
         do throws(Fault) {
             head = try HTTP1Head(input[start..<end])
             reading = try opening(head)
@@ -225,14 +226,8 @@ extension HTTP1Session {
         guard let text = String(validating: digits, as: UTF8.self), !text.isEmpty, text.utf8.count <= 8,
             text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
             let count = Int(text, radix: 16)
-        else {
-            refuse(.malformed)
-            return false
-        }
-        guard count <= bodyBytesMax - body.count else {
-            refuse(.bodyTooLarge)
-            return false
-        }
+        else { return refuse(.malformed) }
+        guard count <= bodyBytesMax - body.count else { return refuse(.bodyTooLarge) }
         reading = count == 0 ? .trailer : .chunk(count)
         return true
     }
@@ -240,10 +235,7 @@ extension HTTP1Session {
     private func readTrailer() -> Bool {
         guard let line = takeLine(bytesMax: HTTP1Session.headBytesMax) else { return false }
         trailerBytes += line.count
-        guard trailerBytes <= HTTP1Session.headBytesMax else {
-            refuse(.headTooLarge)
-            return false
-        }
+        guard trailerBytes <= HTTP1Session.headBytesMax else { return refuse(.headTooLarge) }
         if line.isEmpty { reading = .whole }
         return true
     }

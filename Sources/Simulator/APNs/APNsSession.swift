@@ -184,11 +184,11 @@ extension APNsSession {
         raiseLimit()
         world.summary.accepted += 1
         record(push, token, 200, reason: nil)
-        guard isAnswered else {
+        if isAnswered {
+            write(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
+        } else {
             world.summary.unanswered += 1
-            return
         }
-        write(accepted: Array(push.apnsID.utf8), streamID, after: delay + answerDelay)
     }
 
     /// Reuses the header list of a success if the answer is sent at once.

@@ -185,11 +185,7 @@ extension FCMSession {
         let name = message.isDryRun ? request.dryRunName : request.madeName
         if message.isDryRun { world.summary.dryRuns += 1 } else { world.summary.accepted += 1 }
         record(request, target, 200, reason: nil, name: name, isDryRun: message.isDryRun)
-        guard isAnswered else {
-            world.summary.unanswered += 1
-            return
-        }
-        write(.success(name), request, after: delay)
+        if isAnswered { write(.success(name), request, after: delay) } else { world.summary.unanswered += 1 }
     }
 
     private func refuse(_ request: FCMRequest, _ refusal: FCMRefusal, target: DeviceToken, isDryRun: Bool = false) {

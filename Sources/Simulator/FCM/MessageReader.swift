@@ -97,24 +97,19 @@ enum MessageReader {
     }
 
     private static func check(_ text: String, _ form: TextForm, _ path: String) throws(FCMRefusal) {
-        switch form {
-        case .topic:
-            guard !text.isEmpty, text.utf8.allSatisfy(isTopicByte) else {
-                throw .badArgument("Invalid topic name", field: path)
+        let (isValid, complaint) =
+            switch form {
+            case .topic: (!text.isEmpty && text.utf8.allSatisfy(isTopicByte), "Invalid topic name")
+            case .analyticsLabel:
+                ((1...50).contains(text.utf8.count) && text.utf8.allSatisfy(isTopicByte), "Invalid analytics label")
+            case .color:
+                (
+                    text.utf8.count == 7 && text.first == "#" && text.dropFirst().allSatisfy(\.isHexDigit),
+                    "Invalid color, must be of the form #RRGGBB"
+                )
+            case .httpsLink: (text.hasPrefix("https://"), "WebpushFcmOptions.link must be an HTTPS URL")
             }
-        case .analyticsLabel:
-            guard (1...50).contains(text.utf8.count), text.utf8.allSatisfy(isTopicByte) else {
-                throw .badArgument("Invalid analytics label", field: path)
-            }
-        case .color:
-            guard text.utf8.count == 7, text.first == "#", text.dropFirst().allSatisfy(\.isHexDigit) else {
-                throw .badArgument("Invalid color, must be of the form #RRGGBB", field: path)
-            }
-        case .httpsLink:
-            guard text.hasPrefix("https://") else {
-                throw .badArgument("WebpushFcmOptions.link must be an HTTPS URL", field: path)
-            }
-        }
+        guard isValid else { throw .badArgument(complaint, field: path) }
     }
 
     /// `[a-zA-Z0-9-_.~%]`
