@@ -72,8 +72,7 @@ package struct LaneQueue {
         serials += 1
         let run = Run(
             batch: batch, serial: serials, ticket: ticket, sink: sink, submittedAt: now,
-            noStreamAfter: batch.noStreamAfter,
-            unanswered: batch.requests.count)
+            noStreamAfter: batch.noStreamAfter, unanswered: batch.requests.count)
         let place: Int32
         if let free = freeRuns.popLast() {
             place = free

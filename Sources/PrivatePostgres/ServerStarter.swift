@@ -72,8 +72,7 @@ struct ServerStarter: Sendable {
         let buffers = ServerConfiguration.sharedBuffersMegabytes()
         try Files.write(
             ServerConfiguration.text(sharedBuffersMegabytes: buffers),
-            to: dataPath + "/" + ServerConfiguration.fileName,
-            mode: 0o600, owner: account)
+            to: dataPath + "/" + ServerConfiguration.fileName, mode: 0o600, owner: account)
         let socketFolder = try ServerFolder.socketFolder(dataPath, account)
         let command = account.command(
             programs.postgres, ["-D", dataPath, "-c", "unix_socket_directories=\(socketFolder)"])

@@ -63,8 +63,7 @@ package enum APNsPushTypes {
         case .voip:
             row(
                 type, type.service.suffix, [now], .voip, bytesMax: APNsLimits.voipPayloadBytesMax, repeats: .never,
-                isStored: false,
-                aps: .ifGiven)
+                isStored: false, aps: .ifGiven)
         case .complication: row(type, type.service.suffix, [now, relaxed], .complication)
         case .fileProvider: row(type, type.service.suffix, [now, relaxed], .fileProvider, aps: .never)
         // The topic is the MDM certificate's own, "com.apple.mgmt.External.<uuid>".

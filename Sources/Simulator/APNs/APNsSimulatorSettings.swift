@@ -73,8 +73,7 @@ package struct APNsSimulatorSettings: Sendable {
         SimulatorListenerSettings(
             identity: identity, port: port, reach: reach, clientCertificates: clientCertificates,
             handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
-            bodyBytesMax: APNsSession.keptBodyBytes,
-            keptBytesMax: keptBytesMax, record: record)
+            bodyBytesMax: APNsSession.keptBodyBytes, keptBytesMax: keptBytesMax, record: record)
     }
 }
 

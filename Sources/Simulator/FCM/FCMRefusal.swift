@@ -52,8 +52,7 @@ package struct FCMRefusal: Error, Equatable, Sendable {
 
     static let invalidToken = badArgument("The registration token is not a valid FCM registration token")
     static let unauthenticated = FCMRefusal(
-        401, "UNAUTHENTICATED", nil,
-        "Request had invalid authentication credentials. Expected OAuth 2 access token.")
+        401, "UNAUTHENTICATED", nil, "Request had invalid authentication credentials. Expected OAuth 2 access token.")
     static let permissionDenied = FCMRefusal(
         403, "PERMISSION_DENIED", nil,
         "Permission 'cloudmessaging.messages.create' denied on resource, or it may not exist.")
