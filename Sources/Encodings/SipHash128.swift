@@ -15,20 +15,6 @@ package struct SipHash128: Sendable {
         v3 = key1 ^ 0x7465_6462_7974_6573
     }
 
-    package func hash(_ bytes: [UInt8]) -> (first: UInt64, second: UInt64) {
-        var state = self
-        var word: UInt64 = 0
-        for (index, byte) in bytes.enumerated() {
-            word |= UInt64(byte) << UInt64(index % 8 * 8)
-            if index % 8 == 7 {
-                state.absorb(word)
-                word = 0
-            }
-        }
-        state.absorb(word | UInt64(truncatingIfNeeded: bytes.count) << 56)
-        return state.finish()
-    }
-
     /// Hashes three 64-bit words as if they were 24 bytes.
     package func hash(_ one: UInt64, _ two: UInt64, _ three: UInt64) -> (first: UInt64, second: UInt64) {
         var state = self

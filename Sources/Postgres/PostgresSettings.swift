@@ -167,15 +167,6 @@ extension PostgresSettings {
     }
 }
 
-extension SocketAddress {
-    /// The address alone, in the format of libpq's `hostaddr`.
-    fileprivate var hostText: String {
-        let text = description
-        guard let colon = text.lastIndex(of: ":") else { return text }
-        return text[..<colon].filter { $0 != "[" && $0 != "]" }
-    }
-}
-
 extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String {
         let host = value("host") ?? value("hostaddr") ?? "local socket"

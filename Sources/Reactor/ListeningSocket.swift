@@ -11,10 +11,9 @@ package final class ListeningSocket {
 
     package static let backlogDefault: Int32 = 1_024
 
-    /// Throws `addressInUse` if a Unix path exists already: the owner of the folder has to remove it.
     package init(binding address: SocketAddress, backlog: Int32 = ListeningSocket.backlogDefault) throws(ReactorError) {
         let descriptor = try newSocket(address)
-        if address.family != .unix { setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
+        setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         if address.family == .ipv6 { setOption(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         let bound = unsafe address.withKernelAddress { unsafe bind(descriptor, $0, $1) }
         guard bound == 0, listen(descriptor, backlog) == 0 else {
@@ -49,7 +48,7 @@ package final class ListeningSocket {
         while true {
             let accepted = shim_accept(descriptor)
             if accepted >= 0 {
-                if address.family != .unix { setStreamOptions(accepted) }
+                setStreamOptions(accepted)
                 return .accepted(StreamSocket(adopting: accepted))
             }
             switch errno {

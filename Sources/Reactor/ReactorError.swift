@@ -3,22 +3,11 @@ import Glibc
 /// An error of a system call, the resolver or the blocking pool.
 package enum ReactorError: Error, Equatable, Sendable {
     /// A system call failed. Holds the call's name and its errno, an open space.
-    case system(call: StaticString, SystemErrno)
+    case system(call: String, SystemErrno)
     /// The resolver found no address. Retry only if `isTemporary`.
     case nameNotResolved(isTemporary: Bool)
-    /// The path is longer than the kernel's `sun_path`, or contains a NUL.
-    case pathUnusable
     /// The bounded pool's queue is full.
     case poolIsFull
-
-    package static func == (left: ReactorError, right: ReactorError) -> Bool {
-        switch (left, right) {
-        case (.system(_, let first), .system(_, let second)): first == second
-        case (.nameNotResolved(let first), .nameNotResolved(let second)): first == second
-        case (.pathUnusable, .pathUnusable), (.poolIsFull, .poolIsFull): true
-        case (.system, _), (.nameNotResolved, _), (.pathUnusable, _), (.poolIsFull, _): false
-        }
-    }
 }
 
 extension ReactorError: CustomStringConvertible {
@@ -26,7 +15,6 @@ extension ReactorError: CustomStringConvertible {
         switch self {
         case .system(let call, let errno): "\(call): \(errno)"
         case .nameNotResolved(let isTemporary): isTemporary ? "name not resolved for now" : "name not known"
-        case .pathUnusable: "socket path unusable"
         case .poolIsFull: "too many blocking tasks are waiting"
         }
     }

@@ -4,7 +4,6 @@ extension SocketAddress {
     /// Source: IANA's special-purpose address registries (RFC 6890).
     package var isPublic: Bool {
         switch family {
-        case .unix: false
         case .ipv4: Self.isPublic(ipv4: bytes[...])
         case .ipv6: Self.isPublic(ipv6: bytes)
         }

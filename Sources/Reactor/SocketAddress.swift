@@ -1,17 +1,16 @@
 import Glibc
 
-/// An address to connect to or to listen on: IPv4 or IPv6 with a port, or a path.
+/// An address to connect to or to listen on: IPv4 or IPv6, with a port.
 package struct SocketAddress: Hashable, Sendable {
     package enum Family: Hashable, Sendable {
         case ipv4
         case ipv6
-        case unix
     }
 
     package let family: Family
-    /// The address in network order (4 or 16 bytes), or the path.
+    /// The address in network order: 4 or 16 bytes.
     package let bytes: [UInt8]
-    /// The port. 0 for a path, and for "any free port".
+    /// 0: any free port.
     package let port: UInt16
     /// IPv6's zone, for link-local addresses.
     private let scope: UInt32
@@ -31,13 +30,6 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(family: .ipv6, bytes: [UInt8](repeating: 0, count: 15) + [1], port: port)
     }
 
-    /// Throws if the path is empty, contains a NUL or does not fit into `sun_path` (107 bytes).
-    package init(unixPath path: String) throws(ReactorError) {
-        let bytes = Array(path.utf8)
-        guard !bytes.isEmpty, bytes.count < SocketAddress.pathBytesMax, !bytes.contains(0) else { throw .pathUnusable }
-        self.init(family: .unix, bytes: bytes, port: 0)
-    }
-
     /// Parses a literal address ("192.0.2.1", "::1", "[::1]"). nil for any other text.
     package init?(literal: String, port: UInt16) {
         let bare = literal.hasPrefix("[") && literal.hasSuffix("]") ? String(literal.dropFirst().dropLast()) : literal
@@ -54,8 +46,6 @@ package struct SocketAddress: Hashable, Sendable {
     package func replacingPort(_ port: UInt16) -> SocketAddress {
         SocketAddress(family: family, bytes: bytes, port: port, scope: scope)
     }
-
-    static let pathBytesMax = 108
 }
 
 extension SocketAddress: CustomStringConvertible {
@@ -63,16 +53,14 @@ extension SocketAddress: CustomStringConvertible {
         switch family {
         case .ipv4: "\(hostText):\(port)"
         case .ipv6: "[\(hostText)]:\(port)"
-        case .unix: hostText
         }
     }
 
-    /// The address without port and brackets, or the path of a Unix socket.
+    /// The address without port and brackets.
     package var hostText: String {
         switch family {
         case .ipv4: bytes.map { String($0) }.joined(separator: ".")
         case .ipv6: ipv6Text
-        case .unix: String(decoding: bytes, as: UTF8.self)
         }
     }
 
@@ -90,7 +78,6 @@ extension SocketAddress {
         switch family {
         case .ipv4: AF_INET
         case .ipv6: AF_INET6
-        case .unix: AF_UNIX
         }
     }
 
@@ -119,11 +106,6 @@ extension SocketAddress {
             unsafe withUnsafeMutableBytes(of: &address.sin6_addr) { unsafe $0.copyBytes(from: bytes) }
             unsafe storage.storeBytes(of: address, as: sockaddr_in6.self)
             return socklen_t(MemoryLayout<sockaddr_in6>.size)
-        case .unix:
-            unsafe storage.storeBytes(of: sa_family_t(AF_UNIX), as: sa_family_t.self)
-            let path = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[2...])
-            unsafe path.copyBytes(from: bytes)
-            return socklen_t(2 + bytes.count + 1)
         }
     }
 

@@ -29,7 +29,6 @@ package final class StreamSocket {
         let result = unsafe address.withKernelAddress { unsafe Glibc.connect(connecting.descriptor, $0, $1) }
         if result != 0 {
             let failure = SystemErrno.last
-            // A Unix socket whose backlog is full answers EAGAIN and does not connect: an ordinary error.
             guard failure == .inProgress || failure == .interrupted else { throw .system(call: "connect", failure) }
         }
         return connecting
@@ -100,7 +99,7 @@ func newSocket(_ address: SocketAddress) throws(ReactorError) -> Int32 {
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.protocolFamily, kind, 0)
     guard descriptor >= 0 else { throw .system(call: "socket", .last) }
-    if address.family != .unix { setStreamOptions(descriptor) }
+    setStreamOptions(descriptor)
     return descriptor
 }
 
@@ -116,7 +115,7 @@ func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int3
     _ = unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
 }
 
-/// The address of this end; nil for a Unix socket.
+/// The address of this end; nil if the kernel does not tell it.
 func localAddress(of descriptor: Int32) -> SocketAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -45,7 +45,7 @@ package struct PEMBlock {
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard let bio = MemoryBIO(holding: text) else { throw .library }
-        while let block = unsafe next(in: bio) {
+        while let block = next(in: bio) {
             guard take(block) else { return }
         }
         // This error means the end of the text; any other means a damaged block.

@@ -224,7 +224,7 @@ struct HeaderTests {
     @Test("come with a path in hexadecimal and an apns-id of 36 bytes")
     func pathAndID() {
         var buffer: [UInt8] = []
-        APNsRequest.appendPath(token: [0x00, 0xab, 0xff], to: &buffer)
+        APNsRequest.appendPath(token: ([0x00, 0xab, 0xff] as [UInt8]).span, to: &buffer)
         #expect(String(decoding: buffer, as: UTF8.self) == "/3/device/00abff")
         buffer.removeAll()
         APNsRequest.appendID(message: message, registration: RegistrationID(42), to: &buffer)

@@ -8,14 +8,12 @@ struct TopicListTests {
         "30640c0f636f6d2e6578616d706c652e61707030050c036170700c14636f6d2e6578616d706c652e6170702e766f697030060c04"
         + "766f69700c1c636f6d2e6578616d706c652e6170702e636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e"
 
-    @Test("lists topics with their services")
+    @Test("lists topics beside their services")
     func sample() throws {
         let der = try #require(Hexadecimal.decode(Self.sample))
         #expect(
             APNsTopicList.parse(der: der) == [
-                APNsTopic(name: "com.example.app", services: ["app"]),
-                APNsTopic(name: "com.example.app.voip", services: ["voip"]),
-                APNsTopic(name: "com.example.app.complication", services: ["complication"]),
+                "com.example.app", "com.example.app.voip", "com.example.app.complication",
             ])
     }
 
@@ -44,8 +42,8 @@ struct TopicListTests {
 
     @Test("limits the usable topics; without a list the subject's id is the topic")
     func usable() {
-        let list = [APNsTopic(name: "com.example.app.voip", services: ["voip"])]
-        #expect(APNsTopicList.usableTopics(list: list, subjectUID: "com.example.app") == ["com.example.app.voip"])
+        let list = ["com.example.app.voip"]
+        #expect(APNsTopicList.usableTopics(list: list, subjectUID: "com.example.app") == list)
         #expect(APNsTopicList.usableTopics(list: nil, subjectUID: "com.example.app") == ["com.example.app"])
         #expect(APNsTopicList.usableTopics(list: nil, subjectUID: nil) == [])
     }

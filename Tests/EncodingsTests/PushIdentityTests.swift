@@ -5,31 +5,16 @@ import Testing
 
 @Suite("SipHash-2-4 with 128-bit output")
 struct SipHash128Tests {
-    /// The reference's key, 00 01 … 0f, over the bytes 00 01 …; values from the reference vectors and OpenSSL's SIPHASH.
-    @Test(
-        "matches the reference vectors",
-        arguments: [
-            (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"),
-            (7, "a1f1ebbed8dbc153c0b84aa61ff08239"), (8, "3b62a9ba6258f5610f83e264f31497b4"),
-            (15, "5493e99933b0a8117e08ec0f97cfc3d9"), (24, "2db479ae78bd50d8882a8a178a6132ad"),
-            (63, "5150d1772f50834a503e069a973fbd7c"),
-        ])
-    func vectors(count: Int, hash: String) {
+    /// The reference's key, 00 01 … 0f, over the bytes 00 01 … 17; the value is from the reference vectors and OpenSSL's
+    /// SIPHASH.
+    @Test("matches the reference vector of 24 bytes")
+    func vector() {
         let sip = SipHash128(key0: 0x0706_0504_0302_0100, key1: 0x0f0e_0d0c_0b0a_0908)
-        let (first, second) = sip.hash((0..<count).map { UInt8($0) })
+        let (first, second) = sip.hash(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0x1716_1514_1312_1110)
         var text: [UInt8] = []
         Hexadecimal.append(first.byteSwapped, to: &text)
         Hexadecimal.append(second.byteSwapped, to: &text)
-        #expect(String(decoding: text, as: UTF8.self) == hash)
-    }
-
-    @Test("hashes three 64-bit words like their 24 bytes")
-    func words() {
-        let sip = SipHash128(key0: 1, key1: 2)
-        let bytes = (0..<24).map { UInt8($0 * 7) }
-        var words: [UInt64] = [0, 0, 0]
-        for (index, byte) in bytes.enumerated() { words[index / 8] |= UInt64(byte) << UInt64(index % 8 * 8) }
-        #expect(sip.hash(words[0], words[1], words[2]) == sip.hash(bytes))
+        #expect(String(decoding: text, as: UTF8.self) == "2db479ae78bd50d8882a8a178a6132ad")
     }
 }
 

@@ -2,6 +2,7 @@ import Basis
 import FCM
 import JSON
 import Model
+import TestSupport
 import Testing
 
 private let id = "0192f3a4-b5c6-7d8e-8f01-234567890abc"

@@ -1,6 +1,7 @@
 import FCM
 import JSON
 import Model
+import TestSupport
 import Testing
 
 private func content(_ fcm: String, badge: BadgeChange = .none) throws -> MessageContent {

@@ -26,9 +26,4 @@ struct AddressReachTests {
     func isNotPublic(text: String) throws {
         #expect(try !#require(SocketAddress(literal: text, port: 443)).isPublic)
     }
-
-    @Test("never counts as public if it is a Unix socket path")
-    func path() throws {
-        #expect(try !SocketAddress(unixPath: "/run/carillon.sock").isPublic)
-    }
 }

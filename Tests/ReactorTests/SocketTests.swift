@@ -113,13 +113,6 @@ struct SocketTests {
         #expect(try await carry(Self.text, to: SocketAddress(loopbackIPv6Port: 0)) == Self.text)
     }
 
-    @Test("carry bytes complete and in order over a Unix path")
-    func unix() async throws {
-        let path = "/tmp/carillon-test-\(Entropy.uint64()).sock"
-        defer { unsafe unlink(path) }
-        #expect(try await carry(Self.text, to: SocketAddress(unixPath: path)) == Self.text)
-    }
-
     @Test("report that a port is closed")
     func refused() async throws {
         let loop = try ReactorLoop(name: "test")
@@ -155,13 +148,6 @@ struct SocketTests {
         let listening = try ListeningSocket(binding: SocketAddress(loopbackIPv6Port: 0))
         #expect(listening.localPort != 0)
         #expect(listening.address.description == "[::1]:\(listening.localPort)")
-    }
-
-    @Test("reject a Unix path that is too long for the kernel")
-    func longPath() {
-        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: String(repeating: "a", count: 108)) }
-        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: "") }
-        #expect(throws: ReactorError.pathUnusable) { try SocketAddress(unixPath: "a\0b") }
     }
 }
 

@@ -15,10 +15,6 @@ package enum APNsRequest {
         Hexadecimal.append(token, to: &buffer)
     }
 
-    package static func appendPath(token: [UInt8], to buffer: inout [UInt8]) {
-        appendPath(token: token.span, to: &buffer)
-    }
-
     /// Appends the value of `apns-id`, 36 bytes: the same on every attempt (P4).
     package static func appendID(message: MessageID, registration: RegistrationID, to buffer: inout [UInt8]) {
         UUIDText.append(PushIdentity.apnsID(message: message, registration: registration), to: &buffer)

@@ -1,11 +1,3 @@
-/// A topic that a certificate may send to, and the services that Apple lists for it ("app", "voip", "complication").
-package struct APNsTopic: Equatable, Sendable {
-    package let name: String
-    package let services: [String]
-
-    package init(name: String, services: [String]) { (self.name, self.services) = (name, services) }
-}
-
 /// The topic list in a provider certificate: extension 1.2.840.113635.100.6.3.6 (and .4 for VoIP).
 ///
 /// One SEQUENCE of pairs: `UTF8String topic`, `SEQUENCE { UTF8String service, … }`. Any service name is accepted.
@@ -14,29 +6,27 @@ package enum APNsTopicList {
     /// Apple's certificates have a handful; this bounds malicious bytes.
     private static let topicsMax = 1_000
 
-    /// Returns nil for anything other than that structure.
-    package static func parse(der: [UInt8]) -> [APNsTopic]? {
+    /// Returns the topics; nil for anything other than that structure.
+    package static func parse(der: [UInt8]) -> [String]? {
         var outer = DERReader(der[...])
         guard var list = outer.contents(of: .sequence), outer.isAtEnd else { return nil }
-        var topics: [APNsTopic] = []
+        var topics: [String] = []
         while !list.isAtEnd {
             guard topics.count < topicsMax, let name = list.text(), var inner = list.contents(of: .sequence) else {
                 return nil
             }
-            var services: [String] = []
             while !inner.isAtEnd {
-                guard let service = inner.text() else { return nil }
-                services.append(service)
+                guard inner.text() != nil else { return nil }
             }
-            topics.append(APNsTopic(name: name, services: services))
+            topics.append(name)
         }
         return topics
     }
 
     /// Returns the topics that a certificate may send to. A list is complete: the subject's UID is never added to it.
-    package static func usableTopics(list: [APNsTopic]?, subjectUID: String?) -> [String] {
+    package static func usableTopics(list: [String]?, subjectUID: String?) -> [String] {
         guard let list, !list.isEmpty else { return subjectUID.map { [$0] } ?? [] }
-        return list.map(\.name)
+        return list
     }
 
     /// Returns the topics from the extension's bytes in a certificate. nil: the extension is malformed, and falling
