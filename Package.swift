@@ -233,7 +233,9 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
-        testTarget("APNsTests", ["Basis", "Model", "JSON", "Encodings", "ProviderInterface", "APNs", "TestSupport"]),
+        testTarget(
+            "APNsTests",
+            ["Basis", "Model", "JSON", "Encodings", "Content", "ProviderInterface", "APNs", "TestSupport"]),
         testTarget("BasisTests", ["Basis"]),
         testTarget("BenchTests", ["carillon-bench"]),
         testTarget("CalendarTests", ["Basis", "Calendar"]),
@@ -256,7 +258,9 @@ let package = Package(
             ]),
         testTarget("EncodingsTests", ["Basis", "Model", "Encodings", "TestSupport"]),
         testTarget("ExpressionsTests", ["Basis", "Model", "Calendar", "Expressions", "TestSupport"]),
-        testTarget("FCMTests", ["Basis", "Model", "JSON", "Encodings", "ProviderInterface", "FCM", "TestSupport"]),
+        testTarget(
+            "FCMTests",
+            ["Basis", "Model", "JSON", "Encodings", "Content", "ProviderInterface", "FCM", "TestSupport"]),
         testTarget("HTTP2Tests", ["HTTP2"]),
         testTarget("JSONTests", ["JSON", "TestSupport"]),
         testTarget(

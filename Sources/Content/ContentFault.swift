@@ -26,11 +26,27 @@ package struct ProviderFault: Error, Equatable, Sendable {
     /// The sentence for the client. It quotes no content and no token.
     package let detail: String
 
-    package init(code: String, pointer: JSONPointer? = nil, detail: String) {
+    package init(_ code: String, at pointer: JSONPointer? = nil, _ detail: String) {
         (self.code, self.pointer, self.detail) = (code, pointer, detail)
     }
 
     /// The code of content that shows nothing on the provider's devices. It is no fault if another provider's devices
     /// have something to show.
-    package static let nothingToShow = "nothing_to_show"
+    package static let nothingToShowCode = "nothing_to_show"
+
+    package static func wrongValue(_ pointer: JSONPointer, expected: String) -> ProviderFault {
+        ProviderFault("invalid_value", at: pointer, "Expected here: \(expected).")
+    }
+
+    package static func badCollapseID(bytes: Int, bytesMax: Int) -> ProviderFault {
+        ProviderFault(
+            "invalid_collapse_id", at: .root / "options" / "collapse_id",
+            "A collapse id has 1 to \(bytesMax) bytes, no control characters, and no blanks at its ends; this one has "
+                + "\(bytes) bytes.")
+    }
+
+    /// The place of a text that is too long; nil: the message as a whole.
+    package static func place(ofLocale locale: String?) -> JSONPointer {
+        locale.map { .root / "notification" / "localizations" / $0 } ?? .root
+    }
 }

@@ -86,7 +86,7 @@ package struct CredentialService: Sendable {
     ) throws(CredentialFault) -> any ProviderCredential {
         guard let provider = PushProviders.offered(id) else {
             throw .unusable(
-                ProviderFault(code: "not_supported", detail: "This version does not deliver to \(id.name)."))
+                ProviderFault("not_supported", "This version does not deliver to \(id.name)."))
         }
         do throws(ProviderFault) { return try provider.readCredential(form, OpenedKeys()) } catch {
             throw .unusable(error)

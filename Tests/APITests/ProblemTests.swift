@@ -53,16 +53,14 @@ struct ProblemTests {
     }
 
     @Test("uses the code and the pointer of an APNs content fault", arguments: contentFaults)
-    func content(fault: APNsContentFault) {
-        let problem = Problem(
-            ContentFault.provider(
-                .apns, ProviderFault(code: fault.code, pointer: fault.pointer, detail: fault.detail)))
+    func content(fault: ProviderFault) {
+        let problem = Problem(ContentFault.provider(.apns, fault))
         #expect(problem.code.rawValue == fault.code)
         #expect(problem.pointer == fault.pointer)
         #expect(problem.code.status == 422)
     }
 
-    private static let contentFaults: [APNsContentFault] = [
+    private static let contentFaults: [ProviderFault] = [
         .payloadTooLarge(bytes: 5_000, bytesMax: 4_096), .badCollapseID(bytes: 65),
         .priorityNotAllowed(.background), .reservedKey(.root / "data" / "aps"),
         .notForType(.background, .root / "notification"), .notForType(.widgets, .root / "badge"), .nothingToShow,
@@ -77,7 +75,7 @@ struct ProblemTests {
 
     private static let credentialFaults: [(CredentialFault, ProblemCode)] = [
         (.unknownCredential, .unknownCredential),
-        (.unusable(ProviderFault(code: "certificate_expired", detail: "It expired.")), .certificateExpired),
+        (.unusable(ProviderFault("certificate_expired", "It expired.")), .certificateExpired),
         (.shareUsedUp, .shareUsedUp), (.openingTooSlow(deadline: .seconds(10)), .overloaded),
         (.overloaded, .overloaded), (.vault(.doesNotOpen), .vaultFailed), (.store(.unavailable), .databaseUnavailable),
         (.store(.contended), .databaseBusy), (.store(.commitUnknown), .outcomeUnknown),

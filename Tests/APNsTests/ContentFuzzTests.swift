@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import Content
 import JSON
 import Model
 import TestSupport
@@ -92,9 +93,9 @@ struct ContentFuzzTests {
         var accepted = 0
         for _ in 0..<200 {
             let content = maker.content()
-            let first = Result { () throws(APNsContentFault) in try APNsNotification.compile(content, message: message)
+            let first = Result { () throws(ProviderFault) in try APNsNotification.compile(content, message: message)
             }
-            let second = Result { () throws(APNsContentFault) in try APNsNotification.compile(content, message: message)
+            let second = Result { () throws(ProviderFault) in try APNsNotification.compile(content, message: message)
             }
             #expect(first == second)
             switch first {
@@ -103,7 +104,7 @@ struct ContentFuzzTests {
                 try check(notification, of: content)
             case .failure(let fault):
                 let places = ["notification", "badge", "sound", "data", "options", "apns"]
-                #expect(fault.pointer.tokens.first.map { places.contains($0) } ?? true)
+                #expect(fault.pointer?.tokens.first.map { places.contains($0) } ?? true)
                 #expect(!fault.detail.contains(ContentMaker.secret))
             }
         }

@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import Content
 import JSON
 import Model
 import Testing
@@ -65,12 +66,12 @@ private func refused(aps: String, _ type: PushType = .alert) throws -> String? {
     let content = MessageContent(
         sound: type == .alert ? "default" : nil, options: MessageOptions(pushType: type),
         overrides: [.apns: JSONText(try JSONReader.read(Array(#"{"aps":\#(aps)}"#.utf8)))])
-    do throws(APNsContentFault) {
+    do throws(ProviderFault) {
         _ = try APNsNotification.compile(content, message: MessageID(UniversalID(high: 1, low: 2)))
         return nil
     } catch {
         #expect(error.code == "invalid_value")
-        return error.pointer.description
+        return error.pointer?.description
     }
 }
 

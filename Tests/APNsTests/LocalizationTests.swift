@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import Content
 import JSON
 import Model
 import Testing
@@ -16,8 +17,8 @@ private func texts(_ content: MessageContent, badge: Int32? = nil) throws -> [St
     }
 }
 
-private func fault(_ content: MessageContent) -> APNsContentFault? {
-    do throws(APNsContentFault) {
+private func fault(_ content: MessageContent) -> ProviderFault? {
+    do throws(ProviderFault) {
         _ = try APNsNotification.compile(content, message: message)
         return nil
     } catch { return error }
@@ -83,7 +84,7 @@ struct LocalizationTests {
         #expect(fault(content([1, fits, fits])) == nil)
         let one = fault(content([1, fits, fits + 1]))
         #expect(one == .payloadTooLarge(bytes: 4_097, bytesMax: 4_096, locale: "de"))
-        #expect(one?.pointer.description == "/notification/localizations/de")
+        #expect(one?.pointer?.description == "/notification/localizations/de")
         #expect(one?.code == "payload_too_large")
         #expect(
             fault(content([1, fits + 5, fits + 9, fits + 7]))

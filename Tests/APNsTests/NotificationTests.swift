@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import Content
 import JSON
 import Model
 import Testing
@@ -8,7 +9,7 @@ private let message = MessageID(UniversalID(high: 0x0192_f3a4_b5c6_7d8e, low: 0x
 
 private func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.read(Array(text.utf8))) }
 
-private func compile(_ content: MessageContent) throws(APNsContentFault) -> APNsNotification {
+private func compile(_ content: MessageContent) throws(ProviderFault) -> APNsNotification {
     try APNsNotification.compile(content, message: message)
 }
 
@@ -21,8 +22,8 @@ private func payload(_ content: MessageContent, badge: Int32? = nil) throws -> S
     return String(decoding: bytes, as: UTF8.self)
 }
 
-private func fault(_ content: MessageContent) -> APNsContentFault? {
-    do throws(APNsContentFault) {
+private func fault(_ content: MessageContent) -> ProviderFault? {
+    do throws(ProviderFault) {
         _ = try compile(content)
         return nil
     } catch { return error }
@@ -127,7 +128,7 @@ struct APNsObjectTests {
     func aps(value: String) throws {
         let content = MessageContent(sound: "default", overrides: [.apns: try json(#"{"aps":\#(value)}"#)])
         #expect(fault(content)?.code == "invalid_value")
-        #expect(fault(content)?.pointer.description == "/apns/aps")
+        #expect(fault(content)?.pointer?.description == "/apns/aps")
     }
 }
 
@@ -152,11 +153,10 @@ struct BackgroundPayloadTests {
 
     @Test("refuses alert, sound, badge and high priority")
     func refuses() throws {
-        #expect(
-            fault(try content { $0.notification = NotificationText(body: "a") })?.pointer.description == "/notification"
-        )
-        #expect(fault(try content { $0.badge = .increment })?.pointer.description == "/badge")
-        #expect(fault(try content { $0.sound = "default" })?.pointer.description == "/sound")
+        let text = NotificationText(body: "a")
+        #expect(fault(try content { $0.notification = text })?.pointer?.description == "/notification")
+        #expect(fault(try content { $0.badge = .increment })?.pointer?.description == "/badge")
+        #expect(fault(try content { $0.sound = "default" })?.pointer?.description == "/sound")
         #expect(
             fault(try content(apns: #"{"aps":{"alert":"a"}}"#))
                 == .notForType(.background, .root / "apns" / "aps" / "alert"))

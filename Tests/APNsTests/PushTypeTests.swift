@@ -1,5 +1,6 @@
 import APNs
 import Basis
+import Content
 import Encodings
 import JSON
 import Model
@@ -21,10 +22,10 @@ private func payload(_ text: String) throws -> String {
 /// Returns "code pointer" of the refusal, or an empty text if there is none.
 private func refusal(_ text: String) throws -> String {
     let content = try APIMessage(text).content
-    do throws(APNsContentFault) {
+    do throws(ProviderFault) {
         _ = try APNsNotification.compile(content, message: message)
         return ""
-    } catch { return "\(error.code) \(error.pointer)" }
+    } catch { return "\(error.code) \(error.pointer?.description ?? "")" }
 }
 
 private func headers(_ notification: APNsNotification) -> [String] {
@@ -113,12 +114,12 @@ struct PushTypeTests {
 
     @Test("may be as large as APNs accepts for its type", arguments: TypeCase.all)
     private func sizes(wanted: TypeCase) throws {
-        func fault(bytes: Int) throws -> APNsContentFault? {
+        func fault(bytes: Int) throws -> ProviderFault? {
             var content = try APIMessage(wanted.message).content
             let filling = bytes - wanted.payload.utf8.count - #","filling":"""#.utf8.count
             let text = JSONText(.string(String(repeating: "x", count: filling)))
             content.data.append(DataMember(name: "filling", json: text))
-            do throws(APNsContentFault) {
+            do throws(ProviderFault) {
                 let payload = try APNsNotification.compile(content, message: message).payloads[0]
                 #expect(payload.bytesMax == bytes)
                 return nil

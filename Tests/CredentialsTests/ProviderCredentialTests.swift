@@ -103,7 +103,7 @@ struct ProviderCredentialTests {
                 _ = try Self.serviceAccount(account)
                 Issue.record("the key was taken")
             } catch {
-                #expect(error.detail == FCMServiceAccountFault.keyNotRSA.detail)
+                #expect(error == FCMServiceAccount.keyNotRSA)
             }
         }
     }

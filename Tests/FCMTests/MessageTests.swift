@@ -1,4 +1,5 @@
 import Basis
+import Content
 import FCM
 import JSON
 import Model
@@ -12,7 +13,7 @@ private let now = WallInstant(secondsSince1970: 1_796_122_800)
 
 func json(_ text: String) throws -> JSONText { JSONText(try JSONReader.read(Array(text.utf8))) }
 
-func compile(_ content: MessageContent) throws(FCMContentFault) -> FCMMessage {
+func compile(_ content: MessageContent) throws(ProviderFault) -> FCMMessage {
     try FCMMessage.compile(content, message: message)
 }
 
@@ -29,8 +30,8 @@ func body(
     return String(decoding: bytes, as: UTF8.self)
 }
 
-func fault(_ content: MessageContent) -> FCMContentFault? {
-    do throws(FCMContentFault) {
+func fault(_ content: MessageContent) -> ProviderFault? {
+    do throws(ProviderFault) {
         _ = try compile(content)
         return nil
     } catch { return error }
@@ -292,7 +293,7 @@ struct VariantTests {
             Localization(locale: "fi", text: NotificationText(body: String(repeating: "x", count: 4_000))))
         content.localizations.append(Localization(locale: "it", text: NotificationText(body: "x")))
         #expect(fault(content)?.code == "payload_too_large")
-        #expect(fault(content)?.pointer.description == "/notification/localizations/fi")
+        #expect(fault(content)?.pointer?.description == "/notification/localizations/fi")
         content.notification?.title = String(repeating: "x", count: 4_200)
         #expect(fault(content)?.pointer == .root)
     }
@@ -381,7 +382,7 @@ struct BackgroundMessageTests {
             (#"{"apns":{"payload":{"aps":{"badge":1}}}}"#, "/fcm/apns/payload/aps/badge"),
         ] {
             #expect(fault(try content(overrides))?.code == "not_for_background", "\(overrides)")
-            #expect(fault(try content(overrides))?.pointer.description == pointer)
+            #expect(fault(try content(overrides))?.pointer?.description == pointer)
         }
         #expect(fault(try content(#"{"notification":null,"android":{"direct_boot_ok":true}}"#)) == nil)
     }

@@ -107,7 +107,7 @@ package struct CompiledMessage: Sendable {
             switch form {
             case .push: isShown = true
             case .fault(let fault):
-                guard fault.code == ProviderFault.nothingToShow else { throw .provider(provider, fault) }
+                guard fault.code == ProviderFault.nothingToShowCode else { throw .provider(provider, fault) }
                 silence = silence ?? .provider(provider, fault)
             }
         }
@@ -130,7 +130,7 @@ package struct CompiledMessage: Sendable {
 
     /// Returns the rejection that ends pushes to devices of a provider without a form.
     package func rejection(by provider: Provider) -> Rejection {
-        var reason = templateFault?.code ?? ProviderFault.nothingToShow
+        var reason = templateFault?.code ?? ProviderFault.nothingToShowCode
         if case .fault(let fault) = form(for: provider) { reason = fault.code }
         return Rejection(fault: .message, reason: reason)
     }

@@ -287,7 +287,7 @@ package actor LaneCredentialCache: LaneCredentials {
     }
 
     private static func unusable(_ detail: String) -> CredentialFault {
-        .unusable(ProviderFault(code: "invalid_value", detail: detail))
+        .unusable(ProviderFault("invalid_value", detail))
     }
 
     /// If the first request proves nothing to the peer, only its SETTINGS bound us from the start. RFC 9113 asks for

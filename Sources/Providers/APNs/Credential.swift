@@ -45,12 +45,11 @@ extension APNsProvider {
         case (_?, nil), (nil, _?): break
         case (nil, nil):
             throw ProviderFault(
-                code: "missing_member", pointer: .root / "pem",
-                detail: "A certificate needs its key: give both as pem, or as pkcs12 with password.")
+                "missing_member", at: .root / "pem",
+                "A certificate needs its key: give both as pem, or as pkcs12 with password.")
         case (_?, _?):
             throw ProviderFault(
-                code: "invalid_value", pointer: .root / "pkcs12",
-                detail: "Give a certificate as pem or as pkcs12, not both.")
+                "invalid_value", at: .root / "pkcs12", "Give a certificate as pem or as pkcs12, not both.")
         }
     }
 
@@ -73,13 +72,13 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
         let (keyID, teamID) = (form.text("key_id"), form.text("team_id"))
         guard APNsKeyIdentity(keyID: keyID, teamID: keyID) != nil else {
             throw ProviderFault(
-                code: "key_id_malformed", pointer: .root / "key_id",
-                detail: "A key id has 10 letters and digits; it is part of the file name AuthKey_<key id>.p8.")
+                "key_id_malformed", at: .root / "key_id",
+                "A key id has 10 letters and digits; it is part of the file name AuthKey_<key id>.p8.")
         }
         guard let identity = APNsKeyIdentity(keyID: keyID, teamID: teamID) else {
             throw ProviderFault(
-                code: "team_id_malformed", pointer: .root / "team_id",
-                detail: "A team id has 10 letters and digits; Apple's membership page shows it.")
+                "team_id_malformed", at: .root / "team_id",
+                "A team id has 10 letters and digits; Apple's membership page shows it.")
         }
         self.identity = identity
         do throws(KeyFault) { key = try keys.signingKey(.es256, pem: form["p8"] ?? []) } catch {
@@ -90,12 +89,12 @@ struct APNsKeyCredential: ProviderCredential, ProviderTokenSource {
     private static func fault(of error: KeyFault) -> ProviderFault {
         guard error == .encrypted else {
             return ProviderFault(
-                code: "key_unreadable", pointer: .root / "p8",
-                detail: "The p8 is not a PEM private key on the curve P-256. Send the file as Apple gave it.")
+                "key_unreadable", at: .root / "p8",
+                "The p8 is not a PEM private key on the curve P-256. Send the file as Apple gave it.")
         }
         return ProviderFault(
-            code: "key_encrypted", pointer: .root / "p8",
-            detail: "The p8 is encrypted, and there is no password for it. Send the file as Apple gave it: Apple's are "
+            "key_encrypted", at: .root / "p8",
+            "The p8 is encrypted, and there is no password for it. Send the file as Apple gave it: Apple's are "
                 + "never encrypted.")
     }
 
@@ -159,27 +158,22 @@ struct APNsCertificateCredential: ProviderCredential {
         switch error {
         case .wrongPassword:
             ProviderFault(
-                code: "password_wrong", pointer: .root / "password",
-                detail: "The PKCS#12 file does not open with this password.")
+                "password_wrong", at: .root / "password", "The PKCS#12 file does not open with this password.")
         case .mismatch:
-            ProviderFault(
-                code: "key_does_not_match_certificate", detail: "The private key does not belong to the certificate.")
+            ProviderFault("key_does_not_match_certificate", "The private key does not belong to the certificate.")
         case .unsupported:
             ProviderFault(
-                code: "key_unreadable", pointer: .root / member,
-                detail:
-                    "The private key is neither an RSA key of at most 8,192 bits nor a key on the curve P-256, P-384 "
+                "key_unreadable", at: .root / member,
+                "The private key is neither an RSA key of at most 8,192 bits nor a key on the curve P-256, P-384 "
                     + "or P-521. Request a certificate for such a key.")
         case .derivationTooLong(let rounds, let roundsMax):
             ProviderFault(
-                code: "derivation_too_long", pointer: .root / member,
-                detail:
-                    "The file asks for \(rounds) rounds of key derivation; at most \(roundsMax) are allowed. Export "
+                "derivation_too_long", at: .root / member,
+                "The file asks for \(rounds) rounds of key derivation; at most \(roundsMax) are allowed. Export "
                     + "it again with the default of your tool, for example openssl pkcs12 -export.")
         case .unreadable, .encrypted:
             ProviderFault(
-                code: "certificate_unreadable",
-                detail: "No certificate with its private key could be read from what was sent.")
+                "certificate_unreadable", "No certificate with its private key could be read from what was sent.")
         }
     }
 
@@ -219,8 +213,7 @@ struct APNsCertificateCredential: ProviderCredential {
         }
         guard let base = apps.first(where: { $0 == own }) ?? apps.first else {
             throw ProviderFault(
-                code: "certificate_names_no_topic",
-                detail: "The certificate names no topic: it is not an APNs certificate.")
+                "certificate_names_no_topic", "The certificate names no topic: it is not an APNs certificate.")
         }
         let asked = APNsTopicList.bundleIDs(usable: asked)
         guard !asked.isEmpty else { return [base] }
@@ -241,28 +234,25 @@ struct APNsCertificateCredential: ProviderCredential {
     }
 
     private static func notCovered(_ topic: String) -> ProviderFault {
-        ProviderFault(
-            code: "topic_not_covered", pointer: .root / "topics",
-            detail: "The certificate does not cover the topic \(topic).")
+        ProviderFault("topic_not_covered", at: .root / "topics", "The certificate does not cover the topic \(topic).")
     }
 
     /// Checks that the certificate is valid now, and covers these environments if it names any.
     func checkUse(in environments: [PushEnvironment], now: WallInstant) throws(ProviderFault) {
         let certificate = identity.certificate
         guard now < certificate.notAfter else {
-            throw ProviderFault(
-                code: "certificate_expired", detail: "The certificate has expired; request a new one from Apple.")
+            throw ProviderFault("certificate_expired", "The certificate has expired; request a new one from Apple.")
         }
         guard certificate.notBefore <= now else {
-            throw ProviderFault(code: "certificate_not_yet_valid", detail: "The certificate is not valid yet.")
+            throw ProviderFault("certificate_not_yet_valid", "The certificate is not valid yet.")
         }
         guard certificate.isForSandbox || certificate.isForProduction else { return }
         for environment in environments {
             let isCovered = environment == .sandbox ? certificate.isForSandbox : certificate.isForProduction
             guard isCovered else {
                 throw ProviderFault(
-                    code: "environment_not_covered", pointer: .root / "environment",
-                    detail: "The certificate may not be used in the \(environment.name) environment.")
+                    "environment_not_covered", at: .root / "environment",
+                    "The certificate may not be used in the \(environment.name) environment.")
             }
         }
     }

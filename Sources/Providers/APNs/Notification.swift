@@ -29,7 +29,7 @@ package struct APNsNotification: Equatable, Sendable {
     /// from its id.
     package static func compile(
         _ content: MessageContent, message: MessageID
-    ) throws(APNsContentFault) -> APNsNotification {
+    ) throws(ProviderFault) -> APNsNotification {
         let row = APNsPushTypes.row(for: content.options.pushType)
         let (payloads, isActivityStart) = try APNsPayloadCompiler.compile(
             content, row, acceptedAt: UUIDv7.instant(of: message.value))
@@ -41,14 +41,14 @@ package struct APNsNotification: Equatable, Sendable {
             tokenKind: isActivityStart ? row.startTokenKind : row.tokenKind, payloads: payloads)
     }
 
-    private static func priority(_ requested: PushPriority?, _ row: APNsPushTypeRow) throws(APNsContentFault) -> UInt8 {
+    private static func priority(_ requested: PushPriority?, _ row: APNsPushTypeRow) throws(ProviderFault) -> UInt8 {
         guard let requested else { return row.priorities[0] }
         let value: UInt8 = requested == .high ? 10 : 5
         guard row.priorities.contains(value) else { throw .priorityNotAllowed(row.type) }
         return value
     }
 
-    private static func collapseID(_ requested: String?, _ message: MessageID) throws(APNsContentFault) -> [UInt8] {
+    private static func collapseID(_ requested: String?, _ message: MessageID) throws(ProviderFault) -> [UInt8] {
         guard let requested else {
             var digits: [UInt8] = []
             Hexadecimal.append(message.value.high, to: &digits)

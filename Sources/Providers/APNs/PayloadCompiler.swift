@@ -26,7 +26,7 @@ struct APNsPayloadCompiler {
     /// Compiles the payloads. Index 0 has the common text, index i that of `content.localizations[i - 1]`.
     static func compile(
         _ content: MessageContent, _ row: APNsPushTypeRow, acceptedAt: WallInstant
-    ) throws(APNsContentFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
+    ) throws(ProviderFault) -> (payloads: [CompiledAPNsPayload], isActivityStart: Bool) {
         try APNsPayloadRules.checkCommonPart(content, row)
         let compiler = try APNsPayloadCompiler(content, row, acceptedAt)
         let texts = LocaleTable.texts(content.notification, content.localizations)
@@ -43,9 +43,7 @@ struct APNsPayloadCompiler {
         return (payloads, common["event"]?.string == "start")
     }
 
-    private init(
-        _ content: MessageContent, _ row: APNsPushTypeRow, _ acceptedAt: WallInstant
-    ) throws(APNsContentFault) {
+    private init(_ content: MessageContent, _ row: APNsPushTypeRow, _ acceptedAt: WallInstant) throws(ProviderFault) {
         (self.content, self.row, self.acceptedAt) = (content, row, acceptedAt)
         var contentBytes = content.overrides[.apns]?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
@@ -66,7 +64,7 @@ struct APNsPayloadCompiler {
         neighbours = JSONValue.object(JSONObject(members)).mergePatched(with: .object(patch)).object ?? JSONObject()
     }
 
-    private static func patch(_ content: MessageContent) throws(APNsContentFault) -> JSONObject {
+    private static func patch(_ content: MessageContent) throws(ProviderFault) -> JSONObject {
         let pointer = JSONPointer.root / "apns"
         guard let text = content.overrides[.apns] else { return JSONObject() }
         guard let patch = try value(of: text, at: pointer).object else {
@@ -81,11 +79,11 @@ struct APNsPayloadCompiler {
         return patch
     }
 
-    private static func value(of text: JSONText, at pointer: JSONPointer) throws(APNsContentFault) -> JSONValue {
+    private static func value(of text: JSONText, at pointer: JSONPointer) throws(ProviderFault) -> JSONValue {
         do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
-    private func aps(_ text: NotificationText?, locale: String?) throws(APNsContentFault) -> JSONObject {
+    private func aps(_ text: NotificationText?, locale: String?) throws(ProviderFault) -> JSONObject {
         let bytes = contentBytes + (text?.byteCount ?? 0)
         guard bytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: bytes, bytesMax: row.payloadBytesMax, locale: locale)
@@ -116,7 +114,7 @@ struct APNsPayloadCompiler {
     }
 
     /// Refuses payloads that are too large. Reports the largest, so that the sender knows how much has to go.
-    private func checkSizes(_ payloads: [CompiledAPNsPayload]) throws(APNsContentFault) {
+    private func checkSizes(_ payloads: [CompiledAPNsPayload]) throws(ProviderFault) {
         let sizes = payloads.map(\.bytesMax)
         let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
         guard sizes[largest] > row.payloadBytesMax else { return }

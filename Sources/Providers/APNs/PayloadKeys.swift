@@ -1,3 +1,4 @@
+import Content
 import JSON
 import Model
 
@@ -56,7 +57,7 @@ enum APNsPayloadKeys {
         }
     }
 
-    static func check(_ aps: JSONObject, _ type: PushType) throws(APNsContentFault) {
+    static func check(_ aps: JSONObject, _ type: PushType) throws(ProviderFault) {
         for member in aps.members {
             guard let shape = shape(of: member.name, type) else { continue }
             try check(member.value, shape, .root / "apns" / "aps" / member.name, type)
@@ -65,7 +66,7 @@ enum APNsPayloadKeys {
 
     private static func check(
         _ value: JSONValue, _ shape: Shape, _ pointer: JSONPointer, _ type: PushType
-    ) throws(APNsContentFault) {
+    ) throws(ProviderFault) {
         let expected: String?
         switch shape {
         case .string: expected = value.string == nil ? "a string" : nil
@@ -94,7 +95,7 @@ enum APNsPayloadKeys {
 
     private static func isAlert(
         _ value: JSONValue, _ pointer: JSONPointer, _ type: PushType
-    ) throws(APNsContentFault) -> Bool {
+    ) throws(ProviderFault) -> Bool {
         guard let alert = value.object else { return value.string != nil }
         for member in alert.members {
             guard let shape = alertShape(of: member.name, type) else { continue }
@@ -106,7 +107,7 @@ enum APNsPayloadKeys {
     /// The object is the form of critical alerts.
     private static func isSound(
         _ value: JSONValue, _ pointer: JSONPointer, _ type: PushType
-    ) throws(APNsContentFault) -> Bool {
+    ) throws(ProviderFault) -> Bool {
         guard let sound = value.object else { return value.string != nil }
         if let critical = sound["critical"] { try check(critical, .flag, pointer / "critical", type) }
         if let name = sound["name"] { try check(name, .string, pointer / "name", type) }
@@ -118,7 +119,7 @@ enum APNsPayloadKeys {
 
     private static func isText(
         _ value: JSONValue, _ pointer: JSONPointer, _ type: PushType
-    ) throws(APNsContentFault) -> Bool {
+    ) throws(ProviderFault) -> Bool {
         guard let text = value.object else { return value.string != nil }
         guard let key = text["loc-key"] else { return false }
         try check(key, .string, pointer / "loc-key", type)

@@ -1,3 +1,4 @@
+import Content
 import JSON
 import Model
 
@@ -7,8 +8,8 @@ enum APNsPayloadRules {
     private static let apsPointer = JSONPointer.root / "apns" / "aps"
 
     /// Refuses members of the common part that have no meaning for this type, whatever their value.
-    static func checkCommonPart(_ content: MessageContent, _ row: APNsPushTypeRow) throws(APNsContentFault) {
-        func refuse(_ isThere: Bool, _ pointer: JSONPointer) throws(APNsContentFault) {
+    static func checkCommonPart(_ content: MessageContent, _ row: APNsPushTypeRow) throws(ProviderFault) {
+        func refuse(_ isThere: Bool, _ pointer: JSONPointer) throws(ProviderFault) {
             if isThere { throw .notForType(row.type, pointer) }
         }
         let text = JSONPointer.root / "notification"
@@ -33,7 +34,7 @@ enum APNsPayloadRules {
     /// `neighbours`: the members beside `aps`.
     static func check(
         aps: JSONObject, beside neighbours: JSONObject, _ content: MessageContent, _ type: PushType
-    ) throws(APNsContentFault) {
+    ) throws(ProviderFault) {
         switch type {
         case .alert:
             let isSeen = ["alert", "sound", "badge"].contains { aps[$0] != nil } || content.badge != .none
@@ -59,7 +60,7 @@ enum APNsPayloadRules {
     }
 
     /// Source: "Starting and updating Live Activities with ActivityKit push notifications".
-    private static func checkActivity(_ aps: JSONObject) throws(APNsContentFault) {
+    private static func checkActivity(_ aps: JSONObject) throws(ProviderFault) {
         let needed: [String]
         switch aps["event"]?.string {
         case "start": needed = ["content-state", "attributes-type", "attributes", "alert"]
@@ -71,15 +72,13 @@ enum APNsPayloadRules {
         for name in ["timestamp"] + needed where aps[name] == nil { throw .missing(.liveActivity, apsPointer / name) }
     }
 
-    private static func require(_ value: JSONValue, _ name: String, in aps: JSONObject) throws(APNsContentFault) {
+    private static func require(_ value: JSONValue, _ name: String, in aps: JSONObject) throws(ProviderFault) {
         guard aps[name] == value else {
             throw .wrongValue(apsPointer / name, expected: String(decoding: value.bytes, as: UTF8.self))
         }
     }
 
-    private static func requireText(
-        _ name: String, in neighbours: JSONObject, _ type: PushType
-    ) throws(APNsContentFault) {
+    private static func requireText(_ name: String, in neighbours: JSONObject, _ type: PushType) throws(ProviderFault) {
         let pointer = JSONPointer.root / "data" / name
         guard let value = neighbours[name] else { throw .missing(type, pointer) }
         guard let text = value.string, !text.isEmpty else {

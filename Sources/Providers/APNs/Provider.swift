@@ -20,14 +20,13 @@ package struct APNsProvider: PushProvider {
     package func readToken(_ text: String) throws(ProviderFault) -> DeviceToken {
         guard text.utf8.count <= 2 * APNsLimits.tokenBytesMax else {
             throw ProviderFault(
-                code: "invalid_token",
-                detail: "The token has \(text.utf8.count) digits; the limit is \(2 * APNsLimits.tokenBytesMax).")
+                "invalid_token",
+                "The token has \(text.utf8.count) digits; the limit is \(2 * APNsLimits.tokenBytesMax).")
         }
         guard !text.isEmpty, let bytes = Hexadecimal.decode(text) else {
             throw ProviderFault(
-                code: "invalid_token",
-                detail:
-                    "An APNs token is an even number of hexadecimal digits, without spaces or brackets: the bytes of "
+                "invalid_token",
+                "An APNs token is an even number of hexadecimal digits, without spaces or brackets: the bytes of "
                     + "the device token that iOS gave the app.")
         }
         return DeviceToken(bytes: bytes)
@@ -38,14 +37,13 @@ package struct APNsProvider: PushProvider {
     /// Returns the bundle id. The suffix of a kind is taken off here, because sending adds it.
     package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
         guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw ProviderFault(
-                code: "invalid_value", detail: "A topic is a bundle id such as com.example.app, without spaces.")
+            throw ProviderFault("invalid_value", "A topic is a bundle id such as com.example.app, without spaces.")
         }
         guard let kind else { return APNsPushTypes.bundleID(ofTopic: text) }
         guard let bundleID = APNsPushTypes.bundleID(ofTopic: text, kind: kind) else {
             throw ProviderFault(
-                code: "invalid_value",
-                detail: "This topic is for tokens of another kind. Use the bundle id "
+                "invalid_value",
+                "This topic is for tokens of another kind. Use the bundle id "
                     + "\(APNsPushTypes.bundleID(ofTopic: text)), or give the token's kind if it is not \(kind.name).")
         }
         return bundleID
@@ -65,8 +63,6 @@ package struct APNsProvider: PushProvider {
     package var offersValidation: Bool { false }
 
     package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
-        do throws(APNsContentFault) { return try APNsNotification.compile(content, message: message) } catch {
-            throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
-        }
+        try APNsNotification.compile(content, message: message)
     }
 }

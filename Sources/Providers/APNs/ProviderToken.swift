@@ -7,16 +7,10 @@ import ProviderInterface
 package enum ProviderTokenText {
     /// Returns the bytes to sign with ES256: header and claims, as base64url, joined by a point.
     package static func signingInput(identity: APNsKeyIdentity, issuedAt: WallInstant) -> [UInt8] {
-        var header = JSONWriter()
-        header.beginObject()
-        header.member("alg", "ES256")
-        header.member("kid", identity.keyID)
-        header.endObject()
-        var claims = JSONWriter()
-        claims.beginObject()
-        claims.member("iss", identity.teamID)
-        claims.member("iat", issuedAt.secondsSince1970)
-        claims.endObject()
+        let header: JSONValue = ["alg": "ES256", "kid": .string(identity.keyID)]
+        let claims: JSONValue = [
+            "iss": .string(identity.teamID), "iat": .number(.whole(issuedAt.secondsSince1970)),
+        ]
         return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
     }
 

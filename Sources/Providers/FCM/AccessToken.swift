@@ -13,21 +13,14 @@ package enum FCMTokenRequest {
 
     /// Returns the bytes to sign with RS256: header and claims, as base64url, joined by a point.
     package static func signingInput(_ account: FCMServiceAccount, issuedAt: WallInstant) -> [UInt8] {
-        var header = JSONWriter()
-        header.beginObject()
-        header.member("alg", "RS256")
-        header.member("typ", "JWT")
-        if let keyID = account.privateKeyID { header.member("kid", keyID) }
-        header.endObject()
-        var claims = JSONWriter()
-        claims.beginObject()
-        claims.member("iss", account.clientEmail)
-        claims.member("scope", scope)
-        claims.member("aud", account.tokenURI)
-        claims.member("iat", issuedAt.secondsSince1970)
-        claims.member("exp", issuedAt.secondsSince1970 + assertionSeconds)
-        claims.endObject()
-        return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
+        var header = JSONObject([JSONMember("alg", "RS256"), JSONMember("typ", "JWT")])
+        header["kid"] = account.privateKeyID.map { .string($0) }
+        let seconds = issuedAt.secondsSince1970
+        let claims: JSONValue = [
+            "iss": .string(account.clientEmail), "scope": .string(scope), "aud": .string(account.tokenURI),
+            "iat": .number(.whole(seconds)), "exp": .number(.whole(seconds + assertionSeconds)),
+        ]
+        return Base64.urlEncode(JSONValue.object(header).bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
     }
 
     /// Returns the form to post to the account's `tokenURL`. An assertion has no characters that need an escape.

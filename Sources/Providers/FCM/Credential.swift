@@ -25,18 +25,7 @@ extension FCMProvider {
     package func readCredential(
         _ form: SubmittedForm, _ keys: any KeyReader
     ) throws(ProviderFault) -> any ProviderCredential {
-        do throws(FCMServiceAccountFault) {
-            return try FCMServiceAccountCredential(form["service_account"] ?? [], keys)
-        } catch {
-            throw error.inCredential
-        }
-    }
-}
-
-extension FCMServiceAccountFault {
-    /// The fault in the body of the request.
-    fileprivate var inCredential: ProviderFault {
-        ProviderFault(code: code, pointer: JSONPointer(tokens: ["service_account"] + pointer.tokens), detail: detail)
+        try FCMServiceAccountCredential(form["service_account"] ?? [], keys)
     }
 }
 
@@ -47,22 +36,20 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
 
     let kind = CredentialKind.serviceAccount
 
-    init(_ json: [UInt8], _ keys: any KeyReader) throws(FCMServiceAccountFault) {
+    init(_ json: [UInt8], _ keys: any KeyReader) throws(ProviderFault) {
         file = try FCMServiceAccount(json: json)
         do throws(KeyFault) { key = try keys.signingKey(.rs256, pem: file.privateKey.revealed) } catch {
             switch error {
-            case .unsupported: throw .keyNotRSA
-            case .encrypted: throw .keyEncrypted
-            case .unreadable, .wrongPassword, .mismatch, .derivationTooLong: throw .malformed(.privateKey)
+            case .unsupported: throw FCMServiceAccount.keyNotRSA
+            case .encrypted: throw FCMServiceAccount.keyEncrypted
+            case .unreadable, .wrongPassword, .mismatch, .derivationTooLong: throw FCMServiceAccount.keyUnreadable
             }
         }
     }
 
     func sealedMembers() throws(ProviderFault) -> [JSONMember] {
         let pem: [UInt8]
-        do throws(KeyFault) { pem = try key.privatePEM() } catch {
-            throw FCMServiceAccountFault.malformed(.privateKey).inCredential
-        }
+        do throws(KeyFault) { pem = try key.privatePEM() } catch { throw FCMServiceAccount.keyUnreadable }
         var account = publicMembers
         account.append(JSONMember("private_key", .string(String(decoding: pem, as: UTF8.self))))
         account.append(JSONMember("token_uri", .string(file.tokenURI)))
@@ -82,8 +69,8 @@ struct FCMServiceAccountCredential: ProviderCredential, AccessTokenSource {
     func checkTarget(isPrivate: (_ host: String) -> Bool) throws(ProviderFault) {
         guard file.tokenURL.isSecure, !isPrivate(file.tokenURL.host) else {
             throw ProviderFault(
-                code: "token_uri_private", pointer: .root / "service_account",
-                detail: "The token_uri leads to a private address, or is not https. Google's is "
+                "token_uri_private", at: .root / "service_account",
+                "The token_uri leads to a private address, or is not https. Google's is "
                     + "\(FCMServiceAccount.googleTokenURI); for a stand-in set CARILLON_ALLOW_PRIVATE_TARGETS=true.")
         }
     }

@@ -33,7 +33,7 @@ package struct FCMMessage: Equatable, Sendable {
     }
 
     /// Compiles a message. Throws what the sender has to change. The same content compiles the same at every attempt.
-    package static func compile(_ content: MessageContent, message: MessageID) throws(FCMContentFault) -> FCMMessage {
+    package static func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> FCMMessage {
         let compiler = try FCMMessageCompiler(content, message)
         let texts = LocaleTable.texts(content.notification, content.localizations)
         var variants = [try compiler.variant(texts[0], locale: nil)]
@@ -49,9 +49,7 @@ package struct FCMMessage: Equatable, Sendable {
     }
 
     /// Returns the largest size, or throws it, so that the sender knows how much has to go.
-    private static func checkedSize(
-        _ variants: [FCMVariant], _ content: MessageContent
-    ) throws(FCMContentFault) -> Int {
+    private static func checkedSize(_ variants: [FCMVariant], _ content: MessageContent) throws(ProviderFault) -> Int {
         let sizes = variants.map(\.payloadBytes)
         let largest = sizes.indices.reduce(0) { sizes[$1] > sizes[$0] ? $1 : $0 }
         let bytesMax = FCMLimits.payloadBytesMax

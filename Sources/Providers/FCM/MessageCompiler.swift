@@ -29,7 +29,7 @@ struct FCMMessageCompiler {
     /// one push.
     private let collapseID: String
 
-    init(_ content: MessageContent, _ message: MessageID) throws(FCMContentFault) {
+    init(_ content: MessageContent, _ message: MessageID) throws(ProviderFault) {
         guard FCMMessage.serves(content.options.pushType) else { throw .pushTypeNotOffered(content.options.pushType) }
         var contentBytes = content.overrides[.fcm]?.bytes.count ?? 0
         for member in content.data { contentBytes += member.name.utf8.count + member.json.bytes.count }
@@ -49,7 +49,7 @@ struct FCMMessageCompiler {
         collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)
         appData = try Self.appData(content)
         sent =
-            try content.overrides[.fcm].map { (text) throws(FCMContentFault) in
+            try content.overrides[.fcm].map { (text) throws(ProviderFault) in
                 try Self.value(of: text, at: .root / "fcm")
             }
             ?? .object(JSONObject())
@@ -60,7 +60,7 @@ struct FCMMessageCompiler {
 
     /// Compiles one text of the message. Throws if none of it would be seen or read.
     /// - Parameter locale: the text's locale; nil: it is the common text.
-    func variant(_ text: NotificationText?, locale: String?) throws(FCMContentFault) -> FCMVariant {
+    func variant(_ text: NotificationText?, locale: String?) throws(ProviderFault) -> FCMVariant {
         let bytes = contentBytes + (text?.byteCount ?? 0)
         guard bytes <= Self.contentBytesMax else {
             throw .payloadTooLarge(bytes: bytes, bytesMax: FCMLimits.payloadBytesMax, locale: locale)
@@ -71,7 +71,7 @@ struct FCMMessageCompiler {
             measure: FCMMeasure(message, isTemplate: content.isTemplate), isTemplate: content.isTemplate)
     }
 
-    private static func appData(_ content: MessageContent) throws(FCMContentFault) -> JSONObject {
+    private static func appData(_ content: MessageContent) throws(ProviderFault) -> JSONObject {
         var members: [JSONMember] = []
         for member in content.data {
             let pointer = JSONPointer.root / "data" / member.name
@@ -88,7 +88,7 @@ struct FCMMessageCompiler {
         return isTemplate ? PlaceholderMark.nesting(text) : text
     }
 
-    private static func value(of text: JSONText, at pointer: JSONPointer) throws(FCMContentFault) -> JSONValue {
+    private static func value(of text: JSONText, at pointer: JSONPointer) throws(ProviderFault) -> JSONValue {
         do throws(JSONError) { return try text.value() } catch { throw .wrongValue(pointer, expected: "JSON") }
     }
 
@@ -101,7 +101,7 @@ struct FCMMessageCompiler {
 
 // Checks for members that are not allowed.
 extension FCMMessageCompiler {
-    private func checkBackground() throws(FCMContentFault) {
+    private func checkBackground() throws(ProviderFault) {
         let isText = content.notification != nil || !content.localizations.isEmpty
         let common = [("notification", isText), ("badge", content.badge != .none), ("sound", content.sound != nil)]
         for (name, isThere) in common where isThere { throw .notForBackground(.root / name) }
@@ -115,7 +115,7 @@ extension FCMMessageCompiler {
 
     /// Refuses a second badge. The registry counts the badge. It would not know of a number given here, and would later
     /// set the device back.
-    private func checkBadge() throws(FCMContentFault) {
+    private func checkBadge() throws(ProviderFault) {
         let badges = [["android", "notification", "notification_count"], ["apns", "payload", "aps", "badge"]]
         for path in badges where isGiven(path) { throw .badgeTwice(place(path)) }
     }
@@ -152,7 +152,7 @@ extension FCMMessageCompiler {
         let onWeb: Bool
     }
 
-    private func merged(_ text: NotificationText?) throws(FCMContentFault) -> JSONObject {
+    private func merged(_ text: NotificationText?) throws(ProviderFault) -> JSONObject {
         var notification = JSONObject()
         notification["title"] = text?.title.map { .string($0) }
         notification["body"] = text?.body.map { .string($0) }

@@ -1,9 +1,10 @@
+import Content
 import JSON
 
 /// Reads the sender's `fcm` object. Each documented member is checked and gets the common part's spelling, so that the
 /// merge meets it. null may be anywhere: it removes the member (RFC 7396).
 enum FCMOverrideReader {
-    static func read(_ patch: JSONValue) throws(FCMContentFault) -> JSONObject {
+    static func read(_ patch: JSONValue) throws(ProviderFault) -> JSONObject {
         let pointer = JSONPointer.root / "fcm"
         guard let object = patch.object else { throw .wrongValue(pointer, expected: "an object") }
         return try read(object, FCMMessageKeys.message, pointer) { FCMSpelling.snakeCase($0) }
@@ -11,7 +12,7 @@ enum FCMOverrideReader {
 
     private static func read(
         _ object: JSONObject, _ fields: [FCMField], _ pointer: JSONPointer, spelling: (String) -> String
-    ) throws(FCMContentFault) -> JSONObject {
+    ) throws(ProviderFault) -> JSONObject {
         var members: [JSONMember] = []
         for member in object.members {
             let place = pointer / member.name
@@ -30,7 +31,7 @@ enum FCMOverrideReader {
 
     private static func read(
         _ value: JSONValue, _ shape: FCMShape, _ pointer: JSONPointer
-    ) throws(FCMContentFault) -> JSONValue {
+    ) throws(ProviderFault) -> JSONValue {
         switch shape {
         case .message(let fields):
             return .object(try read(try object(value, pointer), fields, pointer) { FCMSpelling.snakeCase($0) })
@@ -55,14 +56,14 @@ enum FCMOverrideReader {
         }
     }
 
-    private static func object(_ value: JSONValue, _ pointer: JSONPointer) throws(FCMContentFault) -> JSONObject {
+    private static func object(_ value: JSONValue, _ pointer: JSONPointer) throws(ProviderFault) -> JSONObject {
         guard let object = value.object else { throw .wrongValue(pointer, expected: "an object") }
         return object
     }
 
     private static func strings(
         _ object: JSONObject, _ use: FCMStringsUse, _ pointer: JSONPointer
-    ) throws(FCMContentFault) -> JSONObject {
+    ) throws(ProviderFault) -> JSONObject {
         var members: [JSONMember] = []
         var names: Set<[UInt8]> = []  // lookup only
         for member in object.members {

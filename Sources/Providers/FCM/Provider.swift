@@ -20,8 +20,8 @@ package struct FCMProvider: PushProvider {
         guard (1...FCMLimits.tokenBytesMax).contains(bytes.count), bytes.allSatisfy({ (0x21...0x7e).contains($0) })
         else {
             throw ProviderFault(
-                code: "invalid_token",
-                detail: "A token of \(id.name) is 1 to \(FCMLimits.tokenBytesMax) visible ASCII characters, as the "
+                "invalid_token",
+                "A token of \(id.name) is 1 to \(FCMLimits.tokenBytesMax) visible ASCII characters, as the "
                     + "provider's library gave it to the app.")
         }
         return DeviceToken(bytes: bytes)
@@ -30,7 +30,7 @@ package struct FCMProvider: PushProvider {
     package func text(of token: DeviceToken) -> String { String(decoding: token.bytes, as: UTF8.self) }
 
     package func readTopic(_ text: String, kind: TokenKind?) throws(ProviderFault) -> String {
-        throw ProviderFault(code: "invalid_value", detail: "A \(id.name) token has no topic. Leave it out.")
+        throw ProviderFault("invalid_value", "A \(id.name) token has no topic. Leave it out.")
     }
 
     /// An installation has one token for every type of push that FCM has.
@@ -46,8 +46,6 @@ package struct FCMProvider: PushProvider {
     package var offersValidation: Bool { true }
 
     package func compile(_ content: MessageContent, message: MessageID) throws(ProviderFault) -> any CompiledPush {
-        do throws(FCMContentFault) { return try FCMMessage.compile(content, message: message) } catch {
-            throw ProviderFault(code: error.code, pointer: error.pointer, detail: error.detail)
-        }
+        try FCMMessage.compile(content, message: message)
     }
 }

@@ -1,4 +1,5 @@
 import Basis
+import Content
 import JSON
 
 /// A service account's key file, as Google's console provides it: the account, its key, and the address for access
@@ -22,50 +23,61 @@ package struct FCMServiceAccount: Equatable, Sendable {
     private static let keyBytesMax = 16_384
     private static let textBytesMax = 320
 
-    package init(json: [UInt8]) throws(FCMServiceAccountFault) {
+    package init(json: [UInt8]) throws(ProviderFault) {
         let limits = JSONLimits(bytesMax: Self.bytesMax, depthMax: 8, valuesMax: 200)
         let value: JSONValue
-        do throws(JSONError) { value = try JSONReader.read(json, limits: limits) } catch { throw .notJSON(error) }
-        try self.init(value)
-    }
-
-    package init(_ value: JSONValue) throws(FCMServiceAccountFault) {
-        guard let file = value.object else { throw .notAnObject }
+        do throws(JSONError) { value = try JSONReader.read(json, limits: limits) } catch {
+            throw ProviderFault("malformed_json", at: Self.place, error.sentence)
+        }
+        guard let file = value.object else {
+            throw ProviderFault("wrong_type", at: Self.place, "A service account's key file is a JSON object.")
+        }
         // Google provides other files under similar names.
-        if let type = try Self.text(.type, file), type != "service_account" { throw .malformed(.type) }
-        guard let project = FCMProject(try Self.required(.projectID, file)) else { throw .malformed(.projectID) }
+        if let type = try Self.text("type", file), type != "service_account" {
+            throw Self.malformed("type", "Expected here: \"service_account\"; this is a file for something else.")
+        }
+        guard let project = FCMProject(try Self.required("project_id", file)) else {
+            throw Self.malformed("project_id", "A project id has lower-case letters, digits and hyphens.")
+        }
         self.project = project
 
-        clientEmail = try Self.required(.clientEmail, file)
-        guard clientEmail.contains("@"), Self.isVisible(clientEmail) else { throw .malformed(.clientEmail) }
-        privateKeyID = try Self.text(.privateKeyID, file)
-        if let privateKeyID, !Self.isVisible(privateKeyID) { throw .malformed(.privateKeyID) }
+        let notVisible = "Expected here: what Google's key file has, in visible ASCII characters."
+        clientEmail = try Self.required("client_email", file)
+        guard clientEmail.contains("@"), Self.isVisible(clientEmail) else {
+            throw Self.malformed("client_email", notVisible)
+        }
+        privateKeyID = try Self.text("private_key_id", file)
+        if let privateKeyID, !Self.isVisible(privateKeyID) { throw Self.malformed("private_key_id", notVisible) }
 
-        let key = try Self.required(.privateKey, file)
+        let key = try Self.required("private_key", file)
         guard key.utf8.count <= Self.keyBytesMax, Self.isPEM(key) else {
-            if key.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") { throw .keyEncrypted }
-            throw key.contains("-----BEGIN EC PRIVATE KEY-----") ? .keyNotRSA : .malformed(.privateKey)
+            if key.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") { throw Self.keyEncrypted }
+            throw key.contains("-----BEGIN EC PRIVATE KEY-----") ? Self.keyNotRSA : Self.keyUnreadable
         }
         privateKey = Secret(Array(key.utf8))
 
-        tokenURI = try Self.text(.tokenURI, file) ?? Self.googleTokenURI
-        guard let tokenURL = FCMServiceURL(tokenURI) else { throw .malformed(.tokenURI) }
+        tokenURI = try Self.text("token_uri", file) ?? Self.googleTokenURI
+        guard let tokenURL = FCMServiceURL(tokenURI) else {
+            throw Self.malformed(
+                "token_uri", "Expected here: a URL with a host and a path, without user name, query or blanks.")
+        }
         self.tokenURL = tokenURL
     }
 
-    private static func required(
-        _ member: FCMServiceAccountMember, _ file: JSONObject
-    ) throws(FCMServiceAccountFault) -> String {
-        guard let text = try text(member, file) else { throw .missing(member) }
+    private static func required(_ member: String, _ file: JSONObject) throws(ProviderFault) -> String {
+        guard let text = try text(member, file) else {
+            throw ProviderFault(
+                "missing_member", at: place / member, "A service account's key file has the member \(member).")
+        }
         return text
     }
 
     /// Returns nil if the member is missing or null.
-    private static func text(
-        _ member: FCMServiceAccountMember, _ file: JSONObject
-    ) throws(FCMServiceAccountFault) -> String? {
-        guard let value = file[member.rawValue], !value.isNull else { return nil }
-        guard let text = value.string else { throw .notText(member) }
+    private static func text(_ member: String, _ file: JSONObject) throws(ProviderFault) -> String? {
+        guard let value = file[member], !value.isNull else { return nil }
+        guard let text = value.string else {
+            throw ProviderFault("wrong_type", at: place / member, "The member \(member) is a string.")
+        }
         return text
     }
 
@@ -81,66 +93,25 @@ package struct FCMServiceAccount: Equatable, Sendable {
     }
 }
 
-/// The members of a key file that we read, by their names there.
-package enum FCMServiceAccountMember: String, Sendable, CaseIterable {
-    case type
-    case projectID = "project_id"
-    case privateKeyID = "private_key_id"
-    case privateKey = "private_key"
-    case clientEmail = "client_email"
-    case tokenURI = "token_uri"
-}
+// The reasons why a key file is unusable. They repeat nothing of the file.
+extension FCMServiceAccount {
+    /// The place of the key file in the credential's form.
+    private static let place = JSONPointer.root / "service_account"
 
-/// The reason why a key file is unusable. It repeats nothing of the file.
-package enum FCMServiceAccountFault: Error, Equatable, Sendable {
-    case notJSON(JSONError)
-    case notAnObject
-    case missing(FCMServiceAccountMember)
-    case notText(FCMServiceAccountMember)
-    case malformed(FCMServiceAccountMember)
+    private static func malformed(_ member: String, _ detail: String) -> ProviderFault {
+        ProviderFault("invalid_value", at: place / member, detail)
+    }
+
+    package static let keyUnreadable = ProviderFault(
+        "key_unreadable", at: place / "private_key",
+        "Expected here: a private key in PEM, with its BEGIN and END lines.")
     /// The key is of another kind, too short or too long.
-    case keyNotRSA
-    /// The key is encrypted. Google's files never are, and there is no password to submit.
-    case keyEncrypted
-
-    /// A stable code, published in docs/errors.md.
-    package var code: String {
-        switch self {
-        case .notJSON: "malformed_json"
-        case .notAnObject, .notText: "wrong_type"
-        case .missing: "missing_member"
-        case .malformed(.privateKey), .keyNotRSA: "key_unreadable"
-        case .keyEncrypted: "key_encrypted"
-        case .malformed: "invalid_value"
-        }
-    }
-
-    /// The faulty place in the key file.
-    package var pointer: JSONPointer {
-        switch self {
-        case .notJSON, .notAnObject: .root
-        case .keyNotRSA, .keyEncrypted: .root / FCMServiceAccountMember.privateKey.rawValue
-        case .missing(let member), .notText(let member), .malformed(let member): .root / member.rawValue
-        }
-    }
-
-    /// The sentence for the operator.
-    package var detail: String {
-        switch self {
-        case .notJSON(let error): error.sentence
-        case .notAnObject: "A service account's key file is a JSON object."
-        case .missing(let member): "A service account's key file has the member \(member.rawValue)."
-        case .notText(let member): "The member \(member.rawValue) is a string."
-        case .malformed(.type): "Expected here: \"service_account\"; this is a file for something else."
-        case .malformed(.projectID): "A project id has lower-case letters, digits and hyphens."
-        case .malformed(.privateKeyID), .malformed(.clientEmail):
-            "Expected here: what Google's key file has, in visible ASCII characters."
-        case .malformed(.privateKey): "Expected here: a private key in PEM, with its BEGIN and END lines."
-        case .keyNotRSA: "Expected here: an RSA key of 2,048 to 8,192 bits; this is a key of another kind or length."
-        case .keyEncrypted:
-            "The private_key is encrypted, and there is no password for it. Send the file as Google gave it: Google's are "
-                + "never encrypted."
-        case .malformed(.tokenURI): "Expected here: a URL with a host and a path, without user name, query or blanks."
-        }
-    }
+    package static let keyNotRSA = ProviderFault(
+        "key_unreadable", at: place / "private_key",
+        "Expected here: an RSA key of 2,048 to 8,192 bits; this is a key of another kind or length.")
+    /// Google's files never are encrypted, and there is no password to submit.
+    package static let keyEncrypted = ProviderFault(
+        "key_encrypted", at: place / "private_key",
+        "The private_key is encrypted, and there is no password for it. Send the file as Google gave it: Google's are "
+            + "never encrypted.")
 }
