@@ -176,10 +176,10 @@ struct SimulateCommand: AsyncParsableCommand {
         _ record: (@Sendable ([UInt8]) -> Void)?
     ) throws -> ProviderSimulator {
         var settings = APNsSimulatorSettings(identity: identities.server)
-        settings.port = port
-        settings.reach = reach
+        settings.common.port = port
+        settings.common.reach = reach
         settings.environment = environment
-        settings.mode = sink ? .sink : .validating
+        settings.common.isSink = sink
         settings.topics = topic.isEmpty ? nil : topic
         settings.startsWithOneStream = !openStreams
         settings.providerTokenChangeInterval = .seconds(tokenChangeSeconds)
@@ -187,7 +187,7 @@ struct SimulateCommand: AsyncParsableCommand {
         settings.refusalsUntilLimitDrops = refusalsUntilLimitDrops
         settings.badDeviceTokensMax = badDeviceTokensMax
         if checkKeys { settings.keys = .registered([try identities.registeredKey()]) }
-        settings.record = record
+        settings.common.record = record
         return try ProviderSimulator(settings)
     }
 
@@ -195,11 +195,11 @@ struct SimulateCommand: AsyncParsableCommand {
         _ identities: SimulatorIdentities, _ record: (@Sendable ([UInt8]) -> Void)?
     ) throws -> ProviderSimulator {
         var settings = FCMSimulatorSettings(identity: identities.server, accounts: [identities.account])
-        settings.port = fcmPort
-        settings.reach = reach
-        settings.mode = sink ? .sink : .validating
+        settings.common.port = fcmPort
+        settings.common.reach = reach
+        settings.common.isSink = sink
         settings.accessTokenSeconds = accessTokenSeconds
-        settings.record = record
+        settings.common.record = record
         return try ProviderSimulator(settings)
     }
 

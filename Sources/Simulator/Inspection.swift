@@ -27,7 +27,7 @@ enum Inspection {
             world.reset()
             return Answer(status: 200, body: Array("{}".utf8))
         case ("GET", "/simulator/requests"):
-            return world.service.isSink ? nothingKept : requests(request.path.dropFirst(path.count), world)
+            return world.settings.isSink ? nothingKept : requests(request.path.dropFirst(path.count), world)
         case ("GET", "/simulator/tokens"): return Answer(status: 200, body: tokens(world.service))
         case ("GET", "/simulator/script"): return Answer(status: 200, body: world.scriptState)
         case ("POST", "/simulator/script"): return follow(request, asker)
@@ -35,7 +35,7 @@ enum Inspection {
             world.follow(SimulatorScript())
             return Answer(status: 200, body: world.scriptState)
         case ("GET", let path) where path.hasPrefix(receivedPath):
-            return world.service.isSink ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
+            return world.settings.isSink ? nothingKept : received(String(path.dropFirst(receivedPath.count)), world)
         default: return refusal(404, "BadPath")
         }
     }

@@ -21,18 +21,16 @@ package actor ProviderSimulator: PinnedActor {
     package init(_ settings: APNsSimulatorSettings) throws(Fault) {
         let service: APNsService
         do throws(SigningError) { service = try APNsService(settings) } catch { throw .key(error) }
-        try self.init("apns-stand-in", settings.listenerSettings, service)
+        try self.init("apns-stand-in", settings.common, service)
     }
 
     package init(_ settings: FCMSimulatorSettings) throws(Fault) {
         let service: FCMService
         do throws(SigningError) { service = try FCMService(settings) } catch { throw .key(error) }
-        try self.init("fcm-stand-in", settings.listenerSettings, service)
+        try self.init("fcm-stand-in", settings.common, service)
     }
 
-    private init(
-        _ name: String, _ settings: SimulatorListenerSettings, _ service: sending any ProviderService
-    ) throws(Fault) {
+    private init(_ name: String, _ settings: SimulatorSettings, _ service: sending any ProviderService) throws(Fault) {
         do throws(ReactorError) { loop = try ReactorLoop(name: name) } catch { throw .system(error) }
         world = SimulatorWorld(settings, loop, service)
         do throws(TLSError) { listener = try SimulatorListener(world) } catch {

@@ -9,7 +9,7 @@ extension SimulatorConnection {
 
     func awaitHandshake() {
         silenceTimer = world.loop.schedule(
-            at: world.loop.now + world.listenerSettings.handshakeTimeout, tag: Self.silenceTag, self)
+            at: world.loop.now + world.settings.handshakeTimeout, tag: Self.silenceTag, self)
     }
 
     /// Events that show that the client speaks HTTP/2 end the handshake.
@@ -24,7 +24,7 @@ extension SimulatorConnection {
     func agree() {
         guard !isAgreed else { return }
         isAgreed = true
-        awaitSilence(until: lastReceived + world.listenerSettings.idleTimeout)
+        awaitSilence(until: lastReceived + world.settings.idleTimeout)
     }
 
     /// Starts the request deadline when a request over HTTP/1.1 has begun, and the idle deadline when it is complete.
@@ -33,10 +33,10 @@ extension SimulatorConnection {
         if http1.isMidway {
             guard !isMidway else { return }
             isMidway = true
-            awaitSilence(until: world.loop.now + world.listenerSettings.requestTimeout)
+            awaitSilence(until: world.loop.now + world.settings.requestTimeout)
         } else if isMidway {
             isMidway = false
-            awaitSilence(until: world.loop.now + world.listenerSettings.idleTimeout)
+            awaitSilence(until: world.loop.now + world.settings.idleTimeout)
         }
     }
 
@@ -52,10 +52,10 @@ extension SimulatorConnection {
             return close()
         }
         if isMidway { return close() }
-        let deadline = lastReceived + world.listenerSettings.idleTimeout
+        let deadline = lastReceived + world.settings.idleTimeout
         if world.loop.now < deadline { return awaitSilence(until: deadline) }
         // The client waits for our answer.
-        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.listenerSettings.idleTimeout) }
+        if !delayed.isEmpty { return awaitSilence(until: world.loop.now + world.settings.idleTimeout) }
         if let session, !willStall {
             let goAway = ScriptedGoAway(reason: APNsRefusal.idleTimeout.reason, closing: .atOnce)
             sayGoAway(goAway, lastStreamID: session.highestStreamID)

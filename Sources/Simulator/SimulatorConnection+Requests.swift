@@ -4,7 +4,7 @@ import Reactor
 extension SimulatorConnection {
     func answerRequests() {
         drainEvents()
-        if world.listenerSettings.record != nil { world.flushRecord() }
+        if world.settings.record != nil { world.flushRecord() }
     }
 
     /// Also called while output is taken, which may close streams.

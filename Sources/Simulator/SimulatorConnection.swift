@@ -129,7 +129,7 @@ final class SimulatorConnection: ReadinessHandler, TimerHandler {
     }
 
     private func serveHTTP1() {
-        http1 = HTTP1Session(bodyBytesMax: world.listenerSettings.bodyBytesMax)
+        http1 = HTTP1Session(bodyBytesMax: world.settings.bodyBytesMax)
         if let fault = world.fault(at: .push, request: 0) { misbehave(fault, streamID: 0) }
     }
 

@@ -16,8 +16,8 @@ final class SimulatorListener {
     init(_ world: SimulatorWorld) throws(TLSError) {
         self.world = world
         tls = try TLSContext.server(
-            identity: world.listenerSettings.identity, alpn: ["h2", "http/1.1"],
-            clientCertificates: world.listenerSettings.clientCertificates)
+            identity: world.settings.identity, alpn: ["h2", "http/1.1"],
+            clientCertificates: world.settings.clientCertificates)
         world.listener = self
     }
 
@@ -25,11 +25,11 @@ final class SimulatorListener {
     /// - Returns: the port; a second call returns the same one.
     func open() throws(ReactorError) -> UInt16 {
         guard acceptors.isEmpty else { return port }
-        let reach = world.listenerSettings.reach
+        let reach = world.settings.reach
         let listening = try ListeningSocket(
             binding: reach == .everyone
-                ? SocketAddress(everyAddressPort: world.listenerSettings.port)
-                : SocketAddress(loopbackPort: world.listenerSettings.port))
+                ? SocketAddress(everyAddressPort: world.settings.port)
+                : SocketAddress(loopbackPort: world.settings.port))
         port = listening.localPort
         // Both or none.
         let second = reach == .bothLoopbacks ? SocketAddress(loopbackIPv6Port: port) : nil

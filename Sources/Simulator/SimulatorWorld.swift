@@ -5,7 +5,7 @@ import Reactor
 
 /// The state that all connections of one stand-in share. On the loop's thread only.
 final class SimulatorWorld {
-    let listenerSettings: SimulatorListenerSettings
+    let settings: SimulatorSettings
     let loop: ReactorLoop
     let service: any ProviderService
     var summary = SimulatorSummary()
@@ -24,9 +24,9 @@ final class SimulatorWorld {
     private static let recordBytes = 65_536
     private static let fateCountsMax = 1_000_000
 
-    init(_ listenerSettings: SimulatorListenerSettings, _ loop: ReactorLoop, _ service: any ProviderService) {
-        (self.listenerSettings, self.loop, self.service) = (listenerSettings, loop, service)
-        received = ReceivedPushes(bytesMax: listenerSettings.keptBytesMax)
+    init(_ settings: SimulatorSettings, _ loop: ReactorLoop, _ service: any ProviderService) {
+        (self.settings, self.loop, self.service) = (settings, loop, service)
+        received = ReceivedPushes(bytesMax: settings.keptBytesMax)
     }
 
     var now: WallInstant { Clocks.wallNow() + script.clockOffset }
@@ -85,7 +85,7 @@ final class SimulatorWorld {
 
     func record(_ push: ReceivedPush, token: DeviceToken) {
         received.append(push, token: token)
-        guard listenerSettings.record != nil, !token.bytes.isEmpty else { return }
+        guard settings.record != nil, !token.bytes.isEmpty else { return }
         var writer = JSONWriter()
         push.append(to: &writer, token: service.text(ofKey: token))
         lines.append(contentsOf: writer.bytes)
@@ -94,7 +94,7 @@ final class SimulatorWorld {
     }
 
     func flushRecord() {
-        guard !lines.isEmpty, let record = listenerSettings.record else { return }
+        guard !lines.isEmpty, let record = settings.record else { return }
         record(lines)
         lines.removeAll(keepingCapacity: true)
     }
@@ -105,7 +105,7 @@ final class SimulatorWorld {
         let open = summary.connectionsOpen
         summary = SimulatorSummary()
         summary.connectionsOpen = open
-        received = ReceivedPushes(bytesMax: listenerSettings.keptBytesMax)
+        received = ReceivedPushes(bytesMax: settings.keptBytesMax)
         fateCounts.removeAll()
         service.reset()
     }

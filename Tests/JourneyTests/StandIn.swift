@@ -32,8 +32,8 @@ struct StandIn: Sendable {
             names: ["localhost", "127.0.0.1"] + traits.addresses,
             validity: .days(2, from: Clocks.wallNow()))
         var settings = APNsSimulatorSettings(identity: identity)
-        if !traits.addresses.isEmpty { settings.reach = .everyone }
-        if traits.keepsItsPort { settings.port = Self.freePort() }
+        if !traits.addresses.isEmpty { settings.common.reach = .everyone }
+        if traits.keepsItsPort { settings.common.port = Self.freePort() }
         settings.environment = environment
         settings.streamLimit = traits.streamLimit
         settings.revokedCertificates = traits.revokedCertificates

@@ -21,7 +21,7 @@ struct DeadlineTests {
 
     @Test("loses its connection if it leaves the TLS or HTTP/2 handshake unfinished")
     func handshake() async throws {
-        let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
+        let standIn = try await StandIn { settings, _ in settings.common.handshakeTimeout = .milliseconds(200) }
         let strangers = try Self.unfinished(standIn)
         for stranger in strangers { try stranger.waitForClose() }
         let summary = await standIn.simulator.summary()
@@ -31,7 +31,7 @@ struct DeadlineTests {
 
     @Test("keeps its connection beyond the handshake deadline once it has shaken hands")
     func agreed() async throws {
-        let standIn = try await StandIn { settings, _ in settings.handshakeTimeout = .milliseconds(200) }
+        let standIn = try await StandIn { settings, _ in settings.common.handshakeTimeout = .milliseconds(200) }
         let authorization = try standIn.authorization()
         let isServed = try (0..<Self.attempts).contains { _ in
             let provider = try standIn.connect()
@@ -44,7 +44,7 @@ struct DeadlineTests {
 
     @Test("gets a GOAWAY with the reason IdleTimeout, and then its connection closes")
     func idle() async throws {
-        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
         let provider = try standIn.connect()
         try provider.waitForGoAway()
         #expect(provider.goAways.map(\.reason) == [#"{"reason":"IdleTimeout"}"#])
@@ -54,7 +54,7 @@ struct DeadlineTests {
 
     @Test("loses its connection in the middle of a frame too")
     func halfFrame() async throws {
-        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
         let acknowledgement: [UInt8] = [0, 0, 0, 4, 1, 0, 0, 0, 0]
         let halfPing: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3]
         let stranger = try Stranger(
@@ -64,7 +64,7 @@ struct DeadlineTests {
 
     @Test("loses its connection even if the simulator's script stalls")
     func stalled() async throws {
-        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(faults: [ScriptedFault(.stall, at: 1)]))
         let provider = try standIn.connect()
         // The GOAWAY to an idle client may come first.
@@ -74,7 +74,7 @@ struct DeadlineTests {
 
     @Test("gets the answer that it waits for before its connection closes")
     func waiting() async throws {
-        let standIn = try await StandIn { settings, _ in settings.idleTimeout = .milliseconds(50) }
+        let standIn = try await StandIn { settings, _ in settings.common.idleTimeout = .milliseconds(50) }
         await standIn.simulator.follow(APNsScript(answerDelay: .milliseconds(200)))
         let push = Push(authorization: try standIn.authorization())
         // A push that the GOAWAY overtook was not processed and proves nothing.

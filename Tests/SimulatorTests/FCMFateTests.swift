@@ -127,7 +127,7 @@ struct FCMFateTests {
 
     @Test("loses the request or the answer, before or after processing")
     func lost() async throws {
-        let (standIn, client, authorization) = try await open { $0.slowAnswer = .milliseconds(50) }
+        let (standIn, client, authorization) = try await open { $0.common.slowAnswer = .milliseconds(50) }
         let terminalCounts = try ["RESET-1", "REFUSED_STREAM-1", "RESET_AFTERWARDS-1"].map {
             try client.send(Self.message($0), authorization: authorization).conclusion
         }

@@ -76,7 +76,7 @@ struct FateTests {
 
     @Test("leaves the push without an answer, processed or not, or delays the answer")
     func silence() async throws {
-        let standIn = try await StandIn { settings, _ in settings.slowAnswer = .milliseconds(50) }
+        let standIn = try await StandIn { settings, _ in settings.common.slowAnswer = .milliseconds(50) }
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
         #expect(try provider.ask(Push(authorization: authorization)).status == 200)

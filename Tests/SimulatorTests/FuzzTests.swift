@@ -60,7 +60,7 @@ struct FuzzTests {
         arguments: [false, true])
     func inspection(isSink: Bool) async throws {
         var garbage = Garbage(seed: isSink ? 11 : 12)
-        let standIn = try await StandIn { settings, _ in settings.mode = isSink ? .sink : .validating }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = isSink }
         let provider = try standIn.connect(identity: standIn.certificate())
         for round in 0..<Self.rounds {
             let (headers, body) = garbage.question()
@@ -73,7 +73,7 @@ struct FuzzTests {
     @Test("gets 200, 404 or a reset stream from a simulator that is a sink", arguments: seeds)
     func sink(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect()
         for round in 0..<Self.rounds {
             let (headers, body) = garbage.push()
@@ -103,8 +103,8 @@ struct FuzzTests {
     func frames(seed: UInt64) async throws {
         var garbage = Garbage(seed: seed)
         let standIn = try await StandIn { settings, _ in
-            settings.handshakeTimeout = .milliseconds(500)
-            settings.idleTimeout = .milliseconds(500)
+            settings.common.handshakeTimeout = .milliseconds(500)
+            settings.common.idleTimeout = .milliseconds(500)
         }
         let sound = try Garbage.clientBytes(authorization: standIn.authorization())
         let strangers = try (0..<50).map { _ in try Stranger(standIn, inside: garbage.mangled(sound)) }

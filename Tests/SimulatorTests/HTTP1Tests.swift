@@ -106,8 +106,8 @@ struct HTTP1Tests {
     @Test("loses its connection if any of its requests does not end in time")
     func slow() async throws {
         let (standIn, _, authorization) = try await open { settings in
-            settings.handshakeTimeout = .milliseconds(300)
-            settings.requestTimeout = .milliseconds(50)
+            settings.common.handshakeTimeout = .milliseconds(300)
+            settings.common.requestTimeout = .milliseconds(50)
         }
         let first = try standIn.connectByHTTP1()
         try first.write("GET /simulator/summary HTT")
@@ -172,8 +172,8 @@ struct HTTP1Tests {
         var random = SeededGenerator(seed: seed)
         // Some requests wait for more bytes.
         let (standIn, _, authorization) = try await open { settings in
-            settings.handshakeTimeout = .milliseconds(200)
-            settings.requestTimeout = .milliseconds(200)
+            settings.common.handshakeTimeout = .milliseconds(200)
+            settings.common.requestTimeout = .milliseconds(200)
         }
         let sound = Self.head(authorization, ["transfer-encoding: chunked"]) + "1d\r\n\(Self.message)\r\n0\r\n\r\n"
         let marks = Array("\r\n :;,0123456789abcdefHTP/.-\u{0}\t".utf8) + [0x7f, 0x80, 0xff]

@@ -69,7 +69,7 @@ struct InspectionTests {
 
     @Test("discards the oldest requests beyond its limit, and reports how many")
     func forgotten() async throws {
-        let standIn = try await StandIn { settings, _ in settings.keptBytesMax = 3_000 }
+        let standIn = try await StandIn { settings, _ in settings.common.keptBytesMax = 3_000 }
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
         for _ in 0..<100 {

@@ -217,7 +217,7 @@ struct JudgementTests {
 
     @Test("leaves the record oldest first beyond the limit, while the counts stay")
     func bounded() async throws {
-        let standIn = try await StandIn { settings, _ in settings.keptBytesMax = 20_000 }
+        let standIn = try await StandIn { settings, _ in settings.common.keptBytesMax = 20_000 }
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
         for number in 10..<60 {
@@ -236,7 +236,7 @@ struct JudgementTests {
     @Test("adds one line of JSON to the simulator's record")
     func recorded() async throws {
         let lines = Lines()
-        let standIn = try await StandIn { settings, _ in settings.record = { lines.append($0) } }
+        let standIn = try await StandIn { settings, _ in settings.common.record = { lines.append($0) } }
         let provider = try standIn.connect()
         let authorization = try standIn.authorization()
         _ = try provider.ask(Push(token: "0a0b", authorization: authorization))

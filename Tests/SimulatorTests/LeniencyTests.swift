@@ -91,7 +91,7 @@ struct LeniencyTests {
 
     @Test("keeps no pushes as a sink, however many it gets")
     func sinkKeepsNothing() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect(limitAtStart: 100)
         for number in 0..<300 {
             #expect(try provider.ask(Push(token: "0a0b\(100 + number % 900)0")).status == 200)

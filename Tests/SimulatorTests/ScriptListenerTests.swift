@@ -213,7 +213,7 @@ struct ScriptListenerTests {
         "takes a script of up to 64 KiB over HTTP/2, but as a sink over HTTP/1.1 only",
         arguments: [false, true])
     func http2(isSink: Bool) async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = isSink ? .sink : .validating }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = isSink }
         let provider = try standIn.connect()
         var push = Push(method: "POST", path: "/simulator/script")
         push.body = Array(#"{"latency_ms":1}"#.utf8)

@@ -5,7 +5,7 @@ import Testing
 struct SinkTests {
     @Test("answers every push with 200 and its id, and counts it")
     func sink() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect()
         #expect(provider.streamLimits == [1_000])
         let id = "123e4567-e89b-12d3-a456-4266554400a0"
@@ -23,7 +23,7 @@ struct SinkTests {
 
     @Test("accepts a push with two ids")
     func repeatedID() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect()
         let answer = try provider.ask(Push([("apns-id", "a"), ("apns-id", "b")]))
         #expect(answer.status == 200)
@@ -32,7 +32,7 @@ struct SinkTests {
 
     @Test("counts from zero after a reset")
     func reset() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect()
         #expect(try provider.ask(Push()).status == 200)
         let answer = try provider.ask(Push(method: "POST", path: "/simulator/reset"))
@@ -44,7 +44,7 @@ struct SinkTests {
 
     @Test("answers 404 to a query for received pushes and to an unknown path")
     func received() async throws {
-        let standIn = try await StandIn { settings, _ in settings.mode = .sink }
+        let standIn = try await StandIn { settings, _ in settings.common.isSink = true }
         let provider = try standIn.connect()
         #expect(try provider.ask(Push(token: "0a")).status == 200)
         let answer = try provider.get("/simulator/received/0a")

@@ -51,7 +51,7 @@ struct StrangerTests {
 
     @Test("connects by IPv6 if the simulator listens on both loopback addresses")
     func ipv6() async throws {
-        let standIn = try await StandIn { settings, _ in settings.reach = .bothLoopbacks }
+        let standIn = try await StandIn { settings, _ in settings.common.reach = .bothLoopbacks }
         let socket = try StreamSocket.connect(to: SocketAddress(loopbackIPv6Port: standIn.port))
         socket.close()
         #expect(try standIn.connect().ask(Push(authorization: standIn.authorization())).status == 200)

@@ -22,7 +22,6 @@ final class APNsService: ProviderService {
         APNsRefusal(status, reason, time: status == 410 ? .now : nil).body(now: now)
     }
 
-    var isSink: Bool { settings.mode == .sink }
     var grammar: [GrammarEntry] { TokenFate.grammar }
     let grammarSentence =
         "dead, two digits of fate, two digits of count (00: always; else the first so many pushes), then anything; all hexadecimal"

@@ -32,15 +32,14 @@ final class APNsSession: ProviderSession {
         self.connection = connection
         self.service = service
         credentials = ConnectionCredentials(certificate: certificate)
-        limitIsDropped =
-            certificate == nil && service.settings.startsWithOneStream && service.settings.mode == .validating
+        limitIsDropped = certificate == nil && service.settings.startsWithOneStream && !service.settings.common.isSink
     }
 
     var http2Settings: HTTP2ServerSettings {
         var http2 = HTTP2ServerSettings()
         http2.streamLimit = limitIsDropped ? 1 : settings.streamLimit
         http2.requestBodyBytesMax = APNsSession.keptBodyBytes
-        if settings.mode == .sink {
+        if settings.common.isSink {
             http2.keptFields = .pushIdentity
             http2.requestBodyBytesMax = 0
             http2.connectionWindowBytes = APNsSession.sinkWindowBytes
@@ -70,7 +69,7 @@ final class APNsSession: ProviderSession {
     /// Answers as a sink: 200 to every push, as fast as possible.
     func answerAtOnce(_ request: HTTP2Request, of session: HTTP2ServerSession) -> Bool {
         // A sink's session keeps the path only of requests that are no pushes.
-        guard settings.mode == .sink, session.value(of: ":path", in: request) == nil else { return false }
+        guard settings.common.isSink, session.value(of: ":path", in: request) == nil else { return false }
         world.summary.requests += 1
         world.summary.accepted += 1
         let apnsID = session.value(of: "apns-id", in: request)
@@ -90,7 +89,7 @@ final class APNsSession: ProviderSession {
     }
 
     func take(_ push: PushRequest, streamID: Int32) {
-        if settings.mode == .sink {
+        if settings.common.isSink {
             return connection.answer(AnswerHeaders.refusal(.badPath, []), body: body(.badPath), streamID: streamID)
         }
         // Apple speaks HTTP/2 only. HTTP/1.1 is for the stand-in's own endpoints.
@@ -158,7 +157,7 @@ extension APNsSession {
         case .reset: connection.resetStream(streamID, .internalError)
         case .refuseStream: connection.resetStream(streamID, .refusedStream)
         case .silence: world.summary.unanswered += 1
-        case .slow: accept(push, streamID, token, after: settings.slowAnswer)
+        case .slow: accept(push, streamID, token, after: settings.common.slowAnswer)
         case .loseAnswer: accept(push, streamID, token, isAnswered: false)
         case .resetAfterwards:
             accept(push, streamID, token, isAnswered: false)

@@ -2,13 +2,6 @@ import TLS
 
 /// The behaviour of an APNs stand-in without a script.
 package struct APNsSimulatorSettings: Sendable {
-    package enum Mode: Sendable {
-        /// Validates each request as Apple does, and keeps what each token received.
-        case validating
-        /// Answers 200 as fast as it can: no check, no record. For benchmarks.
-        case sink
-    }
-
     /// The environment of certificates, keys, and device tokens that the grammar binds to one.
     package enum Environment: Sendable {
         case production
@@ -25,14 +18,8 @@ package struct APNsSimulatorSettings: Sendable {
         case registered([RegisteredKey])
     }
 
-    /// The server's certificate and key. Make one with `CertificateAuthority.issue` for the names that clients use.
-    package var identity: TLSIdentity
-    /// 0: any free port.
-    package var port: UInt16 = 0
-    package var reach = SimulatorReach.loopback
-    package var mode = Mode.validating
+    package var common: SimulatorSettings
     package var environment = Environment.both
-    package var clientCertificates: TLSContext.ClientCertificates = .requested
     /// SHA-256 of certificates that Apple has revoked: refused by GOAWAY after the handshake.
     package var revokedCertificates: [[UInt8]] = []
     package var keys = Keys.any
@@ -52,28 +39,9 @@ package struct APNsSimulatorSettings: Sendable {
     package var refusalsUntilLimitDrops: Int?
     /// After so many `BadDeviceToken`, the connection gets a GOAWAY. nil: never.
     package var badDeviceTokensMax: Int?
-    /// The time from the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its
-    /// acknowledgement of our SETTINGS. A slower connection is closed.
-    package var handshakeTimeout: Duration = .seconds(10)
-    /// A client that has sent nothing for this time, and waits for no answer, is sent a GOAWAY. Practice: Apple ends
-    /// idle connections after about a quarter of an hour.
-    package var idleTimeout: Duration = .seconds(900)
-    /// The time from the first byte of a request over HTTP/1.1 to its last. A slower connection is closed.
-    package var requestTimeout: Duration = .seconds(30)
-    /// The delay of answers to the grammar's slow tokens.
-    package var slowAnswer: Duration = .seconds(5)
-    /// The limit of kept bodies and headers; the oldest are forgotten first. Counts stay.
-    package var keptBytesMax = 256 << 20
-    /// Called on the simulator's thread with complete lines of NDJSON, many at a time.
-    package var record: (@Sendable ([UInt8]) -> Void)?
 
-    package init(identity: TLSIdentity) { self.identity = identity }
-
-    var listenerSettings: SimulatorListenerSettings {
-        SimulatorListenerSettings(
-            identity: identity, port: port, reach: reach, clientCertificates: clientCertificates,
-            handshakeTimeout: handshakeTimeout, idleTimeout: idleTimeout, requestTimeout: requestTimeout,
-            bodyBytesMax: APNsSession.keptBodyBytes, keptBytesMax: keptBytesMax, record: record)
+    package init(identity: TLSIdentity) {
+        common = SimulatorSettings(identity, .requested, bodyBytesMax: APNsSession.keptBodyBytes)
     }
 }
 

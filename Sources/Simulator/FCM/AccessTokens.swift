@@ -23,9 +23,7 @@ struct AccessTokens {
             Refusal(status: 400, error: "invalid_grant", description: description)
         }
 
-        var body: [UInt8] {
-            (["error": .string(error), "error_description": .string(description)] as JSONValue).bytes
-        }
+        var body: [UInt8] { (["error": .string(error), "error_description": .string(description)] as JSONValue).bytes }
     }
 
     private let accounts: [(account: ServiceAccount, verifier: RS256PublicKey)]

@@ -36,8 +36,6 @@ final class FCMService: ProviderService {
         }
     }
 
-    var isSink: Bool { settings.mode == .sink }
-
     var grammar: [GrammarEntry] { FCMTokenFate.table.map { GrammarEntry(name: $0.name, meaning: $0.meaning) } }
     let grammarSentence =
         "the fate's name, where it shall end a colon and how often it is met, a hyphen, then anything; in tokens, installation ids and topics"

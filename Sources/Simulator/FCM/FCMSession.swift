@@ -59,7 +59,7 @@ final class FCMSession: ProviderSession {
 
     private func judge(_ request: FCMRequest, _ endpoint: ScriptedEndpoint, isAnswered: Bool) {
         switch endpoint {
-        case .push: if service.isSink { sink(request) } else { send(request, isAnswered: isAnswered) }
+        case .push: if service.settings.common.isSink { sink(request) } else { send(request, isAnswered: isAnswered) }
         case .accessToken: giveAccessToken(request, isAnswered: isAnswered)
         case .topics where request.isSubscription: changeSubscription(request, isAnswered: isAnswered)
         case .topics: callTopics(request, isAnswered: isAnswered)
@@ -162,7 +162,7 @@ extension FCMSession {
         case .reset: connection.resetStream(request.streamID, .internalError)
         case .refuseStream: connection.resetStream(request.streamID, .refusedStream)
         case .silence: world.summary.unanswered += 1
-        case .slow: accept(message, request, target, isAnswered: isAnswered, after: service.settings.slowAnswer)
+        case .slow: accept(message, request, target, isAnswered: isAnswered, after: service.settings.common.slowAnswer)
         case .loseAnswer: accept(message, request, target, isAnswered: false)
         case .resetAfterwards:
             accept(message, request, target, isAnswered: false)

@@ -3,21 +3,38 @@ import HTTP2
 import Model
 import TLS
 
-/// A stand-in's settings for its listener and connections, the same for all providers.
-struct SimulatorListenerSettings {
-    let identity: TLSIdentity
+/// The behaviour of a stand-in without a script, as far as all providers share it.
+package struct SimulatorSettings: Sendable {
+    /// The server's certificate and key. Make one with `CertificateAuthority.issue` for the names that clients use.
+    package let identity: TLSIdentity
+    /// Answers 200 as fast as it can: no check, no record. For benchmarks. If false, it validates each request as the
+    /// provider does, and keeps what each token received.
+    package var isSink = false
     /// 0: any free port.
-    let port: UInt16
-    let reach: SimulatorReach
+    package var port: UInt16 = 0
+    package var reach = SimulatorReach.loopback
     let clientCertificates: TLSContext.ClientCertificates
-    let handshakeTimeout: Duration
-    let idleTimeout: Duration
-    let requestTimeout: Duration
+    /// The time from the connection's arrival until TLS and HTTP/2 are agreed: the client's first request, or its
+    /// acknowledgement of our SETTINGS. A slower connection is closed.
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// A client that has sent nothing for this time, and waits for no answer, is sent a GOAWAY. Practice: Apple ends
+    /// idle connections after about a quarter of an hour.
+    package var idleTimeout: Duration = .seconds(900)
+    /// The time from the first byte of a request over HTTP/1.1 to its last. A slower connection is closed.
+    package var requestTimeout: Duration = .seconds(30)
+    /// The delay of answers to the grammar's slow tokens.
+    package var slowAnswer: Duration = .seconds(5)
     /// The limit of a request's body. Over HTTP/1.1 a larger one is refused; over HTTP/2 the excess is counted and
     /// dropped.
     let bodyBytesMax: Int
-    let keptBytesMax: Int
-    let record: (@Sendable ([UInt8]) -> Void)?
+    /// The limit of kept bodies and headers; the oldest are forgotten first. Counts stay.
+    package var keptBytesMax = 256 << 20
+    /// Called on the simulator's thread with complete lines of NDJSON, many at a time.
+    package var record: (@Sendable ([UInt8]) -> Void)?
+
+    init(_ identity: TLSIdentity, _ clientCertificates: TLSContext.ClientCertificates, bodyBytesMax: Int) {
+        (self.identity, self.clientCertificates, self.bodyBytesMax) = (identity, clientCertificates, bodyBytesMax)
+    }
 }
 
 /// The addresses at which a stand-in can be reached.
@@ -40,8 +57,6 @@ protocol ProviderService: AnyObject {
     var grammar: [GrammarEntry] { get }
     /// A sentence that explains how a token names its fate.
     var grammarSentence: String { get }
-    /// Keeps no received pushes.
-    var isSink: Bool { get }
     /// The key under which a token's pushes are kept. nil: no token of this provider.
     func key(ofToken text: String) -> DeviceToken?
     func text(ofKey key: DeviceToken) -> String
