@@ -160,6 +160,16 @@ extension JSONValue {
 }
 
 extension JSONWriter {
+    /// Appends decimal digits without an intermediate String.
+    package static func append(_ number: UInt32, to buffer: inout [UInt8]) {
+        var divisor: UInt32 = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
+    }
+
     /// Appends the text as the inside of a JSON string. Text without escapes, the common case, is copied in one go.
     /// Only the buffer allocates.
     package static func append(escaping text: Span<UInt8>, to buffer: inout [UInt8]) {

@@ -98,7 +98,7 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
 
     /// Appends the value for a mark in `withPlaceholders`. A device always has a badge if the message changes it.
     package static func append(mark: UInt8, badge: Int32, to buffer: inout [UInt8]) {
-        if mark == badgeMark { append(max(0, badge), to: &buffer) }
+        if mark == badgeMark { JSONWriter.append(UInt32(max(0, badge)), to: &buffer) }
     }
 
     /// Appends a push's own bytes, between `head` and `tail`. Without a badge the whole member is left out. A payload
@@ -106,16 +106,6 @@ package struct CompiledAPNsPayload: Equatable, Sendable {
     package func appendPlaceholder(badge: Int32?, to buffer: inout [UInt8]) {
         guard let badge, hasBadgePlaceholder else { return }
         buffer.append(contentsOf: badgeLead)
-        Self.append(max(0, badge), to: &buffer)
-    }
-
-    /// Appends decimal digits without an intermediate String.
-    private static func append(_ number: Int32, to buffer: inout [UInt8]) {
-        var divisor: Int32 = 1
-        while number / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-            divisor /= 10
-        }
+        JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
     }
 }

@@ -64,10 +64,10 @@ struct FCMVariant: Equatable, Sendable {
         case .token: JSONWriter.append(escaping: token, to: &buffer)
         case .count:
             buffer.append(contentsOf: countName)
-            append(max(0, badge), to: &buffer)
+            JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
         case .badge:
             buffer.append(contentsOf: badgeName)
-            append(max(0, badge), to: &buffer)
+            JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
         case .ttlSeconds, .expiration, nil: break
         }
     }
@@ -85,25 +85,15 @@ struct FCMVariant: Equatable, Sendable {
     func appendPlaceholder(token: Span<UInt8>, badge: Int32?, to buffer: inout [UInt8]) {
         if let badge, !countLead.isEmpty {
             buffer.append(contentsOf: countLead)
-            Self.append(max(0, badge), to: &buffer)
+            JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
         }
         buffer.append(contentsOf: beforeToken)
         JSONWriter.append(escaping: token, to: &buffer)
         buffer.append(contentsOf: afterToken)
         guard let badge, !badgeLead.isEmpty else { return }
         buffer.append(contentsOf: badgeLead)
-        Self.append(max(0, badge), to: &buffer)
+        JSONWriter.append(UInt32(max(0, badge)), to: &buffer)
         buffer.append(contentsOf: badgeTrail)
-    }
-
-    /// Appends decimal digits without an intermediate String.
-    private static func append(_ number: Int32, to buffer: inout [UInt8]) {
-        var divisor: Int32 = 1
-        while number / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            buffer.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-            divisor /= 10
-        }
     }
 }
 
