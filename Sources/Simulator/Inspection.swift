@@ -51,15 +51,9 @@ enum Inspection {
 
     private static func received(_ text: String, _ world: SimulatorWorld) -> Answer {
         guard let token = world.service.key(ofToken: text) else { return refusal(400, "BadDeviceToken") }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("token", world.service.text(ofKey: token))
-        writer.name("pushes")
-        writer.beginArray()
-        for push in world.received.pushes(to: token) { push.append(to: &writer, token: nil) }
-        writer.endArray()
-        writer.endObject()
-        return Answer(status: 200, body: writer.bytes)
+        let pushes = world.received.pushes(to: token).map { $0.shown(token: nil) }
+        let body: JSONValue = ["token": .string(world.service.text(ofKey: token)), "pushes": .array(pushes)]
+        return Answer(status: 200, body: body.bytes)
     }
 
     private static func follow(_ request: PushRequest, _ asker: SimulatorConnection) -> Answer {
@@ -110,7 +104,7 @@ enum Inspection {
         writer.name("requests")
         writer.beginArray()
         for kept in world.received.list(to: token, after: after, limit: limit) {
-            kept.push.appendWhole(to: &writer, number: kept.number, token: world.service.text(ofKey: kept.token))
+            writer.value(kept.push.shownWhole(number: kept.number, token: world.service.text(ofKey: kept.token)))
             last = kept.number
             if writer.bytes.count > listedBytesMax { break }
         }

@@ -3,60 +3,49 @@ import Encodings
 import JSON
 
 extension ReceivedPush {
-    /// Writes the push as the inspection and the record show it: the payload as JSON if it is JSON, else in base64.
-    func append(to writer: inout JSONWriter, token: String?) {
-        writer.beginObject()
-        writer.member("at", RFC3339.format(arrivedAt))
-        if let token { writer.member("token", token) }
-        writer.member("apns_id", apnsID)
-        writer.member("connection", connection)
-        if let providerToken { writer.member("provider_token", providerToken) }
-        if let certificate { writer.member("certificate", certificate) }
-        writer.member("status", status)
-        if let reason { writer.member("reason", reason) }
-        if isDryRun { writer.member("dry_run", true) }
-        appendHeaders(to: &writer)
-        if let payload = try? JSONReader.read(body, limits: .trusted) {
-            writer.member("payload", payload)
-        } else {
-            writer.member("payload_base64", Base64.encode(body))
-        }
-        writer.endObject()
+    /// The push as the inspection and the record show it: the payload as JSON if it is JSON, else in base64.
+    func shown(token: String?) -> JSONValue {
+        var push = JSONObject([JSONMember("at", .string(RFC3339.format(arrivedAt)))])
+        push["token"] = token.map { .string($0) }
+        push["apns_id"] = .string(apnsID)
+        addSource(to: &push)
+        push["status"] = .integer(status)
+        push["reason"] = reason.map { .string($0) }
+        if isDryRun { push["dry_run"] = true }
+        push["headers"] = shownHeaders
+        let payload = try? JSONReader.read(body, limits: .trusted)
+        push[payload == nil ? "payload_base64" : "payload"] = payload ?? .string(Base64.encode(body))
+        return .object(push)
     }
 
-    /// Writes the push as `GET /simulator/requests` shows it: the body byte for byte, as text if it is UTF-8, else in
-    /// base64.
-    func appendWhole(to writer: inout JSONWriter, number: Int, token: String) {
-        writer.beginObject()
-        writer.member("number", number)
-        writer.member("at", RFC3339.format(arrivedAt))
-        writer.member("connection", connection)
-        if let providerToken { writer.member("provider_token", providerToken) }
-        if let certificate { writer.member("certificate", certificate) }
-        writer.member("token", token)
-        writer.member("path", path)
-        appendHeaders(to: &writer)
-        if let text = String(validating: body, as: UTF8.self) {
-            writer.member("body", text)
-        } else {
-            writer.member("body_base64", Base64.encode(body))
-        }
-        writer.member("dry_run", isDryRun)
-        writer.name("answer")
-        writer.beginObject()
-        writer.member("status", status)
-        if let reason { writer.member("reason", reason) }
-        writer.member("id", apnsID)
-        writer.endObject()
-        writer.endObject()
+    /// The push as `GET /simulator/requests` shows it: the body byte for byte, as text if it is UTF-8, else in base64.
+    func shownWhole(number: Int, token: String) -> JSONValue {
+        var push = JSONObject([
+            JSONMember("number", .integer(number)), JSONMember("at", .string(RFC3339.format(arrivedAt))),
+        ])
+        addSource(to: &push)
+        push["token"] = .string(token)
+        push["path"] = .string(path)
+        push["headers"] = shownHeaders
+        let text = String(validating: body, as: UTF8.self)
+        push[text == nil ? "body_base64" : "body"] = .string(text ?? Base64.encode(body))
+        push["dry_run"] = .bool(isDryRun)
+        var answer = JSONObject([JSONMember("status", .integer(status))])
+        answer["reason"] = reason.map { .string($0) }
+        answer["id"] = .string(apnsID)
+        push["answer"] = .object(answer)
+        return .object(push)
     }
 
-    private func appendHeaders(to writer: inout JSONWriter) {
-        writer.name("headers")
-        writer.beginObject()
-        for (place, line) in headers.enumerated() where !headers[..<place].contains(where: { $0.name == line.name }) {
-            writer.member(line.name, line.value)
-        }
-        writer.endObject()
+    private func addSource(to push: inout JSONObject) {
+        push["connection"] = .integer(connection)
+        push["provider_token"] = providerToken.map { .string($0) }
+        push["certificate"] = certificate.map { .string($0) }
+    }
+
+    private var shownHeaders: JSONValue {
+        var shown = JSONObject()
+        for line in headers where shown[line.name] == nil { shown[line.name] = .string(line.value) }
+        return .object(shown)
     }
 }

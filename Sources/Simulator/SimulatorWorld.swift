@@ -86,9 +86,7 @@ final class SimulatorWorld {
     func record(_ push: ReceivedPush, token: DeviceToken) {
         received.append(push, token: token)
         guard settings.record != nil, !token.bytes.isEmpty else { return }
-        var writer = JSONWriter()
-        push.append(to: &writer, token: service.text(ofKey: token))
-        lines.append(contentsOf: writer.bytes)
+        lines.append(contentsOf: push.shown(token: service.text(ofKey: token)).bytes)
         lines.append(UInt8(ascii: "\n"))
         if lines.count >= SimulatorWorld.recordBytes { flushRecord() }
     }
