@@ -20,18 +20,13 @@ struct ProviderToken: Sendable {
     init?(_ text: [UInt8]) {
         guard text.count <= ProviderToken.bytesMax else { return nil }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
-            let signature = Base64.urlDecode(parts[2]), Self.isSignature(signature),
-            header["alg"]?.string == "ES256", let keyID = Self.identifier(header["kid"]),
+        guard parts.count == 3, let header = JSONObject(base64URL: parts[0]),
+            let claims = JSONObject(base64URL: parts[1]), let signature = Base64.urlDecode(parts[2]),
+            Self.isSignature(signature), header["alg"]?.string == "ES256", let keyID = Self.identifier(header["kid"]),
             let teamID = Self.identifier(claims["iss"]), let issuedAt = Self.seconds(claims["iat"])
         else { return nil }
         (self.keyID, self.teamID, self.issuedAt, self.signature) = (keyID, teamID, issuedAt, signature)
         signingInput = Array(text[..<parts[2].startIndex].dropLast())
-    }
-
-    private static func object(_ part: ArraySlice<UInt8>) -> JSONObject? {
-        guard let bytes = Base64.urlDecode(part) else { return nil }
-        return (try? JSONReader.read(bytes))?.object
     }
 
     /// R and S, 32 bytes each, or both in DER.
@@ -56,5 +51,13 @@ struct ProviderToken: Sendable {
     private static func seconds(_ value: JSONValue?) -> Double? {
         let number = value?.number?.double ?? value?.string.flatMap { Double($0) }
         return number.flatMap { $0.isFinite ? $0 : nil }
+    }
+}
+
+extension JSONObject {
+    /// Reads one part of a JSON Web Token.
+    init?(base64URL part: ArraySlice<UInt8>) {
+        guard let bytes = Base64.urlDecode(part), let object = (try? JSONReader.read(bytes))?.object else { return nil }
+        self = object
     }
 }

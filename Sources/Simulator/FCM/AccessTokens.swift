@@ -70,8 +70,8 @@ struct AccessTokens {
 
     private func believe(_ assertion: [UInt8], url: String, now: WallInstant) throws(Refusal) -> Grant {
         let parts = assertion.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.object(parts[0]), let claims = Self.object(parts[1]),
-            let signature = Base64.urlDecode(parts[2])
+        guard parts.count == 3, let header = JSONObject(base64URL: parts[0]),
+            let claims = JSONObject(base64URL: parts[1]), let signature = Base64.urlDecode(parts[2])
         else { throw .invalidGrant("Bad Request") }
         guard header["alg"]?.string == "RS256" else { throw .invalidGrant("Invalid JWT: Unsupported algorithm.") }
         guard let (account, verifier) = accounts.first(where: { $0.account.clientEmail == claims["iss"]?.string })
@@ -140,11 +140,6 @@ struct AccessTokens {
     mutating func revokeAll() {
         issued.removeAll()
         order.removeAll()
-    }
-
-    private static func object(_ part: ArraySlice<UInt8>) -> JSONObject? {
-        guard let bytes = Base64.urlDecode(part) else { return nil }
-        return (try? JSONReader.read(bytes))?.object
     }
 
     /// Parses `application/x-www-form-urlencoded`; what can't be read is left out.
