@@ -106,6 +106,6 @@ enum SlotMark {
     }
     /// Returns nil for a stream without a slot.
     static func place(_ session: OpaquePointer?, _ streamID: Int32) -> Int? {
-        unsafe nghttp2_session_get_stream_user_data(session, streamID).map { unsafe Int(bitPattern: $0) - 1 }
+        unsafe nghttp2_session_get_stream_user_data(session, streamID).map { Int(bitPattern: $0) - 1 }
     }
 }
