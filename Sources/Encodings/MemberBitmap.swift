@@ -14,8 +14,7 @@ package struct MemberBitmap: Equatable, Sendable {
     package init?(bytes: [UInt8], count: Int) {
         guard count >= 0, bytes.count == (count + 7) / 8 else { return nil }
         if !count.isMultiple(of: 8), let last = bytes.last, last >> UInt8(count % 8) != 0 { return nil }
-        self.count = count
-        self.bytes = bytes
+        (self.count, self.bytes) = (count, bytes)
     }
 
     package subscript(position: Int) -> Bool {

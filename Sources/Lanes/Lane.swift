@@ -42,8 +42,7 @@ package actor Lane: PinnedActor {
         let host = settings.proxy?.host ?? settings.host
         let port = settings.proxy?.port ?? settings.port
         let resolver = settings.resolver
-        self.loop = loop
-        self.published = published
+        (self.loop, self.published) = (loop, published)
         core = LaneCore(
             settings, on: loop, observer: observer,
             resolve: { id in

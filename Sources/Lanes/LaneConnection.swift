@@ -45,8 +45,7 @@ final class LaneConnection: ReadinessHandler, TimerHandler {
     var goAwayReason: GoAwayReason?
 
     init(_ id: ConnectionID, _ core: LaneCore, now: MonotonicInstant) {
-        self.id = id
-        self.core = core
+        (self.id, self.core) = (id, core)
         machine = ConnectionMachine(times: core.settings.connectionTimes, now: now)
     }
 

@@ -74,8 +74,7 @@ package struct ProxySettings: Sendable {
     package let authorization: Secret<[UInt8]>?
 
     package init(host: String, port: UInt16, authorization: [UInt8]? = nil) {
-        self.host = host
-        self.port = port
+        (self.host, self.port) = (host, port)
         self.authorization = authorization.map(Secret.init)
     }
 }

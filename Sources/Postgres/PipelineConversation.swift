@@ -27,8 +27,7 @@ final class PipelineConversation: Conversation {
     var waiter: CheckedContinuation<Answer, Never>?
 
     init(_ expectations: [Expectation], _ stake: CommitStake) {
-        self.expectations = expectations
-        self.stake = stake
+        (self.expectations, self.stake) = (expectations, stake)
     }
 
     func everythingLeft() { hasLeft = true }

@@ -23,8 +23,7 @@ actor TransactionRunner: PinnedActor {
     }
 
     init(_ connection: PostgresConnection, _ options: TransactionOptions, deadline: Duration) {
-        self.connection = connection
-        self.options = options
+        (self.connection, self.options) = (connection, options)
         self.deadline = options.deadline ?? deadline
         loop = connection.loop
     }

@@ -40,8 +40,7 @@ package actor PrivateServer {
             }
             return (try starter.start(), existing)
         }
-        self.running = running
-        self.use = use
+        (self.running, self.use) = (running, use)
         return PostgresSettings(socketFolder: running.socketFolder, user: "carillon", database: "carillon")
     }
 

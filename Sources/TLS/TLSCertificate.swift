@@ -76,8 +76,7 @@ extension TLSCertificate {
         guard let notBefore = unsafe Self.instant(X509_get0_notBefore(pointer)),
             let notAfter = unsafe Self.instant(X509_get0_notAfter(pointer))
         else { throw .identity(.unreadable) }
-        self.notBefore = notBefore
-        self.notAfter = notAfter
+        (self.notBefore, self.notAfter) = (notBefore, notAfter)
         der = unsafe encodedDER { unsafe i2d_X509(pointer, $0) }
         sha256 = unsafe Self.digest(pointer)
         let subject = unsafe X509_get_subject_name(pointer)

@@ -67,8 +67,7 @@ import COpenSSL
             throw ErrorQueue.asLibraryError
         }
         unsafe context = unsafe made
-        self.isServer = isServer
-        self.trust = trust
+        (self.isServer, self.trust) = (isServer, trust)
         protocols = ProtocolList(alpn)
         unsafe shim_SSL_CTX_set_house_options(context)
         unsafe shim_SSL_CTX_set_session_cache_off(context)

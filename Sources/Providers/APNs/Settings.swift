@@ -6,8 +6,7 @@ package struct APNsKeyIdentity: Hashable, Sendable {
     /// Returns nil unless both have ten capital letters and digits.
     package init?(keyID: String, teamID: String) {
         guard Self.isTenLong(keyID), Self.isTenLong(teamID) else { return nil }
-        self.keyID = keyID
-        self.teamID = teamID
+        (self.keyID, self.teamID) = (keyID, teamID)
     }
 
     private static func isTenLong(_ text: String) -> Bool {

@@ -42,8 +42,7 @@ struct FCMMessageCompiler {
         var digits: [UInt8] = []
         Hexadecimal.append(message.value.high, to: &digits)
         Hexadecimal.append(message.value.low, to: &digits)
-        self.content = content
-        self.contentBytes = contentBytes
+        (self.content, self.contentBytes) = (content, contentBytes)
         identity = message.value.text
         tag = content.options.collapseID ?? identity
         collapseID = content.options.collapseID ?? String(decoding: digits, as: UTF8.self)

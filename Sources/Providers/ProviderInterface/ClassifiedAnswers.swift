@@ -10,8 +10,7 @@ package struct AnswerOrigin: Sendable, Equatable {
     package let authorization: UInt64?
 
     @inlinable package init(connection: ConnectionID, authorization: UInt64?) {
-        self.connection = connection
-        self.authorization = authorization
+        (self.connection, self.authorization) = (connection, authorization)
     }
 }
 

@@ -16,8 +16,7 @@ package struct PlaceholderFiller: Sendable {
     private var scratch: [UInt8] = []
 
     package init(_ text: PlaceholderText, _ placeholders: MessagePlaceholders) {
-        self.text = text
-        self.placeholders = placeholders
+        (self.text, self.placeholders) = (text, placeholders)
         lengths = [Int](repeating: 0, count: text.places.count)
         fallbacks = text.fallbacks(placeholders)
     }

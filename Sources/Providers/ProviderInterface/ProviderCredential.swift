@@ -45,8 +45,7 @@ package struct SubmittedForm: Sendable, CustomStringConvertible {
     private var values: [(name: String, bytes: [UInt8])] = []
 
     package init(_ kind: CredentialKind, _ values: [(name: String, bytes: [UInt8])] = []) {
-        self.kind = kind
-        self.values = values
+        (self.kind, self.values) = (kind, values)
     }
 
     package mutating func add(_ name: String, _ bytes: [UInt8]) { values.append((name, bytes)) }

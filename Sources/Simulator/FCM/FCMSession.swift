@@ -239,8 +239,7 @@ struct FCMRequest {
     let isSubscription: Bool
 
     init(_ push: PushRequest, _ streamID: Int32) {
-        self.push = push
-        self.streamID = streamID
+        (self.push, self.streamID) = (push, streamID)
         path = String(push.path.prefix { $0 != "?" })
         parts = path.split(separator: "/", omittingEmptySubsequences: false).map { PercentDecoding.decode($0) ?? "" }
         project = parts.count > 3 ? parts[3] : ""

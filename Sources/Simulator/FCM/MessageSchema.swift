@@ -37,8 +37,7 @@ struct SchemaField: Sendable {
     let kind: FieldKind
 
     init(_ name: String, _ kind: FieldKind) {
-        self.name = name
-        self.kind = kind
+        (self.name, self.kind) = (name, kind)
         var camel = ""
         for part in name.split(separator: "_") {
             camel += camel.isEmpty ? String(part) : part.prefix(1).uppercased() + part.dropFirst()

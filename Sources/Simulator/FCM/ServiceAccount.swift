@@ -18,8 +18,7 @@ package struct ServiceAccount: Sendable {
         projectID: String, projectNumber: String = "100000000001", name: String = "carillon"
     ) throws(SigningError) {
         let key = try RS256Key.generate()
-        self.projectID = projectID
-        self.projectNumber = projectNumber
+        (self.projectID, self.projectNumber) = (projectID, projectNumber)
         clientEmail = "\(name)@\(projectID).iam.gserviceaccount.com"
         privateKeyID = Hexadecimal.text(Entropy.bytes(20))
         publicKeyPEM = try key.publicPEM()
