@@ -1,8 +1,9 @@
 import Basis
+import Expressions
 import JSON
 import Model
 
-// The meaning of a filter. Tests compare the database's answer with this one.
+// The meaning of a filter, with which tests compare the database's answer.
 extension FilterExpression {
     /// - Parameter now: the time that relative times are counted from.
     package func isTrue(of device: DeviceRecord, now: WallInstant) -> Bool {
