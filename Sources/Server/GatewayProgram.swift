@@ -5,7 +5,6 @@ import Credentials
 import Delivery
 import Encodings
 import Foundation
-import GroupCommit
 import Logging
 import Model
 import Postgres
@@ -131,8 +130,8 @@ package struct GatewayProgram: Sendable {
         // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
-            registry: RegistryService(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-            messages: intake, credentials: service, keys: stores.keys,
+            stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
+            credentials: service,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: Readings(pool: resources.apiPool).readiness, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)

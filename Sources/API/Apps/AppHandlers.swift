@@ -1,12 +1,11 @@
 import HTTPTypes
 import JSON
 import Model
-import Registry
 import Store
 
 /// Handles apps, and finds the app for the handlers of everything below it.
 struct AppHandlers: Sendable {
-    let registry: RegistryService
+    let registry: RegistryStore
 
     /// Returns the app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }

@@ -19,7 +19,8 @@ package struct RegistrationShortcut: Sendable {
     private static let usualBodyBytesMax = 16 << 10
 
     private let bodyBytesMax: Int
-    private let registry: RegistryService
+    private let registry: RegistryStore
+    private let registrations: RegistrationCommitter
     private let authenticator: APIKeyAuthenticator
     private let budget: BodyBudget
     private let clock: @Sendable () -> WallInstant
@@ -28,7 +29,8 @@ package struct RegistrationShortcut: Sendable {
 
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
-        registry = services.registry
+        registry = services.stores.registry
+        registrations = services.registrations
         self.authenticator = authenticator
         self.budget = budget
         clock = services.clock
@@ -96,11 +98,11 @@ package struct RegistrationShortcut: Sendable {
     /// - Parameter reply: called once, on the loop, after the commit or when there will be none.
     func register(_ entry: Entry, on loop: any EventLoop, reply: @escaping @Sendable (Reply) -> Void) {
         let (path, view, bytes, account) = (entry.path, entry.view, entry.bodyBytes, entry.account)
-        registry.register(entry.registration, app: entry.app.id) { [self] result in
+        registrations.commit([entry.registration], app: entry.app.id) { [self] results in
             // The answer is made on the loop: here, all of a batch would wait for each other's.
             loop.execute {
                 budget.giveBack(bytes, of: account)
-                reply(self.reply(answer(result, at: path, view)))
+                reply(self.reply(answer(results[0], at: path, view)))
             }
         }
     }

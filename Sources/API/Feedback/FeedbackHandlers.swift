@@ -1,10 +1,10 @@
 import HTTPTypes
-import Registry
 import Store
 
 /// The verdicts on tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
+    let store: FeedbackStore
     let reads: ReadAdmission
 
     /// Reads a page. `next` continues from it, even if nothing is new yet, and may be used again and again. No page
@@ -16,9 +16,7 @@ struct FeedbackHandlers: Sendable {
             return cursor
         }
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await apps.registry.feedback(app: app.id, after: after, limit: limit)
-        }
+        let page = try await reads.read(of: app.id, await store.page(app: app.id, after: after, limit: limit))
         guard !page.hasGap else { throw .feedbackSwept }
         return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))
     }

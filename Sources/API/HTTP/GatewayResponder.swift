@@ -17,7 +17,7 @@ package struct GatewayResponder: HTTPResponder {
         self.services = services
         let authenticator =
             known
-            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
         self.authenticator = authenticator
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
@@ -130,7 +130,7 @@ package struct GatewayResponder: HTTPResponder {
         // A key of one app opens no other.
         if let own = caller.app { return BodyBudget.Account(app: own) }
         guard AppRequest.isSlug(slug) else { return BodyBudget.Account(app: nil) }
-        return BodyBudget.Account(app: try? await services.registry.app(slug: slug)?.slug)
+        return BodyBudget.Account(app: try? await services.stores.registry.app(slug: slug)?.slug)
     }
 }
 

@@ -1,5 +1,4 @@
 import Basis
-import Delivery
 import Model
 import Store
 import Synchronization
@@ -51,15 +50,13 @@ final class MessageFollowers: Sendable {
         var issued = 0
     }
 
-    private let intake: MessageIntake
+    private let store: MessageStore
     private let limits: GatewayLimits
     private let reads: ReadAdmission
     private let state = Mutex(State())
 
-    init(intake: MessageIntake, limits: GatewayLimits, reads: ReadAdmission) {
-        self.intake = intake
-        self.limits = limits
-        self.reads = reads
+    init(store: MessageStore, limits: GatewayLimits, reads: ReadAdmission) {
+        (self.store, self.limits, self.reads) = (store, limits, reads)
     }
 
     /// A follower's slot at a message, given back when the last reference to it is released.
@@ -157,7 +154,7 @@ final class MessageFollowers: Sendable {
                 let seen = try await reads.readWithoutTimeout(of: subject.app) {
                     () async throws(StoreFault) -> (progress: MessageProgress?, time: Duration) in
                     let start = clock.now
-                    let progress = try await intake.progress(subject.message, app: subject.app)
+                    let progress = try await store.progress(app: subject.app, id: subject.message)
                     return (progress, clock.now - start)
                 }
                 spent = seen.time

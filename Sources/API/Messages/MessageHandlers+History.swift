@@ -12,9 +12,8 @@ extension MessageHandlers {
             return cursor
         }
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.failures(id, app: app.id, filter: filter, from: cursor, limit: limit)
-        }
+        let page = try await reads.read(
+            of: app.id, await store.failures(app: app.id, id: id, filter: filter, from: cursor, limit: limit))
         guard let page else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.page(page.items, next: page.next?.text))
     }
@@ -23,9 +22,8 @@ extension MessageHandlers {
         let id = try messageID(call)
         let installation = try DeviceHandlers.installation(call.detail)
         let app = try await apps.app(of: call)
-        let pushHistory = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.pushHistory(id, app: app.id, installation: installation)
-        }
+        let pushHistory = try await reads.read(
+            of: app.id, await store.pushHistory(app: app.id, id: id, installation: installation))
         guard let pushHistory else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.body(pushHistory))
     }

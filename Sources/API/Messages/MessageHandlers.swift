@@ -9,6 +9,7 @@ import Store
 /// Accepts messages, and shows their accounts and progress.
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
+    let store: MessageStore
     let intake: MessageIntake
     let clock: @Sendable () -> WallInstant
     let reads: ReadAdmission
@@ -79,10 +80,7 @@ struct MessageHandlers: Sendable {
     }
 
     func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
-        let progress = try await reads.read(of: app) { () async throws(StoreFault) in
-            try await intake.progress(id, app: app)
-        }
-        guard let progress else { throw .unknownMessage }
+        guard let progress = try await reads.read(of: app, await store.progress(app: app, id: id)) else { throw .unknownMessage }
         return progress
     }
 
@@ -108,9 +106,8 @@ struct MessageHandlers: Sendable {
             return state
         }
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.list(app: app.id, before: before, limit: limit, state: state)
-        }
+        let page = try await reads.read(
+            of: app.id, await store.list(app: app.id, before: before, limit: limit, state: state))
         return Answer(.ok, MessageAnswer.page(page.items, next: page.next?.value.text))
     }
 }
