@@ -50,9 +50,7 @@ package struct AnswerForm: Sendable {
 
     private static func isCount(_ value: JSONValue) -> Bool { value.integer.map { $0 >= 0 } ?? false }
 
-    private var fault: CommandFault {
-        CommandFault(.refused, "the gateway answered with something that is no \(noun)")
-    }
+    private var fault: CommandFault { CommandFault(.refused, "the gateway answered with something that is no \(noun)") }
 }
 
 extension AnswerForm {

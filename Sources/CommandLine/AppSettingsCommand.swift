@@ -70,9 +70,7 @@ struct AppSettingsCommand: AsyncParsableCommand {
 
     private static func cap(_ text: String) throws(CommandFault) -> JSONValue {
         if text == "none" { return .null }
-        guard let number = Int64(text) else {
-            throw CommandFault(.usage, "--daily-cap takes a whole number, or none")
-        }
+        guard let number = Int64(text) else { throw CommandFault(.usage, "--daily-cap takes a whole number, or none") }
         return .number(.whole(number))
     }
 }

@@ -75,9 +75,7 @@ package struct AppsCommand: AsyncParsableCommand {
 /// Asks a person to confirm. Without a terminal, `--yes` is required.
 ///
 /// - Parameter otherwise: the sentence after a no.
-func confirm(
-    _ question: String, _ yes: Bool, otherwise: String = "nothing was done"
-) throws(CommandFault) {
+func confirm(_ question: String, _ yes: Bool, otherwise: String = "nothing was done") throws(CommandFault) {
     guard !yes else { return }
     guard Console.isInteractive else {
         throw CommandFault(.usage, "\(question) There is no terminal to ask: give --yes to confirm")
@@ -88,6 +86,4 @@ func confirm(
     }
 }
 
-package func writeJSON(_ value: JSONValue) {
-    Console.write(value.bytes + [UInt8(ascii: "\n")])
-}
+package func writeJSON(_ value: JSONValue) { Console.write(value.bytes + [UInt8(ascii: "\n")]) }

@@ -5,14 +5,10 @@ import Reactor
 /// The command's output. No other type writes to standard output and standard error.
 package enum Console {
     /// Writes a line of the answer. Control characters in it are made visible, so that they move no cursor.
-    package static func write(_ line: String) {
-        write(Array((TerminalText.clean(line) + "\n").utf8))
-    }
+    package static func write(_ line: String) { write(Array((TerminalText.clean(line) + "\n").utf8)) }
 
     /// Writes bytes of the answer unchanged.
-    package static func write(_ bytes: [UInt8]) {
-        FileHandle.standardOutput.write(Data(bytes))
-    }
+    package static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
 
     /// Writes one line that says why the program can't go on.
     package static func complain(_ line: String) {
@@ -26,9 +22,7 @@ package enum Console {
     }
 
     /// Writes JSON on one line beside the answer, for scripts.
-    static func remark(json: JSONValue) {
-        FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")]))
-    }
+    static func remark(json: JSONValue) { FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")])) }
 
     /// Whether standard error is a terminal that can overwrite lines.
     package static var isTerminal: Bool {
@@ -46,9 +40,7 @@ package enum Console {
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
     /// Draws a line of progress over the previous one; an empty line removes it.
-    fileprivate static func draw(_ line: String) {
-        FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8))
-    }
+    fileprivate static func draw(_ line: String) { FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8)) }
 }
 
 /// The progress of long work: a bar if standard error is a terminal, else a line now and then.
@@ -122,9 +114,7 @@ extension Console {
     /// Whether a person can answer a question.
     static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
 
-    static func ask(_ question: String) {
-        FileHandle.standardError.write(Data(question.utf8))
-    }
+    static func ask(_ question: String) { FileHandle.standardError.write(Data(question.utf8)) }
 }
 
 extension Console {

@@ -22,8 +22,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
-                let answer = try await app.gateway.client().get(
-                    try app.path("credentials"), as: .list(of: .credential))
+                let answer = try await app.gateway.client().get(try app.path("credentials"), as: .list(of: .credential))
                 if app.gateway.json { return writeJSON(answer) }
                 writeTable(answer.object?["items"]?.array ?? [])
             }

@@ -64,8 +64,7 @@ package struct DevicesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
-                let device = try await app.gateway.client().get(
-                    try app.path("devices", installation), as: .wholeDevice)
+                let device = try await app.gateway.client().get(try app.path("devices", installation), as: .wholeDevice)
                 if app.gateway.json { return writeJSON(device) }
                 for registration in device.object?["registrations"]?.array ?? [] {
                     for member in registration.object?.members ?? [] {
@@ -180,8 +179,7 @@ package struct DevicesCommand: AsyncParsableCommand {
         func run() async throws {
             try await orComplain(asJSON: app.gateway.json) {
                 try confirm("Erase \(user) in \(try app.slug())?", yes)
-                let answer = try await app.gateway.client().send(
-                    "DELETE", try app.path("users", user), as: .erasure)
+                let answer = try await app.gateway.client().send("DELETE", try app.path("users", user), as: .erasure)
                 if app.gateway.json { return writeJSON(answer) }
                 Console.write("\(answer.count("registrations")) registrations are erased.")
             }

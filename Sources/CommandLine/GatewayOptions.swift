@@ -5,8 +5,7 @@ import NIOSSL
 /// The gateway's address and the API key. A key is never an argument: everyone on the machine can read arguments.
 struct GatewayOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080).", valueName: "url"))
+        help: ArgumentHelp("The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080).", valueName: "url"))
     var url: String?
 
     @Option(
@@ -72,9 +71,7 @@ struct AppOptions: ParsableArguments {
 /// Opens a file to read; "-" is standard input.
 func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
     guard path != "-" else { return .standardInput }
-    guard FileManager.default.fileExists(atPath: path) else {
-        throw CommandFault(.usage, "there is no file \(path)")
-    }
+    guard FileManager.default.fileExists(atPath: path) else { throw CommandFault(.usage, "there is no file \(path)") }
     let target = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
     let type = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
     guard type != .typeDirectory else { throw CommandFault(.usage, "\(path) is a folder, not a file") }

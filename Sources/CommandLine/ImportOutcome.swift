@@ -12,9 +12,7 @@ package struct ImportOutcome {
 
     /// - Parameter file: the path as given to the command; "-" is standard input.
     package init(file: String, app: String, isJSON: Bool) {
-        self.file = file
-        self.app = app
-        self.isJSON = isJSON
+        (self.file, self.app, self.isJSON) = (file, app, isJSON)
     }
 
     /// Completes the sentence about a broken connection: how far the import came, and the command that continues it.

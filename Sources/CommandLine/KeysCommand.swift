@@ -127,8 +127,7 @@ package enum KeyOwner {
             return nil
         }
         guard let slug = app ?? environment["CARILLON_APP"], !slug.isEmpty else {
-            throw CommandFault(
-                .usage, "no app is given. Give it with --app or in CARILLON_APP, or give --all-apps")
+            throw CommandFault(.usage, "no app is given. Give it with --app or in CARILLON_APP, or give --all-apps")
         }
         return slug
     }

@@ -96,9 +96,7 @@ struct MessageFollower {
         do throws(JSONError) { value = try JSONReader.read(event.data, limits: .trusted) } catch {
             throw CommandFault(.refused, "the gateway answered with an event that is not JSON")
         }
-        guard event.name != "problem" else {
-            throw CommandFault(status: Int(value.count("status")), body: event.data)
-        }
+        guard event.name != "problem" else { throw CommandFault(status: Int(value.count("status")), body: event.data) }
         return try AnswerForm.message.check(value)
     }
 

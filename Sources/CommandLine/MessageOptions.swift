@@ -38,9 +38,7 @@ struct MessageOptions: ParsableArguments {
 
     func members() throws(CommandFault) -> [JSONMember] {
         var members: [JSONMember] = []
-        if let file {
-            members = try Self.object(inFile: file).members
-        }
+        if let file { members = try Self.object(inFile: file).members }
         let text = pairs([("title", title), ("subtitle", subtitle), ("body", body)])
         merge(text, into: "notification", of: &members)
         if let badge { replace("badge", Int64(badge).map { .number(.whole($0)) } ?? .string(badge), in: &members) }

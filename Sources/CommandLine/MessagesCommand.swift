@@ -62,8 +62,7 @@ package struct MessagesCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
-                let message = try await one.app.gateway.client().get(
-                    try one.app.path("messages", one.id), as: .message)
+                let message = try await one.app.gateway.client().get(try one.app.path("messages", one.id), as: .message)
                 if one.app.gateway.json { return writeJSON(message) }
                 AccountText(message, app: try one.app.slug()).write()
             }
@@ -176,9 +175,7 @@ struct WaitMessages {
         "  -> to find the cause, run carillon doctor where the gateway runs, or read the gateway's log",
     ]
 
-    mutating func lines(
-        _ message: JSONValue, app: String, now: ContinuousClock.Instant
-    ) -> [String] {
+    mutating func lines(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
         let ended = ProgressText(message).ended
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
         var lines = WaitText.lines(of: message, app: app)

@@ -6,9 +6,7 @@ package struct ServerSentEvent: Equatable, Sendable {
     package let data: [UInt8]
 
     package init(id: String, name: String, data: [UInt8]) {
-        self.id = id
-        self.name = name
-        self.data = data
+        (self.id, self.name, self.data) = (id, name, data)
     }
 }
 

@@ -25,9 +25,7 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     }
 
     package init(_ source: any AccessTokenSource, endpoint: any TokenEndpoint, log: Logger) {
-        self.source = source
-        self.endpoint = endpoint
-        self.log = log
+        (self.source, self.endpoint, self.log) = (source, endpoint, log)
     }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }

@@ -22,11 +22,8 @@ package struct CredentialService: Sendable {
         store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
         keyFiles: KeyFileQueue = KeyFileQueue()
     ) {
-        self.store = store
-        self.keyFiles = keyFiles
-        self.vault = vault
-        self.tokenEndpoint = tokenEndpoint
-        self.allowsPrivateTargets = allowsPrivateTargets
+        (self.store, self.keyFiles, self.vault) = (store, keyFiles, vault)
+        (self.tokenEndpoint, self.allowsPrivateTargets) = (tokenEndpoint, allowsPrivateTargets)
     }
 
     /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
@@ -64,9 +61,7 @@ package struct CredentialService: Sendable {
         }
         let (topics, plain) = try checked(credential, submission)
         let facts = JSONValue.object(credential.facts()).bytes
-        let ids = try await stored { () throws(StoreFault) in
-            try await store.nextIDs(submission.environments.count)
-        }
+        let ids = try await stored { () throws(StoreFault) in try await store.nextIDs(submission.environments.count) }
         var credentials: [NewCredential] = []
         for (id, environment) in zip(ids, submission.environments) {
             credentials.append(
@@ -160,9 +155,7 @@ package struct CredentialService: Sendable {
 
     private func stored<Answer>(
         _ work: () async throws(StoreFault) -> Answer
-    ) async throws(CredentialFault) -> Answer {
-        do { return try await work() } catch { throw .store(error) }
-    }
+    ) async throws(CredentialFault) -> Answer { do { return try await work() } catch { throw .store(error) } }
 
     private func sealed(_ plaintext: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {
         do { return try vault.seal(plaintext, purpose: purpose) } catch { throw .vault(error) }

@@ -30,9 +30,7 @@ package struct GatewayProgram: Sendable {
 
     /// - Parameter steps: nil in production.
     package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
-        self.settings = settings
-        self.steps = steps
-        self.log = log
+        (self.settings, self.steps, self.log) = (settings, steps, log)
     }
 
     /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: with 0 after a drain, else with one
@@ -120,8 +118,7 @@ package struct GatewayProgram: Sendable {
         _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService
     ) -> GatewayServices {
         let stores = Stores(pool: resources.apiPool, steps: steps)
-        let backlog = BacklogBounds(
-            messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
+        let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
             direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
@@ -156,9 +153,7 @@ package struct GatewayProgram: Sendable {
     }
 
     /// One core is left for the database's loop and Swift's pool.
-    private var laneLoopCount: Int {
-        max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
-    }
+    private var laneLoopCount: Int { max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1)) }
 
     private static let unusableAuthorities = "holds no usable certificate"
 
@@ -173,8 +168,7 @@ package struct GatewayProgram: Sendable {
     private func trust(_ authorities: [UInt8]?) throws -> TLSTrust {
         guard let authorities else { return try TLSTrust.system() }
         do { return try TLSTrust.system(and: authorities) } catch {
-            throw StartFault(
-                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
+            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
         }
     }
 
@@ -184,8 +178,7 @@ package struct GatewayProgram: Sendable {
                 authorityFile: authorities, proxy: settings.providerProxy,
                 allowsPrivateTargets: settings.allowsPrivateTargets)
         } catch {
-            throw StartFault(
-                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
+            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
         }
     }
 }

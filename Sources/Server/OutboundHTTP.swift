@@ -52,9 +52,7 @@ struct OutboundHTTP: TokenEndpoint {
         do { return try result.get() } catch { throw .unreachable(Self.text(error)) }
     }
 
-    private static func ask(
-        _ client: HTTPClient, _ request: HTTPClientRequest
-    ) async throws -> TokenEndpointAnswer {
+    private static func ask(_ client: HTTPClient, _ request: HTTPClientRequest) async throws -> TokenEndpointAnswer {
         let response = try await client.execute(request, timeout: .nanoseconds(deadline.wholeNanoseconds))
         let body = try await response.body.collect(upTo: bodyBytesMax)
         return TokenEndpointAnswer(
@@ -120,7 +118,6 @@ extension ProxyAddress {
             return .server(host: endpoint.host, port: Int(endpoint.port))
         }
         let credentials = String(decoding: authorization.dropFirst(basic.count), as: UTF8.self)
-        return .server(
-            host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
+        return .server(host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
     }
 }

@@ -15,7 +15,5 @@ struct ServeCommand: AsyncParsableCommand {
                 "carillon serve", "CARILLON_DATA_DIR=/srv/carillon CARILLON_LISTEN=127.0.0.1:9090 carillon serve",
             ]))
 
-    func run() async throws {
-        await GatewayProgram.runToEnd()
-    }
+    func run() async throws { await GatewayProgram.runToEnd() }
 }

@@ -122,9 +122,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private var reach: SimulatorReach { host == SimulatorIdentities.hostDefault ? .loopback : .everyone }
 
-    func run() async throws {
-        try await orComplain(ofThisMachine: json) { try await simulate() }
-    }
+    func run() async throws { try await orComplain(ofThisMachine: json) { try await simulate() } }
 
     private func simulate() async throws {
         let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())

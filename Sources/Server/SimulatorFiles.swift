@@ -116,11 +116,8 @@ struct SimulatorIdentities {
             let key = key.flatMap({ try? ES256Key(pem: $0) }),
             let account = account.flatMap({ ServiceAccount(file: $0) })
         else { return nil }
-        self.authorityPEM = authorityPEM
-        self.server = server
-        self.certificate = certificate
-        self.key = key
-        self.account = account
+        (self.authorityPEM, self.server, self.certificate) = (authorityPEM, server, certificate)
+        (self.key, self.account) = (key, account)
     }
 
     func serves(project: String, topics: [String]) -> Bool {

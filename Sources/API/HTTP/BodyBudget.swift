@@ -103,9 +103,7 @@ final class ImportShare: Sendable {
                 throw error
             }
         }
-        self.bytes = bytes
-        self.budgets = budgets
-        self.account = account
+        (self.bytes, self.budgets, self.account) = (bytes, budgets, account)
     }
 
     func giveBack() {
@@ -165,9 +163,7 @@ enum BodyReader {
     }
 
     /// Returns the next piece of a body; nil after the last. Throws a `Problem` if the body can't be read or is late.
-    static func next(
-        _ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits
-    ) async throws -> ByteBuffer? {
+    static func next(_ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits) async throws -> ByteBuffer? {
         do { return try await chunks.next() } catch let error as HTTPParserError {
             throw Problem(unreadable: error, limits)
         }

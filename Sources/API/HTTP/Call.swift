@@ -49,40 +49,38 @@ enum Reply: Sendable {
     case stream(AnswerStream)
 }
 
+/// A form of reply: an answer, or a stream.
+protocol Replying: Sendable {
+    var reply: Reply { get }
+}
+
 /// An answer of 200 that is written piece by piece.
-struct AnswerStream: Sendable {
+struct AnswerStream: Replying {
     let headers: HTTPFields
     /// Takes the next piece; suspends while the client does not read.
     typealias Write = ([UInt8]) async throws -> Void
     /// Writes all pieces, in order. Returns false if the request was not read to its end: the connection then closes.
     let run: @Sendable (_ write: Write) async throws -> Bool
 
-    init(headers: HTTPFields, run: @escaping @Sendable (_ write: Write) async throws -> Bool) {
-        self.headers = headers
-        self.run = run
-    }
+    var reply: Reply { .stream(self) }
 }
 
 /// An answer that is whole before it is sent.
-struct Answer: Sendable {
+struct Answer: Replying {
     let status: HTTPResponse.Status
     let contentType: String
     let body: [UInt8]
-    var headers: [(name: HTTPField.Name, value: String)]
+    var headers: [Header]
+
+    typealias Header = (name: HTTPField.Name, value: String)
 
     /// Makes an answer in JSON, unless `contentType` names another format.
     init(
-        _ status: HTTPResponse.Status, _ body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
-        contentType: String = "application/json"
-    ) {
-        self.status = status
-        self.body = body
-        self.headers = headers
-        self.contentType = contentType
-    }
+        _ status: HTTPResponse.Status, _ body: [UInt8], headers: [Header] = [], contentType: String = "application/json"
+    ) { (self.status, self.body, self.headers, self.contentType) = (status, body, headers, contentType) }
 
     init(_ problem: Problem) {
-        var headers: [(name: HTTPField.Name, value: String)] = []
+        var headers: [Header] = []
         if let seconds = problem.retryAfterSeconds { headers.append((.retryAfter, String(seconds))) }
         if let allow = problem.allow { headers.append((.allow, allow)) }
         if problem.code == .unauthorized { headers.append((.wwwAuthenticate, #"Bearer realm="carillon""#)) }
@@ -90,6 +88,8 @@ struct Answer: Sendable {
             HTTPResponse.Status(code: problem.code.status), problem.body, headers: headers,
             contentType: Self.problemType)
     }
+
+    var reply: Reply { .answer(self) }
 
     static let problemType = "application/problem+json"
 

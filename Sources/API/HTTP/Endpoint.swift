@@ -28,18 +28,13 @@ package final class Endpoint: Sendable {
     /// - Parameter handler: throws a `Problem`, or the connection's error.
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
-        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, handler: @escaping Handler
+        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false,
+        handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
-        self.name = name
-        self.method = method
-        self.template = template
-        self.access = access
-        self.query = query
-        self.body = body
-        self.step = step
-        self.isProbe = isProbe
+        (self.name, self.method, self.template, self.access) = (name, method, template, access)
+        (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)
         isOfApp = template.hasPrefix("/v1/apps/{app}")
-        self.handler = handler
+        self.handler = { try await handler($0, $1).reply }
     }
 
     /// Every operation that is served.
@@ -80,9 +75,7 @@ package struct PlannedEndpoint: Sendable {
     private let advice: String
 
     init(_ method: HTTPRequest.Method, _ template: String, _ advice: String) {
-        self.method = method
-        self.template = template
-        self.advice = advice
+        (self.method, self.template, self.advice) = (method, template, advice)
     }
 
     var problem: Problem { Problem(.routeNotSupported, "This version does not support this route. " + advice) }

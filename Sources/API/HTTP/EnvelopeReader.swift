@@ -54,8 +54,7 @@ struct EnvelopeReader {
         guard let place = isTaken.firstIndex(of: false) else { return }
         let name = members[place].name
         guard name.utf8.count <= Self.echoedNameBytesMax else {
-            throw Problem(
-                .unknownMember, "A member with a name of \(name.utf8.count) bytes is not known.", at: pointer)
+            throw Problem(.unknownMember, "A member with a name of \(name.utf8.count) bytes is not known.", at: pointer)
         }
         throw Problem(
             .unknownMember, "\"\(name)\" is not a known member. Correct or remove it; nothing is ignored silently.",
@@ -120,8 +119,7 @@ extension JSONValue {
         guard let text = string else { throw .wrongType(self, "a string", at: pointer()) }
         guard !text.isEmpty else { throw Problem(.invalidValue, "This string must not be empty.", at: pointer()) }
         guard text.utf8.count <= bytesMax else {
-            throw Problem(
-                .valueTooLong, "This has \(text.utf8.count) bytes; the limit is \(bytesMax).", at: pointer())
+            throw Problem(.valueTooLong, "This has \(text.utf8.count) bytes; the limit is \(bytesMax).", at: pointer())
         }
         return text
     }

@@ -17,7 +17,8 @@ package struct GatewayResponder: HTTPResponder {
         self.services = services
         let authenticator =
             known
-            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
+            ?? APIKeyAuthenticator(
+                operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
         self.authenticator = authenticator
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)

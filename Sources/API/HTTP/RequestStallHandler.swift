@@ -286,9 +286,7 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
     private let shortcut: RegistrationShortcut
 
     package init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
-        self.limits = limits
-        self.log = log
-        self.shortcut = shortcut
+        (self.limits, self.log, self.shortcut) = (limits, log, shortcut)
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {

@@ -74,9 +74,7 @@ package struct QueryReader: Sendable {
     }
 
     /// The parameter's value; nil if absent or empty.
-    package subscript(name: String) -> String? {
-        parameters.first { $0.name == name && !$0.value.isEmpty }?.value
-    }
+    package subscript(name: String) -> String? { parameters.first { $0.name == name && !$0.value.isEmpty }?.value }
 
     /// The parameter's value, which may be empty; nil if absent.
     package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
@@ -100,6 +98,13 @@ extension QueryReader {
             throw Problem(.invalidQuery, "\(name) must be one of \(names.joined(separator: ", ")).")
         }
         return known
+    }
+
+    /// The position after which a list continues; nil: from its start.
+    func cursor<Cursor>(_ name: String = "cursor", _ reading: (String) -> Cursor?) throws(Problem) -> Cursor? {
+        guard let text = self[name] else { return nil }
+        guard let cursor = reading(text) else { throw .invalidCursor }
+        return cursor
     }
 
     func kind() throws(Problem) -> TokenKind? {

@@ -16,11 +16,11 @@ struct Resources: Sendable {
         let reads = ReadAdmission(limits)
         checkReadiness = services.readiness
         apps = AppHandlers(registry: services.stores.registry)
-        devices = DeviceHandlers(
-            apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
+        devices = DeviceHandlers(apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
         imports = ImportHandlers(
             apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
-            authenticator: authenticator, budgets: [
+            authenticator: authenticator,
+            budgets: [
                 BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget,
             ])
         messages = MessageHandlers(

@@ -73,11 +73,8 @@ final class MessageFollowers: Sendable {
             _ subject: Subject, _ number: Int, queryBefore: Int, _ snapshots: AsyncStream<Snapshot>,
             _ followers: MessageFollowers
         ) {
-            self.subject = subject
-            self.queryBefore = queryBefore
-            self.number = number
-            self.snapshots = snapshots
-            self.followers = followers
+            (self.subject, self.queryBefore, self.number) = (subject, queryBefore, number)
+            (self.snapshots, self.followers) = (snapshots, followers)
         }
 
         deinit { followers.leave(subject, number) }

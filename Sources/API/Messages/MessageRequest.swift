@@ -140,8 +140,7 @@ package struct MessageRequest: Equatable, Sendable {
         members.reserveCapacity(object.count)
         for member in object.members {
             guard !member.name.isEmpty else {
-                throw Problem(
-                    .invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
+                throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
             guard !isReserved(member.name) else {
                 throw Problem(
@@ -186,12 +185,10 @@ package struct MessageRequest: Equatable, Sendable {
             throw Problem(
                 .invalidValue, "A list of records must have 1 to \(MessageLimits.recordsMax) records.", at: pointer)
         }
-        var records: [JSONText] = []
-        for (place, value) in values.enumerated() {
-            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer / place) }
-            records.append(JSONText(value))
+        return try values.enumerated().map { (place, value) throws(Problem) in
+            guard value.object != nil else { throw Problem.wrongType(value, "an object", at: pointer / place) }
+            return JSONText(value)
         }
-        return records
     }
 
     /// Reads an object that is passed through as it is. The provider's module checks its members.

@@ -14,11 +14,7 @@ package struct ProblemCode: RawRepresentable, Sendable {
     let remedy: String
 
     init(_ rawValue: String, _ status: Int, _ title: String, cause: String, remedy: String) {
-        self.rawValue = rawValue
-        self.status = status
-        self.title = title
-        self.cause = cause
-        self.remedy = remedy
+        (self.rawValue, self.status, self.title, self.cause, self.remedy) = (rawValue, status, title, cause, remedy)
     }
 
     /// Returns nil if no such code exists.

@@ -14,8 +14,7 @@ package struct DemoCommand: AsyncParsableCommand {
             Its data is in --folder, and the next run uses it again.
             """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"]))
 
-    @Option(
-        help: ArgumentHelp("The folder for the demonstration's data.", valueName: "path"), completion: .directory)
+    @Option(help: ArgumentHelp("The folder for the demonstration's data.", valueName: "path"), completion: .directory)
     var folder = "data/demo"
     @Option(help: ArgumentHelp("The number of installations.", valueName: "count")) var installations = 1_000
     @Option(help: ArgumentHelp("The gateway's port; if it is taken, another one is used.", valueName: "port"))

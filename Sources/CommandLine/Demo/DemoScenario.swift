@@ -5,9 +5,7 @@ import JSON
 struct Narrator {
     let isBesideTheAnswer: Bool
 
-    func write(_ line: String) {
-        isBesideTheAnswer ? Console.remark(line) : Console.write(line)
-    }
+    func write(_ line: String) { isBesideTheAnswer ? Console.remark(line) : Console.write(line) }
 }
 
 /// The steps of a demo, and what they show.
@@ -61,9 +59,7 @@ struct DemoScenario: Sendable {
         }
     }
 
-    private func path(_ segments: String...) -> String {
-        "/v1/apps/" + ([Self.app] + segments).joined(separator: "/")
-    }
+    private func path(_ segments: String...) -> String { "/v1/apps/" + ([Self.app] + segments).joined(separator: "/") }
 
     private var lines: [String] { (1...installations).map { DemoDevice($0).registration } }
 

@@ -13,9 +13,7 @@ package struct OwnGateway: Sendable {
     package init(
         _ folder: OwnFolder, _ standIns: OwnStandIns, port: UInt16, _ children: ChildPrograms, data: String = "gateway",
         settings: [String: String] = [:]
-    ) async throws {
-        try await self.init(folder, standIns, port: port, children, data: data, key: nil, settings)
-    }
+    ) async throws { try await self.init(folder, standIns, port: port, children, data: data, key: nil, settings) }
 
     /// Starts a second process on the same database; it ends with the first.
     package init(beside first: OwnGateway, _ folder: OwnFolder, _ standIns: OwnStandIns, _ children: ChildPrograms)

@@ -35,17 +35,13 @@ package struct OwnStandIns: Sendable {
         else { throw CommandFault(.failed, "the stand-ins ended: \(child.lastOutput)") }
         self.ready = ready
         process = child.process.id
-        self.production = production
-        self.sandbox = sandbox
-        self.fcm = fcm
+        (self.production, self.sandbox, self.fcm) = (production, sandbox, fcm)
         authorityFile = authority
     }
 
     /// The credentials that the stand-ins accept, as the gateway takes them.
     package func credentials() throws(CommandFault) -> [JSONValue] {
-        func contents(_ member: String) throws(CommandFault) -> String {
-            try text(ofFile: ready[member]?.string ?? "")
-        }
+        func contents(_ member: String) throws(CommandFault) -> String { try text(ofFile: ready[member]?.string ?? "") }
         guard let account = try? JSONReader.read(Array(try contents("fcm_service_account_file").utf8)) else {
             throw CommandFault(.failed, "the stand-in's service account can't be read")
         }

@@ -88,9 +88,7 @@ package struct MessageIntake: Sendable {
 
         var state: MessageState { dueAt == nil ? .accepted : .scheduled }
         /// It may be cut when it is accepted (`CutMessage`).
-        var isDirect: Bool {
-            contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil
-        }
+        var isDirect: Bool { contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil }
     }
 
     private struct KnownStatus {
@@ -211,8 +209,7 @@ package struct MessageIntake: Sendable {
         var messages: [CheckedMessage] = []
         var first: CompiledMessage?
         for (place, content) in request.contents.enumerated() {
-            let asked =
-                request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
+            let asked = request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
             let id = Self.newID(request.sendAt, request.dueAt)
             let compiled = CompiledMessage(content, message: id, for: asked, besides: first)
             first = first ?? compiled

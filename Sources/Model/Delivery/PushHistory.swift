@@ -20,14 +20,8 @@ package struct PushFailure: Equatable, Sendable {
         installation: String?, user: String? = nil, token: DeviceToken? = nil, kind: TokenKind, provider: Provider?,
         terminalStatus: TerminalStatus, at: WallInstant, attempts: Int16
     ) {
-        self.installation = installation
-        self.user = user
-        self.token = token
-        self.kind = kind
-        self.provider = provider
-        self.terminalStatus = terminalStatus
-        self.at = at
-        self.attempts = attempts
+        (self.installation, self.user, self.token, self.kind) = (installation, user, token, kind)
+        (self.provider, self.terminalStatus, self.at, self.attempts) = (provider, terminalStatus, at, attempts)
     }
 }
 
@@ -47,13 +41,8 @@ package struct PushHistory: Equatable, Sendable {
         message: MessageID, acceptedAt: WallInstant, installation: String, kind: TokenKind,
         registration: RegistrationID?, status: PushStatus, steps: [PushStep]
     ) {
-        self.message = message
-        self.acceptedAt = acceptedAt
-        self.installation = installation
-        self.kind = kind
-        self.registration = registration
-        self.status = status
-        self.steps = steps
+        (self.message, self.acceptedAt, self.installation, self.kind) = (message, acceptedAt, installation, kind)
+        (self.registration, self.status, self.steps) = (registration, status, steps)
     }
 }
 
@@ -83,11 +72,7 @@ package struct PendingPush: Equatable, Sendable {
     package let cause: String?
 
     package init(parcel: ParcelID, leg: RouteDescription, attempts: Int16, dueAt: WallInstant, cause: String?) {
-        self.parcel = parcel
-        self.leg = leg
-        self.attempts = attempts
-        self.dueAt = dueAt
-        self.cause = cause
+        (self.parcel, self.leg, self.attempts, self.dueAt, self.cause) = (parcel, leg, attempts, dueAt, cause)
     }
 }
 
@@ -97,9 +82,7 @@ package struct RouteDescription: Equatable, Sendable {
     package let environment: PushEnvironment
     package let topic: String
     package init(provider: Provider, environment: PushEnvironment, topic: String) {
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
+        (self.provider, self.environment, self.topic) = (provider, environment, topic)
     }
 }
 
@@ -120,10 +103,6 @@ package struct PushStep: Equatable, Sendable {
     }
 
     package init(at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event) {
-        self.at = at
-        self.parcel = parcel
-        self.leg = leg
-        self.attempts = attempts
-        self.event = event
+        (self.at, self.parcel, self.leg, self.attempts, self.event) = (at, parcel, leg, attempts, event)
     }
 }

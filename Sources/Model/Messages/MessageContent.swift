@@ -22,14 +22,8 @@ package struct MessageContent: Equatable, Sendable {
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
         overrides: ProviderOverrides = ProviderOverrides(), isTemplate: Bool = false
     ) {
-        self.notification = notification
-        self.localizations = localizations
-        self.badge = badge
-        self.sound = sound
-        self.data = data
-        self.options = options
-        self.overrides = overrides
-        self.isTemplate = isTemplate
+        (self.notification, self.localizations, self.badge, self.sound) = (notification, localizations, badge, sound)
+        (self.data, self.options, self.overrides, self.isTemplate) = (data, options, overrides, isTemplate)
     }
 }
 
@@ -77,9 +71,7 @@ package struct NotificationText: Equatable, Sendable {
     package var body: String?
 
     package init(title: String? = nil, subtitle: String? = nil, body: String? = nil) {
-        self.title = title
-        self.subtitle = subtitle
-        self.body = body
+        (self.title, self.subtitle, self.body) = (title, subtitle, body)
     }
 
     /// The length of all its texts, in UTF-8.
@@ -115,7 +107,7 @@ package struct JSONText: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "JSON of \(bytes.count) bytes" }
 }
 
-package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
+package enum PushPriority: Int16, Hashable, Sendable, NamedCase {
     /// Delivered at the device's convenience.
     case normal = 1
     /// Delivered at once.
@@ -126,11 +118,6 @@ package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
         case .normal: "normal"
         case .high: "high"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }
 
@@ -153,11 +140,8 @@ package struct MessageOptions: Equatable, Sendable {
         priority: PushPriority? = nil, ttlSeconds: Int32? = nil, collapseID: String? = nil,
         pushType: PushType = .alert, isDryRun: Bool = false
     ) {
-        self.priority = priority
-        self.ttlSeconds = ttlSeconds
-        self.collapseID = collapseID
-        self.pushType = pushType
-        self.isDryRun = isDryRun
+        (self.priority, self.ttlSeconds, self.collapseID) = (priority, ttlSeconds, collapseID)
+        (self.pushType, self.isDryRun) = (pushType, isDryRun)
     }
 
     /// The lifetime of a push without a time to live.
