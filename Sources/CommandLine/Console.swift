@@ -108,6 +108,27 @@ package struct TextTable {
     package func write() {
         for line in lines { Console.write(line) }
     }
+
+    /// Writes a table of items, or a remark if there are none.
+    ///
+    /// - Parameter columns: the titles, and the member that each column shows. A list is shown with commas, and a dot
+    ///   leads into an object.
+    static func write(_ items: [JSONValue], _ columns: KeyValuePairs<String, String>, ifEmpty remark: String) {
+        guard !items.isEmpty else { return Console.remark(remark) }
+        var table = TextTable()
+        table.rows = [columns.map(\.key)]
+        for item in items { table.rows.append(columns.map { TerminalText.clean(item.cell($0.value)) }) }
+        table.write()
+    }
+}
+
+extension JSONValue {
+    fileprivate func cell(_ path: String) -> String {
+        let names = path.split(separator: ".").map(String.init)
+        let holder = names.dropLast().reduce(self) { $0.object?[$1] ?? .null }
+        let texts = holder.strings(names[names.count - 1])
+        return texts.isEmpty ? holder.shown(names[names.count - 1]) : texts.joined(separator: ",")
+    }
 }
 
 extension Console {

@@ -212,7 +212,17 @@ extension JSONValue {
         }
     }
 
-    func strings(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
+    func strings(_ name: String) -> [String] { elements(name).compactMap(\.string) }
+
+    /// The elements of a member that is a list; empty if it is none.
+    func elements(_ name: String) -> [JSONValue] { object?[name]?.array ?? [] }
+
+    /// The members of a member that is an object; empty if it is none.
+    func members(_ name: String) -> [JSONMember] { object?[name]?.object?.members ?? [] }
+
+    static func list(of texts: some Sequence<some StringProtocol>) -> JSONValue {
+        .array(texts.map { .string(String($0)) })
+    }
 
     package func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
 }

@@ -11,9 +11,7 @@ package struct ImportOutcome {
     private static let refusalsShown = 20
 
     /// - Parameter file: the path as given to the command; "-" is standard input.
-    package init(file: String, app: String, isJSON: Bool) {
-        (self.file, self.app, self.isJSON) = (file, app, isJSON)
-    }
+    package init(file: String, app: String, isJSON: Bool) { (self.file, self.app, self.isJSON) = (file, app, isJSON) }
 
     /// Completes the sentence about a broken connection: how far the import came, and the command that continues it.
     package func wayOn() -> String {

@@ -13,7 +13,7 @@ package enum WaitText {
             return summed(waits).flatMap { lines(of: $0, message.shown("id"), app: app) }
         }
         // An older gateway's form.
-        return (message.object?["waiting"]?.array ?? []).flatMap { wait in
+        return message.elements("waiting").flatMap { wait in
             lines(of: wait, isRefused: wait.shown("for") != "credential", app: app)
         }
     }

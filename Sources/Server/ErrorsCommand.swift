@@ -7,7 +7,7 @@ import CommandLine
 struct ErrorsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "errors", abstract: "Prints docs/errors.md: every code with its cause and remedy.",
-        discussion: HelpText.of(examples: ["carillon errors >docs/errors.md"]), shouldDisplay: false)
+        examples: ["carillon errors >docs/errors.md"], shouldDisplay: false)
 
     func run() { Console.write(ErrorPage.bytes) }
 }
