@@ -1,11 +1,9 @@
 import JSON
 
-/// A message's account as text.
 package struct AccountText {
     private let message: JSONValue
     private let app: String
 
-    /// - Parameter app: the message's app.
     package init(_ message: JSONValue, app: String) {
         self.message = message
         self.app = app

@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// The message's audience.
 struct AudienceOptions: ParsableArguments {
     @Flag(help: "Every device of the app.") var all = false
     @Option(help: .value("name", "This installation; repeatable.")) var installation: [String] = []

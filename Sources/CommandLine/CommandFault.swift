@@ -68,7 +68,6 @@ package struct CommandFault: Error, CustomStringConvertible {
         self.problem = problem
     }
 
-    /// The gateway's problem code, if the gateway reported one.
     package var code: String? { problem?["code"]?.string }
 
     /// The gateway's problem as received, or one of the same form; for scripts.

@@ -136,7 +136,6 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// One stored credential.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "The credential's id, as credentials list shows it.") var id: String

@@ -17,7 +17,6 @@ extension GatewayCommand {
     }
 }
 
-/// A command about one app.
 protocol AppCommand: GatewayCommand {
     var app: AppOptions { get }
 }
@@ -26,10 +25,8 @@ extension AppCommand {
     var gateway: GatewayOptions { app.gateway }
 }
 
-/// The output of a command.
 struct Output {
     let json: JSONValue
-    /// Writes the text.
     let write: () throws -> Void
 
     init(_ json: JSONValue, _ write: @escaping () throws -> Void) {

@@ -40,7 +40,6 @@ struct GatewayOptions: ParsableArguments {
     }
 }
 
-/// The gateway's options, and one app.
 struct AppOptions: ParsableArguments {
     @OptionGroup(title: "Gateway") var gateway: GatewayOptions
     @Option(help: .value("slug", "The app's slug (default: CARILLON_APP).")) var app: String?
@@ -52,7 +51,6 @@ struct AppOptions: ParsableArguments {
         return slug
     }
 
-    /// The path of a resource of the app.
     func path(_ segments: String...) throws(CommandFault) -> String { try path(segments) }
 
     func path(_ segments: [String]) throws(CommandFault) -> String {
@@ -81,7 +79,6 @@ package func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     }
 }
 
-/// Reads a file's bytes, and refuses an empty file.
 func filledContents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let bytes = try contents(ofFile: path)
     guard !bytes.isEmpty else { throw CommandFault(.usage, "\(path == "-" ? "standard input" : path) is empty") }

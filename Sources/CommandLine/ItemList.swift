@@ -3,7 +3,6 @@ import JSON
 /// The items that a list command shows, from as many pages as were asked for, in the form of the gateway's lists.
 package struct ItemList {
     package var items: [JSONValue]
-    /// The cursor of the next page; nil at the end.
     package var next: String?
 
     package init(_ items: [JSONValue] = [], next: String? = nil) { (self.items, self.next) = (items, next) }

@@ -16,7 +16,6 @@ package struct KeysCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// The owner of the keys: one app, or all apps.
     struct Owner: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Flag(help: "Selects the keys for all apps instead of one app's.") var allApps = false

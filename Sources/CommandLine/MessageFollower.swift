@@ -4,7 +4,6 @@ import JSON
 /// none.
 struct MessageFollower {
     let client: GatewayClient
-    /// The message's path.
     let path: String
 
     /// Long enough for a gateway to restart.
@@ -48,7 +47,6 @@ struct MessageFollower {
         }
     }
 
-    /// The state of following a message.
     private struct FollowState {
         var lastID = ""
         var last: JSONValue?

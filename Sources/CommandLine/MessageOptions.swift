@@ -1,7 +1,6 @@
 import ArgumentParser
 import JSON
 
-/// The message's content.
 struct MessageOptions: ParsableArguments {
     @Option(
         help: .value("path", "The whole message as JSON; the options below override it."),

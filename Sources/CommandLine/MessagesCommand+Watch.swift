@@ -3,7 +3,6 @@ import Foundation
 import JSON
 import UnixSignals
 
-/// `carillon messages watch`.
 extension MessagesCommand {
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -40,7 +40,6 @@ package struct MessagesCommand: AsyncParsableCommand {
         }
     }
 
-    /// One message.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "The message's id, as send and messages list show it.") var id: String
@@ -102,7 +101,6 @@ package struct MessagesCommand: AsyncParsableCommand {
     }
 }
 
-/// A command about one message.
 protocol MessageCommand: AppCommand {
     var one: MessagesCommand.One { get }
 }

@@ -3,7 +3,6 @@ import Calendar
 import JSON
 import Reactor
 
-/// A message's progress as text.
 package struct ProgressText {
     private let message: JSONValue
     private static let barWidth = 30

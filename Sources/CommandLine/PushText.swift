@@ -1,6 +1,5 @@
 import JSON
 
-/// The history of one push as text.
 package struct PushText {
     private let history: JSONValue
 

@@ -172,7 +172,6 @@ extension JSONObject {
     }
 }
 
-/// The messages that a command sent, for scripts.
 private struct SentMessages {
     /// Messages to the test installations.
     var tests: [JSONValue] = []

@@ -3,11 +3,7 @@ import Model
 import ProviderInterface
 import Providers
 
-/// The waiting pushes of a message, with remedies, as text.
 package enum WaitText {
-    /// - Parameters:
-    ///   - message: the account from the gateway.
-    ///   - app: the message's app.
     package static func lines(of message: JSONValue, app: String) -> [String] {
         if let waits = message.object?["progress"]?.object?["waiting"]?.array {
             return summed(waits).flatMap { lines(of: $0, message.shown("id"), app: app) }

@@ -20,7 +20,6 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         var token: AccessToken?
         /// The header value for `token`; nil: there is no usable token.
         var authorization: Authorization?
-        /// Rises with each token.
         var generation: UInt64 = 0
     }
 
@@ -128,7 +127,6 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     }
 }
 
-/// The reason why there is no access token.
 enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     case notSigned
     case endpoint(TokenEndpointFault)

@@ -1,7 +1,6 @@
 import Model
 import Synchronization
 
-/// The bounds of a group commit.
 package struct GroupCommitSettings: Equatable, Sendable {
     /// The most operations in one transaction. More would hold its row locks for longer than a neighbour should wait.
     package var batchMax: Int
@@ -67,9 +66,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         settings: GroupCommitSettings = GroupCommitSettings(), refusal: Answer,
         subject: @escaping @Sendable (Operation) -> OperationSubject,
         transaction: @escaping @Sendable ([Operation], AppID) async -> [Answer]
-    ) {
-        (self.settings, self.refusal, self.subject, self.transaction) = (settings, refusal, subject, transaction)
-    }
+    ) { (self.settings, self.refusal, self.subject, self.transaction) = (settings, refusal, subject, transaction) }
 
     /// Operations of this app that wait or are in flight.
     package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
@@ -125,7 +122,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 
     /// Takes a batch; `startsAnother`: one more task must start. nil: no entry is left for this task, which ends.
-    private func takeBatch(_ app: AppID) -> (batch: OperationsUnderWay<Operation>, startsAnother: Bool)? {
+    private func takeBatch(_ app: AppID) -> (batch: (number: UInt64, operations: [Operation]), startsAnother: Bool)? {
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
                 return (batch, state.startsCommit(of: app, besideAtMost: settings.appCommitsMax))
@@ -137,13 +134,6 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 }
 
-/// A batch of one app that has left its queue.
-private struct OperationsUnderWay<Operation: Sendable>: Sendable {
-    let number: UInt64
-    let operations: [Operation]
-}
-
-/// The queue of one app's operations.
 private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     private var entries: [Entry<Operation, Answer>] = []
     private var batches: [UInt64: [Entry<Operation, Answer>]] = [:]
@@ -178,7 +168,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// flight is skipped.
     ///
     /// - Returns: nil if no entry can be taken.
-    mutating func takeBatch(atMost limit: Int) -> OperationsUnderWay<Operation>? {
+    mutating func takeBatch(atMost limit: Int) -> (number: UInt64, operations: [Operation])? {
         var taken: [Entry<Operation, Answer>] = []
         var left: [Entry<Operation, Answer>] = []
         var leftBehind = Subjects()
@@ -205,7 +195,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         inFlightCount += taken.count
         batchNumber += 1
         batches[batchNumber] = taken
-        return OperationsUnderWay(number: batchNumber, operations: taken.map(\.operation))
+        return (batchNumber, taken.map(\.operation))
     }
 
     /// - Parameters:
@@ -273,7 +263,6 @@ private final class Entry<Operation: Sendable, Answer: Sendable> {
 private final class Caller<Answer: Sendable> {
     private var answers: [Answer]
     private var missing: Int
-    /// The number of its operations in flight.
     var inFlight = 0
     private let complete: AnsweredCall<Answer>.Completion
 
@@ -291,7 +280,6 @@ private final class Caller<Answer: Sendable> {
     }
 }
 
-/// A call that has all its answers.
 private struct AnsweredCall<Answer: Sendable>: Sendable {
     typealias Completion = @Sendable ([Answer]) -> Void
     let complete: Completion

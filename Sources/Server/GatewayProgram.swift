@@ -155,8 +155,6 @@ package struct GatewayProgram: Sendable {
     /// One core is left for the database's loop and Swift's pool.
     private var laneLoopCount: Int { max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1)) }
 
-    private static let unusableAuthorities = "holds no usable certificate"
-
     private func providerAuthorities() throws -> [UInt8]? {
         guard let path = settings.providerCAFile else { return nil }
         guard let contents = FileManager.default.contents(atPath: path) else {
@@ -165,11 +163,13 @@ package struct GatewayProgram: Sendable {
         return Array(contents)
     }
 
+    private var unusableAuthorities: StartFault {
+        StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no usable certificate")
+    }
+
     private func trust(_ authorities: [UInt8]?) throws -> TLSTrust {
         guard let authorities else { return try TLSTrust.system() }
-        do { return try TLSTrust.system(and: authorities) } catch {
-            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
-        }
+        do { return try TLSTrust.system(and: authorities) } catch { throw unusableAuthorities }
     }
 
     private func tokenEndpoint(_ authorities: [UInt8]?) throws -> OutboundHTTP {
@@ -177,8 +177,6 @@ package struct GatewayProgram: Sendable {
             return try OutboundHTTP(
                 authorityFile: authorities, proxy: settings.providerProxy,
                 allowsPrivateTargets: settings.allowsPrivateTargets)
-        } catch {
-            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
-        }
+        } catch { throw unusableAuthorities }
     }
 }

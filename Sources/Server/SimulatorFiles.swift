@@ -71,7 +71,6 @@ struct SimulatorFiles {
 /// A new authority with new keys and certificates at every start, unless an earlier run's are kept. Nobody should trust
 /// a stand-in for longer than it runs.
 struct SimulatorIdentities {
-    /// The authority's certificate.
     let authorityPEM: [UInt8]
     let server: TLSIdentity
     /// A certificate for a sender to APNs.

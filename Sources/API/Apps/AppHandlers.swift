@@ -7,7 +7,6 @@ import Store
 struct AppHandlers: Sendable {
     let registry: RegistryStore
 
-    /// Returns the app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
 
     func app(_ slug: String, for caller: Caller) async throws(Problem) -> AppRecord {
@@ -46,7 +45,6 @@ struct AppHandlers: Sendable {
     }
 }
 
-// Changes and deletion of an app, by its owner.
 extension AppHandlers {
     func change(_ call: Call) async throws(Problem) -> Answer {
         let change = try AppChangeRequest.read(call.body)

@@ -90,11 +90,12 @@ package enum CredentialRequest {
             }
             return bytes
         case .password:
-            guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
-            return try checked(Array(text.utf8), bytesMax: member.bytesMax, "A password", at: pointer)
+            return try checked(
+                Array(value.anyString(at: pointer).utf8), bytesMax: member.bytesMax, "A password", at: pointer)
         case .object:
-            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
-            return try checked(value.bytes, bytesMax: member.bytesMax, "This object", at: pointer)
+            return try checked(
+                JSONValue.object(value.members(at: pointer)).bytes, bytesMax: member.bytesMax, "This object",
+                at: pointer)
         }
     }
 

@@ -17,10 +17,9 @@ struct ImportHandlers: Sendable {
         let importing = DeviceImport(
             registry: apps.registry, registrations: registrations, app: app, clock: clock, limits: limits,
             checkKey: authenticator.check(of: call, app))
-        let account = BodyBudget.Account(app: app.slug)
         let share: ImportShare
-        do { share = try ImportShare(limits.importBytes, of: budgets, for: account) } catch {
-            throw Problem(error, of: account)
+        do { share = try ImportShare(limits.importBytes, of: budgets, for: app.slug) } catch {
+            throw Problem(error, of: app.slug)
         }
         let body = call.request.body
         return AnswerStream(headers: [.contentType: "application/x-ndjson"]) { write in

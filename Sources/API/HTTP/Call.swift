@@ -8,7 +8,6 @@ struct Call: Sendable {
     let match: EndpointMatch
     /// The request as it came, for handlers that read the body while they answer.
     let request: Request
-    /// The path as the client sent it.
     let path: String
     let query: QueryReader
     let idempotencyKey: String?
@@ -16,7 +15,6 @@ struct Call: Sendable {
     /// The whole body; empty if the endpoint takes none or reads it line by line.
     var body: [UInt8] = []
 
-    /// The slug in the path.
     var app: String { parameter(0) }
     /// The path parameter after the app: an installation, a message or a credential.
     var subject: String { parameter(1) }
@@ -42,14 +40,12 @@ extension Call {
     }
 }
 
-/// The reply of a handler.
 enum Reply: Sendable {
     case answer(Answer)
     /// The answer begins before it is whole.
     case stream(AnswerStream)
 }
 
-/// A form of reply: an answer, or a stream.
 protocol Replying: Sendable {
     var reply: Reply { get }
 }
@@ -93,6 +89,5 @@ struct Answer: Replying {
 
     static let problemType = "application/problem+json"
 
-    /// Success without a body.
     static let done = Answer(.noContent, [])
 }

@@ -14,9 +14,7 @@ package struct Caller: Equatable, Sendable {
 
     init(_ record: APIKeyRecord) { (app, appID, key, scopes) = (record.app, record.appID, record.id, record.scopes) }
 
-    /// The caller with the operator's own key.
     static let admin = Caller(scopes: [.admin])
-    /// The caller of an endpoint that needs no key.
     static let nobody = Caller(scopes: [])
 
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }

@@ -12,14 +12,12 @@ package final class Endpoint: Sendable {
     /// The path. Names in braces are parameters, in the order in which handlers read them.
     package let template: String
     package let access: Access
-    /// The names of the query parameters that the operation takes.
     package let query: [String]
     package let body: Body
     /// The step that is announced once the socket has taken the answer; nil announces none.
     let step: Step?
     /// Whether a load balancer polls the operation. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
-    /// Whether the path names an app, as its first parameter.
     let isOfApp: Bool
     let handler: Handler
 
@@ -37,7 +35,6 @@ package final class Endpoint: Sendable {
         self.handler = { try await handler($0, $1).reply }
     }
 
-    /// Every operation that is served.
     package static let all = operation + apps + devices + badges + messages + feedback + credentials + keys
 }
 
@@ -46,7 +43,6 @@ extension Endpoint {
     package enum Access: Equatable, Sendable {
         /// Anyone, without a key: the answer reveals nothing about anyone.
         case open
-        /// Any key of the app.
         case anyKey
         /// A key with one of these scopes. `refusal` replaces the usual sentence for a key without them.
         case scopes([APIScope], refusal: String? = nil)

@@ -6,7 +6,6 @@ import Model
 import Registry
 import Store
 
-/// The services that the API calls.
 package struct GatewayServices: Sendable {
     package let stores: Stores
     package let registrations: RegistrationCommitter

@@ -6,7 +6,6 @@ import NIOCore
 final class Incoming {
     let request: Request
     let channel: any Channel
-    /// The endpoint; nil until one matches.
     var endpoint: Endpoint?
     /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false

@@ -1,6 +1,5 @@
 import JSON
 
-// Answers: objects, arrays and pages.
 extension JSONWriter {
     /// Returns an object as a whole body.
     static func body(capacity: Int = 256, _ write: (inout JSONWriter) -> Void) -> [UInt8] {

@@ -93,7 +93,6 @@ package final class ReadAdmission: Sendable {
         for (waiter, reply) in replies { waiter.continuation.resume(returning: reply) }
     }
 
-    /// The number of waiting reads.
     package var waiting: Int { state.withLock { $0.line.count } }
 }
 

@@ -64,7 +64,6 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     /// The number of heads that came and whose answers were not written.
     var unanswered: Int { requests - answers }
 
-    /// Whether nothing more of the input is read.
     var isDone: Bool { refusal != nil || isOver }
 
     /// Whether the parser may have more bytes: of the current body, or of another request.

@@ -88,7 +88,6 @@ package struct QueryReader: Sendable {
     }
 }
 
-// Parameters of a given type.
 extension QueryReader {
     package func choice<Value>(
         _ name: String, _ names: [String], _ meaning: (String) -> Value?
@@ -130,7 +129,6 @@ package enum IdempotencyKey {
     /// The longest key, in bytes. The database holds the same bound.
     package static let bytesMax = 255
 
-    /// Returns the key; nil if the header is absent.
     package static func read(_ values: [String]) throws(Problem) -> String? {
         guard let key = values.first else { return nil }
         guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isVisibleASCII(key)

@@ -20,9 +20,7 @@ struct Resources: Sendable {
         imports = ImportHandlers(
             apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
             authenticator: authenticator,
-            budgets: [
-                BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget,
-            ])
+            budgets: [BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
         messages = MessageHandlers(
             apps: apps, store: services.stores.messages, intake: services.intake, clock: services.clock, reads: reads)
         events = EventHandlers(

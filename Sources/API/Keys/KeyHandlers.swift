@@ -11,7 +11,6 @@ struct KeyHandlers: Sendable {
     let store: KeyStore
     let authenticator: APIKeyAuthenticator
     let clock: @Sendable () -> WallInstant
-    /// Returns the requested number of random bytes.
     let entropy: @Sendable (Int) -> [UInt8]
 
     func list(_ call: Call) async throws(Problem) -> Answer {

@@ -118,7 +118,7 @@ enum AudienceRequest {
     }
 
     private static func provider(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> Provider {
-        guard let name = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        let name = try value.anyString(at: pointer)
         guard let provider = Provider(name: name) else {
             let names = Provider.allCases.map(\.name).joined(separator: ", ")
             throw Problem(.invalidValue, "A provider is one of \(names).", at: pointer)

@@ -2,7 +2,6 @@ import Encodings
 import JSON
 import Model
 
-/// The history of pushes, as the API shows it.
 package enum HistoryAnswer {
     package static func page(_ failures: [PushFailure], next: String?) -> [UInt8] {
         JSONWriter.page(failures, next: next) { writer, failure in

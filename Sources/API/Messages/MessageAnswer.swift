@@ -3,7 +3,6 @@ import Encodings
 import JSON
 import Model
 
-/// Messages as the API shows them.
 package enum MessageAnswer {
     /// The answer for messages that were just accepted: one, or one for each record of a list. The client gets it, and
     /// so does every repetition of its request. Its members other than `messages` are about the first message.
@@ -25,7 +24,6 @@ package enum MessageAnswer {
         JSONWriter.body(capacity: 512) { write(account, isWhole: true, to: &$0) }
     }
 
-    /// The account of a message, and its progress.
     package static func body(_ progress: MessageProgress) -> [UInt8] {
         JSONWriter.body(capacity: 2_048) { write(progress.account, isWhole: true, progress, to: &$0) }
     }

@@ -37,7 +37,6 @@ final class MessageFollowers: Sendable {
 
     private struct FollowedMessage {
         let number: Int
-        /// The number of queries that were begun.
         var queries = 0
         var followers: [Int: AsyncStream<Snapshot>.Continuation] = [:]
         let task: Task<Void, Never>
@@ -99,7 +98,6 @@ final class MessageFollowers: Sendable {
         return FollowerSlot(subject, number, queryBefore: queryBefore, snapshots, self)
     }
 
-    /// The number of messages that are followed.
     var count: Int { state.withLock { $0.followers.count } }
 
     private func leave(_ subject: Subject, _ number: Int) {

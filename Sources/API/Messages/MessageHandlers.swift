@@ -6,7 +6,6 @@ import JSON
 import Model
 import Store
 
-/// Accepts messages, and shows their accounts and progress.
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
     let store: MessageStore

@@ -3,7 +3,6 @@ import Calendar
 import JSON
 import Model
 
-/// The progress of a message, beside its account.
 enum ProgressAnswer {
     /// The most routes that are listed. Those with the most waiting pushes come first.
     private static let waitsMax = 100
@@ -58,7 +57,6 @@ enum ProgressAnswer {
         writer.endArray()
     }
 
-    /// Writes a wait of the whole message.
     private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("for", cause)
@@ -106,7 +104,6 @@ extension MessageProgress {
 }
 
 extension PushWait.Cause {
-    /// The name of the cause in the API.
     fileprivate var name: String {
         switch self {
         case .onHold: "resume"

@@ -66,7 +66,6 @@ extension Problem {
 
 /// The effect of a repetition, which a client has to know if the fate of its request is unknown.
 package enum Repetition {
-    /// It only reads.
     case reads
     /// It has no further effect.
     case isIdempotent

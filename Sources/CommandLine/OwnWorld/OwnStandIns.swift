@@ -55,7 +55,6 @@ package struct OwnStandIns: Sendable {
         ]
     }
 
-    /// The payload of the last push that a token received.
     package func received(_ token: String, at url: String) async throws -> JSONValue? {
         try await pushes(to: token, at: url).last?.object?["payload"]
     }
@@ -65,7 +64,6 @@ package struct OwnStandIns: Sendable {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }
 
-    /// The number of pushes that all stand-ins received.
     package func requests() async throws -> Int64 {
         var count: Int64 = 0
         for url in [production, sandbox, fcm] {

@@ -12,9 +12,6 @@ package struct BacklogBounds: Equatable, Sendable {
     private let single: Int
     private let broadcasts: Int
 
-    /// - Parameters:
-    ///   - messages: the largest number of messages of each urgency.
-    ///   - broadcasts: the largest number of bulk messages.
     package init(messages: Int, broadcasts: Int) {
         precondition(messages > 0 && broadcasts > 0)
         single = messages
@@ -39,7 +36,6 @@ package final class BacklogCache: Sendable {
     package static let timesMax = 40
     /// The time after which a request that counts and does not return is no longer waited for.
     package static let countingMax: Duration = .seconds(10)
-    /// The number of backlogs remembered at once.
     private static let countsMax = 4_096
 
     private struct Backlog: Hashable {

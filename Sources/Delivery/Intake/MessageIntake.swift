@@ -75,7 +75,6 @@ package struct MessageIntake: Sendable {
         return try await write(request, status, hasRoom: hasRoom, answer)
     }
 
-    /// A request to send messages.
     private struct Request: Sendable {
         let contents: [MessageContent]
         let audience: Audience
@@ -115,7 +114,6 @@ package struct MessageIntake: Sendable {
 
     private typealias MakeAnswer = @Sendable ([MessageID], MessageState) -> [UInt8]
 
-    /// Checks and writes the messages.
     private func write(
         _ request: Request, _ known: KnownStatus, hasRoom: Bool, _ answer: MakeAnswer
     ) async throws(StoreFault) -> Reply {
@@ -204,7 +202,6 @@ package struct MessageIntake: Sendable {
         let place: Int
     }
 
-    /// Returns a checked message for each content.
     private func messages(_ request: Request, reached: [Provider]) throws(FaultyContent) -> [CheckedMessage] {
         var messages: [CheckedMessage] = []
         var first: CompiledMessage?

@@ -43,7 +43,6 @@ package struct APIKeyRecord: Equatable, Sendable {
     }
 }
 
-/// A key to be created.
 package struct NewAPIKey: Equatable, Sendable {
     package let name: String
     package let scopes: [APIScope]

@@ -13,7 +13,6 @@ package struct PushFailure: Equatable, Sendable {
     package let provider: Provider?
     package let terminalStatus: TerminalStatus
     package let at: WallInstant
-    /// The number of attempts.
     package let attempts: Int16
 
     package init(
@@ -46,7 +45,6 @@ package struct PushHistory: Equatable, Sendable {
     }
 }
 
-/// The current status of a push.
 package enum PushStatus: Equatable, Sendable {
     /// The audience is still being cut and has not reached the device. → notInAudience, waiting
     case planning

@@ -45,7 +45,6 @@ package struct ProviderOverrides: Equatable, Sendable, ExpressibleByDictionaryLi
 
     package var isEmpty: Bool { texts.allSatisfy { $0 == nil } }
 
-    /// The providers that have an object.
     package var providers: [Provider] { Provider.allCases.filter { self[$0] != nil } }
 
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
@@ -87,7 +86,6 @@ package enum BadgeChange: Hashable, Sendable {
     case value(Int32)
 }
 
-/// One member of a message's `data`.
 package struct DataMember: Equatable, Sendable {
     package let name: String
     package let json: JSONText
@@ -133,7 +131,6 @@ package struct MessageOptions: Equatable, Sendable {
     /// Whether this is a dry run without delivery: APNs pushes are built and checked, FCM's are sent with
     /// `validate_only`.
     package var isDryRun: Bool
-    /// The app's limits that this message ignores.
     package var ignored: AppLimits = []
 
     package init(

@@ -103,7 +103,6 @@ package struct Pace: Equatable, Sendable {
         return idle > time + time + Self.lateMax ? nil : time
     }
 
-    /// One year.
     private static let secondsMax = 366.0 * 86_400
 
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }

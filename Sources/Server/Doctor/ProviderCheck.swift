@@ -86,7 +86,6 @@ struct ProviderCheck {
     }
 }
 
-/// The use of an active credential.
 struct ProviderUse: Hashable, Sendable {
     let provider: Provider
     let environment: PushEnvironment
