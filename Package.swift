@@ -150,7 +150,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
 
-        // HTTP: the API. The contract is a link to docs/, so that the served document is the written one.
+        // HTTP: the API. The contract and the errors are links to docs/, so that the served documents are the written ones.
         target(
             "API", .http,
             [
@@ -163,7 +163,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"), .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ], resources: [.embedInCode("openapi.yaml")]),
+            ], resources: [.embedInCode("openapi.yaml"), .embedInCode("errors.md")]),
 
         // Application: the commands that call a gateway; settings, wiring and the commands that serve.
         target(
