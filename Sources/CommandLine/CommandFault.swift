@@ -76,6 +76,13 @@ package struct CommandFault: Error, CustomStringConvertible {
     }
 }
 
+extension Result where Failure == any Error {
+    /// The result of work, for the code that closes something before it uses the result.
+    package init(of work: () async throws -> Success) async {
+        do { self = .success(try await work()) } catch { self = .failure(error) }
+    }
+}
+
 /// Runs a command's body. Reports a fault and exits with its code.
 package func orComplain(asJSON: Bool, _ body: () async throws -> Void) async throws {
     do {

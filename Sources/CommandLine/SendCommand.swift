@@ -41,8 +41,7 @@ package struct SendCommand: AsyncParsableCommand {
             let whole = JSONObject(try audience.member(isGivenIn: content).map { [$0] + content } ?? content)
             if preview { return try await show(whole) }
             var sent = SentMessages()
-            let outcome: Result<Void, any Error>
-            do { outcome = .success(try await send(whole, &sent)) } catch { outcome = .failure(error) }
+            let outcome = await Result(of: { try await send(whole, &sent) })
             // Also after a failure: messages may have been sent before it.
             if app.gateway.json, !sent.isEmpty { writeJSON(sent.json) }
             try outcome.get()

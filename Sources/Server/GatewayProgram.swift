@@ -57,12 +57,9 @@ package struct GatewayProgram: Sendable {
         let identity = try ListenerFiles(settings)?.read()
         try ListenAddressCheck.check(settings.listen)
         let resources = try await GatewayResources.open(settings, log: log)
-        let outcome: Result<Void, any Error>
-        do {
-            outcome = .success(try await serve(on: resources, trust: trust, tokens: tokens, identity: identity))
-        } catch {
-            outcome = .failure(error)
-        }
+        let outcome = await Result(of: {
+            try await serve(on: resources, trust: trust, tokens: tokens, identity: identity)
+        })
         await resources.close()
         try outcome.get()
     }
@@ -156,11 +153,7 @@ package struct GatewayProgram: Sendable {
     private var laneLoopCount: Int { max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1)) }
 
     private func providerAuthorities() throws -> [UInt8]? {
-        guard let path = settings.providerCAFile else { return nil }
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
-        }
-        return Array(contents)
+        try settings.providerCAFile.map { try KeyFiles.bytes(of: $0, "CARILLON_PROVIDER_CA_FILE: \($0)") }
     }
 
     private var unusableAuthorities: StartFault {

@@ -40,13 +40,8 @@ struct OutboundHTTP: TokenEndpoint {
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        let result: Result<TokenEndpointAnswer, any Error>
-        do {
-            let whole = request
-            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, whole) })
-        } catch {
-            result = .failure(error)
-        }
+        let whole = request
+        let result = await Result(of: { try await Self.within(Self.deadline) { try await Self.ask(client, whole) } })
         // A client that is not shut down keeps its sockets.
         try? await client.shutdown()
         do { return try result.get() } catch { throw .unreachable(Self.text(error)) }

@@ -1,4 +1,5 @@
 import Basis
+import CommandLine
 import Encodings
 
 /// The parsers of settings' texts. Each complaint continues "CARILLON_NAME ...".
@@ -125,12 +126,5 @@ enum SettingText {
         return (host, port)
     }
 
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
+    private static func isHostByte(_ byte: UInt8) -> Bool { byte.isLetterOrDigit || ".-_".utf8.contains(byte) }
 }

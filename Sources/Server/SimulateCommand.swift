@@ -66,7 +66,9 @@ struct SimulateCommand: AsyncParsableCommand {
             throw ValidationError(
                 "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
         }
-        guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy({ Self.isOfName($0) }) else {
+        guard !host.isEmpty, host.utf8.count <= 253,
+            host.utf8.allSatisfy({ $0.isLetterOrDigit || "-.".utf8.contains($0) })
+        else {
             throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
         }
         guard (1...86_400).contains(accessTokenSeconds) else {
@@ -77,15 +79,6 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         guard (refusalsUntilLimitDrops ?? 1) > 0, (badDeviceTokensMax ?? 1) > 0 else {
             throw ValidationError("--refusals-until-limit-drops and --bad-device-tokens-max take 1 and more.")
-        }
-    }
-
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
         }
     }
 

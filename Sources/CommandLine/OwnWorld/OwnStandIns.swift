@@ -85,8 +85,7 @@ package struct OwnStandIns: Sendable {
         // A sink reads no bodies over HTTP/2.
         configuration.httpVersion = .http1Only
         let client = HTTPClient(configuration: configuration)
-        let outcome: Result<JSONValue, any Error>
-        do {
+        let outcome = await Result(of: {
             var request = HTTPClientRequest(url: url)
             if let body {
                 request.method = .POST
@@ -97,14 +96,12 @@ package struct OwnStandIns: Sendable {
                 throw CommandFault(.failed, "the stand-in at \(url) answered \(response.status.code)")
             }
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
-            outcome = .success(try JSONReader.read(Array(body.readableBytesView), limits: .trusted))
-        } catch let fault as CommandFault {
-            outcome = .failure(fault)
-        } catch {
-            let why = NetworkTrouble(error).sentence
-            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be reached: \(why)"))
-        }
+            return try JSONReader.read(Array(body.readableBytesView), limits: .trusted)
+        })
         try? await client.shutdown()
-        return try outcome.get()
+        do { return try outcome.get() } catch let fault as CommandFault { throw fault } catch {
+            let why = NetworkTrouble(error).sentence
+            throw CommandFault(.failed, "the stand-in at \(url) can't be reached: \(why)")
+        }
     }
 }
