@@ -38,7 +38,7 @@ struct ErrorPageTests {
         #expect(numbers.isSuperset(of: limits))
     }
 
-    @Test("is about every problem code that the program declares")
+    @Test("explains every problem code that the program declares")
     func everyDeclaration() throws {
         let file = URL(filePath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
             .appending(path: "../../Sources/API/Problems/ProblemCode.swift")

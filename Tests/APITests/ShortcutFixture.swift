@@ -184,6 +184,7 @@ extension GatewayServices {
     fileprivate func with(_ stores: Stores, _ registrations: RegistrationCommitter) -> GatewayServices {
         GatewayServices(
             stores: stores, registrations: registrations, intake: intake, credentials: credentials,
-            adminKeySHA256: adminKeySHA256, readiness: readiness, clock: clock, entropy: entropy, limits: limits, log: log, steps: steps)
+            adminKeySHA256: adminKeySHA256, readiness: readiness, clock: clock, entropy: entropy, limits: limits,
+            log: log, steps: steps)
     }
 }
