@@ -29,7 +29,9 @@ struct BenchWorld: Sendable {
 
     /// Starts a second gateway on the same database; it ends with the first.
     func addGateway() async throws -> OwnGateway {
-        try await OwnGateway(beside: gateway, folder, standIns, children)
+        try await OwnGateway(
+            folder, standIns, port: 0, children, data: "second-gateway", key: gateway.keyFile,
+            settings: try gateway.settings(ofDatabase: "carillon"))
     }
 
     /// Makes this program's tables in another database of the gateway's PostgreSQL.

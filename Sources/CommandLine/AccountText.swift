@@ -1,11 +1,9 @@
 import JSON
 
-/// A message's account as text.
 package struct AccountText {
     private let message: JSONValue
     private let app: String
 
-    /// - Parameter app: the message's app.
     package init(_ message: JSONValue, app: String) {
         self.message = message
         self.app = app
@@ -21,7 +19,7 @@ package struct AccountText {
             lines.append("  \(hourAhead), if it is resumed by then")
         }
         if let rate = message.object?["rate_per_second"]?.integer { lines.append("  at most \(rate) pushes a second") }
-        let outcomes = message.object?["outcomes"]?.object?.members ?? []
+        let outcomes = message.members("outcomes")
         for outcome in outcomes where outcome.value.integer ?? 0 > 0 {
             lines.append(line(outcome.name, outcome.value.integer ?? 0))
             if !isReportedByProvider { lines += reasons(of: outcome.name) }
@@ -36,8 +34,8 @@ package struct AccountText {
     /// Whether the account lists reasons by provider, and these are all its reasons.
     private var isReportedByProvider: Bool {
         let parts = message.object?["progress"]?.object?["providers"]?.object?.members ?? []
-        let count = parts.flatMap { $0.value.object?["reasons"]?.array ?? [] }.map { $0.count("count") }.sum
-        let whole = (message.object?["reasons"]?.array ?? []).map { $0.count("count") }.sum
+        let count = parts.flatMap { $0.value.elements("reasons") }.map { $0.count("count") }.sum
+        let whole = message.elements("reasons").map { $0.count("count") }.sum
         return count > 0 && count == whole
     }
 
@@ -47,7 +45,7 @@ package struct AccountText {
     }
 
     private func reasons(of outcome: String) -> [String] {
-        let reasons = message.object?["reasons"]?.array ?? []
+        let reasons = message.elements("reasons")
         return reasons.filter { $0.shown("outcome") == outcome }.map { reason in
             "              of these \(reason.count("count")) \(reason.shown("reason"))"
         }

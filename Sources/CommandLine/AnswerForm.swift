@@ -16,7 +16,6 @@ package struct AnswerForm: Sendable {
         case text
         /// A whole number from 0.
         case count
-        /// A whole number from 0, or null.
         case countOrNull
         case counts
         case items(AnswerForm)
@@ -27,7 +26,6 @@ package struct AnswerForm: Sendable {
         self.members = members.map { Member(name: $0.name, kind: $0.kind) }
     }
 
-    /// - Returns: the answer.
     @discardableResult
     func check(_ answer: JSONValue) throws(CommandFault) -> JSONValue {
         guard let object = answer.object else { throw fault }
@@ -50,9 +48,7 @@ package struct AnswerForm: Sendable {
 
     private static func isCount(_ value: JSONValue) -> Bool { value.integer.map { $0 >= 0 } ?? false }
 
-    private var fault: CommandFault {
-        CommandFault(.refused, "the gateway answered with something that is no \(noun)")
-    }
+    private var fault: CommandFault { CommandFault(.refused, "the gateway answered with something that is no \(noun)") }
 }
 
 extension AnswerForm {
@@ -63,7 +59,6 @@ extension AnswerForm {
     package static let device = AnswerForm(
         "device", ("installation", .text), ("kind", .text), ("provider", .text), ("state", .text))
     package static let registeredDevice = AnswerForm("device", ("installation", .text), ("change", .text))
-    /// A device with all its tokens.
     package static let wholeDevice = AnswerForm("device", ("installation", .text), ("registrations", .items(device)))
     static let erasure = AnswerForm("account of an erasure", ("registrations", .count))
     package static let message = AnswerForm(
@@ -76,6 +71,5 @@ extension AnswerForm {
         "credential", ("id", .text), ("provider", .text), ("kind", .text), ("state", .text))
     static let feedback = AnswerForm("feedback", ("installation", .text), ("verdict", .text))
 
-    /// A page of a list.
     package static func list(of form: AnswerForm) -> AnswerForm { AnswerForm("list", ("items", .items(form))) }
 }

@@ -2,40 +2,35 @@ import ArgumentParser
 import JSON
 
 /// `carillon apps settings`: an app's settings.
-struct AppSettingsCommand: AsyncParsableCommand {
+struct AppSettingsCommand: GatewayCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Shows an app's settings, and changes those that are given.",
-        discussion: HelpText.of(examples: [
+        examples: [
             "carillon apps settings garden",
             "carillon apps settings garden --time-zone Europe/Paris --quiet-hours 22:00-07:30 --daily-cap 3",
             "carillon apps settings garden --quiet-hours none",
-        ]))
+        ])
     @OptionGroup(title: "Gateway") var gateway: GatewayOptions
     @Argument(help: "The app.") var slug: String
-    @Option(
-        help: ArgumentHelp(
-            "The time zone of the app's days, and of devices without their own.", valueName: "Europe/Paris"))
+    @Option(help: .value("Europe/Paris", "The time zone of the app's days, and of devices without their own."))
     var timeZone: String?
     @Option(
-        help: ArgumentHelp(
-            "When no device is disturbed, in its local time; none: no quiet hours.", valueName: "22:00-07:30"),
+        help: .value("22:00-07:30", "When no device is disturbed, in its local time; none: no quiet hours."),
         completion: .list(["none"]))
     var quietHours: String?
     @Option(
-        help: ArgumentHelp("The maximum number of messages per user and day; none: no limit.", valueName: "number"),
+        help: .value("number", "The maximum number of messages per user and day; none: no limit."),
         completion: .list(["none"]))
     var dailyCap: String?
 
-    func run() async throws {
-        try await orComplain(asJSON: gateway.json) {
-            let settings = try changes()
-            let path = "/v1/apps/" + GatewayClient.escaped(slug)
-            let client = try gateway.client()
-            let app =
-                settings.isEmpty
-                ? try await client.get(path, as: .app)
-                : try await client.send("PATCH", path, ["settings": .object(JSONObject(settings))], as: .app)
-            if gateway.json { return writeJSON(app) }
+    func ask(_ client: GatewayClient) async throws -> Output {
+        let settings = try changes()
+        let path = "/v1/apps/" + GatewayClient.escaped(slug)
+        let app =
+            settings.isEmpty
+            ? try await client.get(path, as: .app)
+            : try await client.send("PATCH", path, ["settings": .object(settings)], as: .app)
+        return Output(app) {
             for line in Self.lines(app.object?["settings"] ?? .null) { Console.write(line) }
         }
     }
@@ -50,12 +45,12 @@ struct AppSettingsCommand: AsyncParsableCommand {
         ]
     }
 
-    private func changes() throws(CommandFault) -> [JSONMember] {
-        var members: [JSONMember] = []
-        if let timeZone { members.append(JSONMember("time_zone", .string(timeZone))) }
-        if let quietHours { members.append(JSONMember("quiet_hours", try Self.hours(quietHours))) }
-        if let dailyCap { members.append(JSONMember("daily_cap", try Self.cap(dailyCap))) }
-        return members
+    private func changes() throws(CommandFault) -> JSONObject {
+        var settings = JSONObject()
+        settings["time_zone"] = timeZone.map(JSONValue.string)
+        if let quietHours { settings["quiet_hours"] = try Self.hours(quietHours) }
+        if let dailyCap { settings["daily_cap"] = try Self.cap(dailyCap) }
+        return settings
     }
 
     /// The gateway validates the hours.
@@ -70,9 +65,7 @@ struct AppSettingsCommand: AsyncParsableCommand {
 
     private static func cap(_ text: String) throws(CommandFault) -> JSONValue {
         if text == "none" { return .null }
-        guard let number = Int64(text) else {
-            throw CommandFault(.usage, "--daily-cap takes a whole number, or none")
-        }
+        guard let number = Int64(text) else { throw CommandFault(.usage, "--daily-cap takes a whole number, or none") }
         return .number(.whole(number))
     }
 }

@@ -5,69 +5,57 @@ import JSON
 package struct AppsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Lists, creates, changes and deletes apps.",
-        discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#, "carillon apps list"]),
+        examples: [#"carillon apps create garden --name "The Garden""#, "carillon apps list"],
         subcommands: [List.self, Create.self, AppSettingsCommand.self, Delete.self], defaultSubcommand: List.self)
 
     package init() {}
 
-    struct List: AsyncParsableCommand {
+    struct List: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the apps.",
-            discussion: HelpText.of(examples: [
-                "carillon apps list", "carillon apps list --json | jq -r '.items[].slug'",
-            ]))
+            examples: ["carillon apps list", "carillon apps list --json | jq -r '.items[].slug'"])
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
 
-        func run() async throws {
-            try await orComplain(asJSON: gateway.json) {
-                let client = try gateway.client()
-                let apps = try await client.list("/v1/apps", of: .app)
-                if gateway.json { return writeJSON(apps.json) }
-                var table = TextTable("SLUG", "NAME", "SINCE")
-                for app in apps.items { table.add(app.shown("slug"), app.shown("name"), app.shown("created_at")) }
-                table.isEmpty
-                    ? Console.remark("No apps yet. Create one: carillon apps create SLUG --name NAME") : table.write()
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let apps = try await client.list("/v1/apps", of: .app)
+            return Output(apps.json) {
+                TextTable.write(
+                    apps.items, ["SLUG": "slug", "NAME": "name", "SINCE": "created_at"],
+                    ifEmpty: "No apps yet. Create one: carillon apps create SLUG --name NAME")
             }
         }
     }
 
-    struct Create: AsyncParsableCommand {
+    struct Create: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates an app. Repeating it is harmless.",
-            discussion: HelpText.of(examples: [#"carillon apps create garden --name "The Garden""#]))
+            examples: [#"carillon apps create garden --name "The Garden""#])
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
         @Argument(help: "The app's name in URLs: a-z, 0-9, - and _.") var slug: String
         @Option(help: "The app's name for people (default: the slug).") var name: String?
 
-        func run() async throws {
-            try await orComplain(asJSON: gateway.json) {
-                let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
-                let app = try await gateway.client().send("POST", "/v1/apps", body, as: .app)
-                if gateway.json { return writeJSON(app) }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let body: JSONValue = ["slug": .string(slug), "name": .string(name ?? slug)]
+            return Output(try await client.send("POST", "/v1/apps", body, as: .app)) {
                 Console.write("The app \(slug) exists.")
                 Console.remark("Next, add a credential: carillon credentials add --app \(slug) --help")
             }
         }
     }
 
-    struct Delete: AsyncParsableCommand {
+    struct Delete: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deletes an app with its devices, messages and credentials. This can't be undone.",
-            discussion: HelpText.of(examples: [
-                "carillon apps delete garden", "carillon apps delete garden --yes --json",
-            ]))
+            examples: ["carillon apps delete garden", "carillon apps delete garden --yes --json"])
         @OptionGroup(title: "Gateway") var gateway: GatewayOptions
         @Argument(help: "The app.") var slug: String
         @Flag(help: "Skips the confirmation.") var yes = false
 
-        func run() async throws {
-            try await orComplain(asJSON: gateway.json) {
-                try confirm("Delete the app \(slug) and everything in it?", yes)
-                let answer = try await gateway.client().send(
-                    "DELETE", "/v1/apps/" + GatewayClient.escaped(slug), as: .app)
-                if gateway.json { return writeJSON(answer) }
-                Console.write("The app \(slug) is deleted; its data is removed in the background.")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try confirm("Delete the app \(slug) and everything in it?", yes)
+            return Output(
+                try await client.send("DELETE", "/v1/apps/" + GatewayClient.escaped(slug), as: .app),
+                "The app \(slug) is deleted; its data is removed in the background.")
         }
     }
 }
@@ -75,9 +63,7 @@ package struct AppsCommand: AsyncParsableCommand {
 /// Asks a person to confirm. Without a terminal, `--yes` is required.
 ///
 /// - Parameter otherwise: the sentence after a no.
-func confirm(
-    _ question: String, _ yes: Bool, otherwise: String = "nothing was done"
-) throws(CommandFault) {
+func confirm(_ question: String, _ yes: Bool, otherwise: String = "nothing was done") throws(CommandFault) {
     guard !yes else { return }
     guard Console.isInteractive else {
         throw CommandFault(.usage, "\(question) There is no terminal to ask: give --yes to confirm")
@@ -88,6 +74,4 @@ func confirm(
     }
 }
 
-package func writeJSON(_ value: JSONValue) {
-    Console.write(value.bytes + [UInt8(ascii: "\n")])
-}
+package func writeJSON(_ value: JSONValue) { Console.write(value.bytes + [UInt8(ascii: "\n")]) }

@@ -1,23 +1,20 @@
 import ArgumentParser
 import JSON
 
-/// The message's audience.
 struct AudienceOptions: ParsableArguments {
     @Flag(help: "Every device of the app.") var all = false
-    @Option(help: ArgumentHelp("This installation; repeatable.", valueName: "name")) var installation: [String] = []
-    @Option(help: ArgumentHelp("This user's devices; repeatable.", valueName: "user")) var user: [String] = []
-    @Option(help: ArgumentHelp("Devices with this tag; repeatable.", valueName: "tag")) var tag: [String] = []
-    @Option(help: ArgumentHelp("Devices that match this filter (docs/filters.md).", valueName: "expression"))
-    var filter: String?
+    @Option(help: .value("name", "This installation; repeatable.")) var installation: [String] = []
+    @Option(help: .value("user", "This user's devices; repeatable.")) var user: [String] = []
+    @Option(help: .value("tag", "Devices with this tag; repeatable.")) var tag: [String] = []
+    @Option(help: .value("expression", "Devices that match this filter (docs/filters.md).")) var filter: String?
 
     /// nil: the file gives the audience.
     func member(isGivenIn content: [JSONMember]) throws(CommandFault) -> JSONMember? {
-        func strings(_ names: [String]) -> JSONValue { .array(names.map { .string($0) }) }
         var given: [JSONValue] = []
         if all { given.append(["all": true]) }
-        if !installation.isEmpty { given.append(["installations": strings(installation)]) }
-        if !user.isEmpty { given.append(["users": strings(user)]) }
-        if !tag.isEmpty { given.append(["tags": ["any": strings(tag)]]) }
+        if !installation.isEmpty { given.append(["installations": .list(of: installation)]) }
+        if !user.isEmpty { given.append(["users": .list(of: user)]) }
+        if !tag.isEmpty { given.append(["tags": ["any": .list(of: tag)]]) }
         if let filter { given.append(["filter": .string(filter)]) }
         if content.contains(where: { $0.name == "audience" }) {
             guard given.isEmpty else { throw CommandFault(.usage, "the file and the options both name an audience") }

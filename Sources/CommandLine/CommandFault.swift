@@ -68,12 +68,18 @@ package struct CommandFault: Error, CustomStringConvertible {
         self.problem = problem
     }
 
-    /// The gateway's problem code, if the gateway reported one.
     package var code: String? { problem?["code"]?.string }
 
     /// The gateway's problem as received, or one of the same form; for scripts.
     package var json: JSONValue {
         problem.map(JSONValue.object) ?? ["code": .string(kind.code), "detail": .string(description)]
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The result of work, for the code that closes something before it uses the result.
+    package init(of work: () async throws -> Success) async {
+        do { self = .success(try await work()) } catch { self = .failure(error) }
     }
 }
 

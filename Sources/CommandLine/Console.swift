@@ -5,14 +5,10 @@ import Reactor
 /// The command's output. No other type writes to standard output and standard error.
 package enum Console {
     /// Writes a line of the answer. Control characters in it are made visible, so that they move no cursor.
-    package static func write(_ line: String) {
-        write(Array((TerminalText.clean(line) + "\n").utf8))
-    }
+    package static func write(_ line: String) { write(Array((TerminalText.clean(line) + "\n").utf8)) }
 
     /// Writes bytes of the answer unchanged.
-    package static func write(_ bytes: [UInt8]) {
-        FileHandle.standardOutput.write(Data(bytes))
-    }
+    package static func write(_ bytes: [UInt8]) { FileHandle.standardOutput.write(Data(bytes)) }
 
     /// Writes one line that says why the program can't go on.
     package static func complain(_ line: String) {
@@ -26,9 +22,7 @@ package enum Console {
     }
 
     /// Writes JSON on one line beside the answer, for scripts.
-    static func remark(json: JSONValue) {
-        FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")]))
-    }
+    static func remark(json: JSONValue) { FileHandle.standardError.write(Data(json.bytes + [UInt8(ascii: "\n")])) }
 
     /// Whether standard error is a terminal that can overwrite lines.
     package static var isTerminal: Bool {
@@ -46,9 +40,7 @@ package enum Console {
     static var rows: Int? { TerminalSize.rows(of: FileHandle.standardOutput.fileDescriptor) }
 
     /// Draws a line of progress over the previous one; an empty line removes it.
-    fileprivate static func draw(_ line: String) {
-        FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8))
-    }
+    fileprivate static func draw(_ line: String) { FileHandle.standardError.write(Data(("\r\u{1b}[2K" + line).utf8)) }
 }
 
 /// The progress of long work: a bar if standard error is a terminal, else a line now and then.
@@ -116,15 +108,34 @@ package struct TextTable {
     package func write() {
         for line in lines { Console.write(line) }
     }
+
+    /// Writes a table of items, or a remark if there are none.
+    ///
+    /// - Parameter columns: the titles, and the member that each column shows. A list is shown with commas, and a dot
+    ///   leads into an object.
+    static func write(_ items: [JSONValue], _ columns: KeyValuePairs<String, String>, ifEmpty remark: String) {
+        guard !items.isEmpty else { return Console.remark(remark) }
+        var table = TextTable()
+        table.rows = [columns.map(\.key)]
+        for item in items { table.rows.append(columns.map { TerminalText.clean(item.cell($0.value)) }) }
+        table.write()
+    }
+}
+
+extension JSONValue {
+    fileprivate func cell(_ path: String) -> String {
+        let names = path.split(separator: ".").map(String.init)
+        let holder = names.dropLast().reduce(self) { $0.object?[$1] ?? .null }
+        let texts = holder.strings(names[names.count - 1])
+        return texts.isEmpty ? holder.shown(names[names.count - 1]) : texts.joined(separator: ",")
+    }
 }
 
 extension Console {
     /// Whether a person can answer a question.
     static var isInteractive: Bool { isatty(FileHandle.standardInput.fileDescriptor) == 1 && isTerminal }
 
-    static func ask(_ question: String) {
-        FileHandle.standardError.write(Data(question.utf8))
-    }
+    static func ask(_ question: String) { FileHandle.standardError.write(Data(question.utf8)) }
 }
 
 extension Console {

@@ -7,35 +7,31 @@ import JSON
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Adds, lists, activates and retires credentials.",
-        discussion: HelpText.of(
-            "Secrets are encrypted when they arrive, and are never shown again.",
-            examples: Add.examples + ["carillon credentials list --app garden"]),
+        discussion: "Secrets are encrypted when they arrive, and are never shown again.",
+        examples: Add.examples + ["carillon credentials list --app garden"],
         subcommands: [List.self, Add.self, Activate.self, Retire.self, Delete.self], defaultSubcommand: List.self)
 
     package init() {}
 
-    struct List: AsyncParsableCommand {
+    struct List: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the app's credentials, without their secrets.",
-            discussion: HelpText.of(examples: ["carillon credentials list --app garden"]))
+            examples: ["carillon credentials list --app garden"])
         @OptionGroup var app: AppOptions
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let answer = try await app.gateway.client().get(
-                    try app.path("credentials"), as: .list(of: .credential))
-                if app.gateway.json { return writeJSON(answer) }
-                writeTable(answer.object?["items"]?.array ?? [])
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let answer = try await client.get(try app.path("credentials"), as: .list(of: .credential))
+            return Output(answer) { writeTable(answer.elements("items")) }
         }
     }
 
-    struct Add: AsyncParsableCommand {
+    struct Add: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds a credential.",
-            discussion: HelpText.of(
-                "Give exactly one of --p8 (an Apple signing key, for production and sandbox), --certificate (a push "
-                    + "certificate) and --service-account (a Firebase service account).", examples: examples))
+            discussion: """
+                Give exactly one of --p8 (an Apple signing key, for production and sandbox), --certificate (a push \
+                certificate) and --service-account (a Firebase service account).
+                """, examples: examples)
 
         static let examples = [
             "carillon credentials add --app garden --p8 AuthKey_ABCDE12345.p8 --team-id TEAMID1234 "
@@ -46,45 +42,38 @@ package struct CredentialsCommand: AsyncParsableCommand {
 
         @OptionGroup var app: AppOptions
         @Option(
-            help: ArgumentHelp("An Apple signing key, named AuthKey_<key id>.p8.", valueName: "path"),
+            help: .value("path", "An Apple signing key, named AuthKey_<key id>.p8."),
             completion: .file(extensions: ["p8"]))
         var p8: String?
-        @Option(help: ArgumentHelp("The key id, if the file name does not contain it.", valueName: "id"))
-        var keyID: String?
-        @Option(help: ArgumentHelp("The id of the key's team.", valueName: "id"))
-        var teamID: String?
-        @Option(help: ArgumentHelp("A topic (the app's bundle id); repeatable.", valueName: "topic"))
-        var topic: [String] = []
+        @Option(help: .value("id", "The key id, if the file name does not contain it.")) var keyID: String?
+        @Option(help: .value("id", "The id of the key's team.")) var teamID: String?
+        @Option(help: .value("topic", "A topic (the app's bundle id); repeatable.")) var topic: [String] = []
         @Option(
-            help: ArgumentHelp("A push certificate with its key, as .pem or .p12.", valueName: "path"),
+            help: .value("path", "A push certificate with its key, as .pem or .p12."),
             completion: .file(extensions: ["pem", "p12"]))
         var certificate: String?
         @Option(
-            help: ArgumentHelp("A file whose first line is the password of the .p12 or the key.", valueName: "path"),
+            help: .value("path", "A file whose first line is the password of the .p12 or the key."),
             completion: .file())
         var passwordFile: String?
         @Option(
-            help: ArgumentHelp("A Firebase service account, as it was downloaded.", valueName: "path"),
+            help: .value("path", "A Firebase service account, as it was downloaded."),
             completion: .file(extensions: ["json"]))
         var serviceAccount: String?
         @Option(
-            help: ArgumentHelp("production, sandbox or both (APNs).", valueName: "name"),
+            help: .value("name", "production, sandbox or both (APNs)."),
             completion: .list(["production", "sandbox", "both"]))
         var environment = "production"
-        @Flag(help: "Activates it at once; the previous one is kept, and can be activated again.")
-        var activate = false
+        @Flag(help: "Activates it at once; the previous one is kept, and can be activated again.") var activate = false
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let body = JSONValue.object(JSONObject(try members()))
-                let answer = try await app.gateway.client().send(
-                    "POST", try app.path("credentials"), body, idempotencyKey: UUID().uuidString,
-                    as: .list(of: .credential))
-                if app.gateway.json { return writeJSON(answer) }
-                let added = answer.object?["items"]?.array ?? []
-                writeTable(added)
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let answer = try await client.send(
+                "POST", try app.path("credentials"), .object(JSONObject(try members())),
+                idempotencyKey: UUID().uuidString, as: .list(of: .credential))
+            return Output(answer) {
+                writeTable(answer.elements("items"))
                 guard !activate else { return }
-                for credential in added {
+                for credential in answer.elements("items") {
                     let command = "carillon credentials activate \(credential.shown("id")) --app \(try app.slug())"
                     Console.remark("To activate it: " + command)
                 }
@@ -117,14 +106,14 @@ package struct CredentialsCommand: AsyncParsableCommand {
             guard let teamID else { throw CommandFault(.usage, "the team id is missing. Give --team-id") }
             return common("apns", "token") + [
                 JSONMember("environment", .string(environment)), JSONMember("key_id", .string(id)),
-                JSONMember("team_id", .string(teamID)), JSONMember("topics", .array(topic.map { .string($0) })),
+                JSONMember("team_id", .string(teamID)), JSONMember("topics", .list(of: topic)),
                 JSONMember("p8", .string(try text(ofFile: path))),
             ]
         }
 
         private func pushCertificate(_ path: String) throws(CommandFault) -> [JSONMember] {
             var members = common("apns", "certificate") + [JSONMember("environment", .string(environment))]
-            if !topic.isEmpty { members.append(JSONMember("topics", .array(topic.map { .string($0) }))) }
+            if !topic.isEmpty { members.append(JSONMember("topics", .list(of: topic))) }
             let bytes = try filledContents(ofFile: path)
             if bytes.starts(with: Array("-----BEGIN".utf8)) || path.hasSuffix(".pem") {
                 members.append(JSONMember("pem", .string(try text(ofFile: path))))
@@ -147,27 +136,15 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// One stored credential.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "The credential's id, as credentials list shows it.") var id: String
 
-        /// Sends a request that the gateway answers without a body.
-        ///
-        /// - Parameter state: the state in the output for scripts.
-        func order(_ method: String, _ path: String, _ sentence: String, state: String) async throws {
-            try await app.gateway.client().order(method, path)
-            if app.gateway.json { return writeJSON(["id": .string(id), "state": .string(state)]) }
-            Console.write(sentence)
-        }
-
         /// Asks for confirmation if pushes would have to wait for another credential.
-        func confirmInUse(_ question: String, _ yes: Bool) async throws {
+        func confirmInUse(_ question: String, _ yes: Bool, _ client: GatewayClient) async throws {
             guard !yes else { return }
-            let all = try await app.gateway.client().get(try app.path("credentials"), as: .list(of: .credential))
-            let active = (all.object?["items"]?.array ?? []).first {
-                $0.shown("id") == id && $0.shown("state") == "active"
-            }
+            let all = try await client.get(try app.path("credentials"), as: .list(of: .credential))
+            let active = all.elements("items").first { $0.shown("id") == id && $0.shown("state") == "active" }
             guard let active else { return }
             let name = "\(active.shown("provider")) \(active.shown("environment")) \(active.shown("kind"))"
             try confirm(
@@ -176,65 +153,55 @@ package struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    struct Activate: AsyncParsableCommand {
+    struct Activate: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Activates a credential in place of the previous one. No push fails.",
-            discussion: HelpText.of(examples: ["carillon credentials activate 7 --app garden"]))
+            examples: ["carillon credentials activate 7 --app garden"])
         @OptionGroup var one: One
+        var app: AppOptions { one.app }
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                let credential = try await one.app.gateway.client().send(
-                    "POST", try one.app.path("credentials", one.id, "activate"), as: .credential)
-                if one.app.gateway.json { return writeJSON(credential) }
-                Console.write("The credential \(one.id) is active.")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let path = try app.path("credentials", one.id, "activate")
+            return Output(try await client.send("POST", path, as: .credential), "The credential \(one.id) is active.")
         }
     }
 
-    struct Retire: AsyncParsableCommand {
+    struct Retire: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Retires a credential, after a confirmation. It can be activated again.",
-            discussion: HelpText.of(examples: ["carillon credentials retire 7 --app garden --yes"]))
+            examples: ["carillon credentials retire 7 --app garden --yes"])
         @OptionGroup var one: One
         @Flag(help: "Skips the confirmation.") var yes = false
+        var app: AppOptions { one.app }
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                try await one.confirmInUse("Retire it?", yes)
-                try await one.order(
-                    "POST", try one.app.path("credentials", one.id, "retire"),
-                    "The credential \(one.id) is retired.", state: "retired")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try await one.confirmInUse("Retire it?", yes, client)
+            try await client.order("POST", try app.path("credentials", one.id, "retire"))
+            return Output(["id": .string(one.id), "state": "retired"], "The credential \(one.id) is retired.")
         }
     }
 
-    struct Delete: AsyncParsableCommand {
+    struct Delete: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deletes a credential. This can't be undone. Asks first if it is active.",
-            discussion: HelpText.of(examples: ["carillon credentials delete 7 --app garden --yes"]))
+            examples: ["carillon credentials delete 7 --app garden --yes"])
         @OptionGroup var one: One
         @Flag(help: "Skips the confirmation.") var yes = false
+        var app: AppOptions { one.app }
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                try await one.confirmInUse("Delete it? This can't be undone.", yes)
-                try await one.order(
-                    "DELETE", try one.app.path("credentials", one.id), "The credential \(one.id) is deleted.",
-                    state: "deleted")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try await one.confirmInUse("Delete it? This can't be undone.", yes, client)
+            try await client.order("DELETE", try app.path("credentials", one.id))
+            return Output(["id": .string(one.id), "state": "deleted"], "The credential \(one.id) is deleted.")
         }
     }
 }
 
 private func writeTable(_ credentials: [JSONValue]) {
-    var table = TextTable("ID", "PROVIDER", "KIND", "ENVIRONMENT", "STATE", "TOPICS", "VALID UNTIL")
-    for credential in credentials {
-        let topics = credential.strings("topics").joined(separator: ",")
-        table.add(
-            credential.shown("id"), credential.shown("provider"), credential.shown("kind"),
-            credential.shown("environment"), credential.shown("state"), topics.isEmpty ? "-" : topics,
-            credential.shown("expires_at"))
-    }
-    table.isEmpty ? Console.remark("No credentials yet: carillon credentials add --help") : table.write()
+    TextTable.write(
+        credentials,
+        [
+            "ID": "id", "PROVIDER": "provider", "KIND": "kind", "ENVIRONMENT": "environment", "STATE": "state",
+            "TOPICS": "topics", "VALID UNTIL": "expires_at",
+        ], ifEmpty: "No credentials yet: carillon credentials add --help")
 }

@@ -6,26 +6,24 @@ import JSON
 package struct DevicesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "Lists, shows, registers, imports and removes devices.",
-        discussion: HelpText.of(
-            examples: [
-                "carillon devices list --app garden --tag news --limit 20",
-                "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
-                "carillon devices import devices.ndjson --app garden",
-            ]),
+        examples: [
+            "carillon devices list --app garden --tag news --limit 20",
+            "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
+            "carillon devices import devices.ndjson --app garden",
+        ],
         subcommands: [List.self, Show.self, Register.self, Import.self, Remove.self, EraseUser.self],
         defaultSubcommand: List.self)
 
     package init() {}
 
-    struct List: AsyncParsableCommand {
+    struct List: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the registrations that match all of the options.",
-            discussion: HelpText.of(
-                examples: [
-                    "carillon devices list --app garden --tag news --limit 20",
-                    #"carillon devices list --app garden --filter "registered_at < now - 90d""#,
-                    "carillon devices list --app garden --stale --json | jq -r '.items[].installation'",
-                ]))
+            examples: [
+                "carillon devices list --app garden --tag news --limit 20",
+                #"carillon devices list --app garden --filter "registered_at < now - 90d""#,
+                "carillon devices list --app garden --stale --json | jq -r '.items[].installation'",
+            ])
         @OptionGroup var app: AppOptions
         @Option(help: "Only this user's.") var user: String?
         @Option(help: "Only those with this tag.") var tag: String?
@@ -35,39 +33,37 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "The token's kind: alert, voip, live-activity, ...", completion: OptionValues.kinds)
         var kind: String?
         @Flag(help: "Only stale ones (see the app's setting stale_after_days).") var stale = false
-        @Option(help: ArgumentHelp("Only those that match this filter (docs/filters.md).", valueName: "expression"))
-        var filter: String?
-        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 100
-        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
+        @Option(help: .value("expression", "Only those that match this filter (docs/filters.md).")) var filter: String?
+        @Option(help: .value("count", "The maximum number of items.")) var limit = 100
+        @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let devices = try await app.gateway.client().list(
-                    try app.path("devices"),
-                    [
-                        ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
-                        ("stale", stale ? "true" : nil), ("filter", filter),
-                    ], of: .device, from: cursor, limit: limit)
-                if app.gateway.json { return writeJSON(devices.json) }
-                writeTable(devices.items)
-                devices.remarkOnOthers()
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let devices = try await client.list(
+                try app.path("devices"),
+                [
+                    ("user", user), ("tag", tag), ("provider", provider), ("state", state), ("kind", kind),
+                    ("stale", stale ? "true" : nil), ("filter", filter),
+                ], of: .device, from: cursor, limit: limit)
+            return devices.output(
+                [
+                    "INSTALLATION": "installation", "KIND": "kind", "PROVIDER": "provider",
+                    "ENVIRONMENT": "environment", "STATE": "state", "TOKEN": "token", "BADGE": "badge", "USER": "user",
+                    "TAGS": "tags",
+                ], ifEmpty: "No devices.")
         }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows an installation and its tokens, which are masked.",
-            discussion: HelpText.of(examples: ["carillon devices show my-phone --app garden"]))
+            examples: ["carillon devices show my-phone --app garden"])
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let device = try await app.gateway.client().get(
-                    try app.path("devices", installation), as: .wholeDevice)
-                if app.gateway.json { return writeJSON(device) }
-                for registration in device.object?["registrations"]?.array ?? [] {
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let device = try await client.get(try app.path("devices", installation), as: .wholeDevice)
+            return Output(device) {
+                for registration in device.elements("registrations") {
                     for member in registration.object?.members ?? [] {
                         Console.write("\(member.name): \(member.value.sentence)")
                     }
@@ -77,22 +73,21 @@ package struct DevicesCommand: AsyncParsableCommand {
         }
     }
 
-    struct Register: AsyncParsableCommand {
+    struct Register: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Registers a device's token. Repeating it is harmless.",
-            discussion: HelpText.of(
+            discussion:
                 "The token is read from a file or standard input: every user of this machine can see arguments.",
-                examples: [
-                    "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
-                    "carillon devices register my-phone --app garden --provider apns --environment sandbox "
-                        + "--topic com.example.garden --locale fr-CA --tag news <token.txt",
-                ]))
+            examples: [
+                "carillon devices register my-phone --app garden --provider fcm --token-file token.txt",
+                "carillon devices register my-phone --app garden --provider apns --environment sandbox "
+                    + "--topic com.example.garden --locale fr-CA --tag news <token.txt",
+            ])
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation: the app's own id for one copy of itself.") var installation: String
         @Option(help: "The provider that issued the token: apns or fcm.", completion: OptionValues.providers)
         var provider: String
-        @Option(
-            help: ArgumentHelp("A file with the token; - is standard input.", valueName: "path"), completion: .file())
+        @Option(help: .value("path", "A file with the token; - is standard input."), completion: .file())
         var tokenFile = "-"
         @Option(help: "alert (the default), voip, live-activity, ...", completion: OptionValues.kinds) var kind: String?
         @Option(help: "production (the default) or sandbox.", completion: OptionValues.environments)
@@ -102,39 +97,33 @@ package struct DevicesCommand: AsyncParsableCommand {
         @Option(help: "The locale, such as fr-CA.") var locale: String?
         @Option(help: "A tag; repeatable.") var tag: [String] = []
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let token = try text(ofFile: tokenFile).trimmingCharacters(in: .whitespacesAndNewlines)
-                var members = [JSONMember("provider", .string(provider)), JSONMember("token", .string(token))]
-                for (name, value) in [
-                    ("kind", kind), ("environment", environment), ("topic", topic), ("user", user), ("locale", locale),
-                ] {
-                    if let value { members.append(JSONMember(name, .string(value))) }
-                }
-                if !tag.isEmpty { members.append(JSONMember("tags", .array(tag.map { .string($0) }))) }
-                let device = try await app.gateway.client().send(
-                    "PUT", try app.path("devices", installation), .object(JSONObject(members)),
-                    as: .registeredDevice)
-                if app.gateway.json { return writeJSON(device) }
-                Console.write("\(installation): \(device.shown("change"))")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            var registration = JSONObject()
+            let token = try text(ofFile: tokenFile).trimmingCharacters(in: .whitespacesAndNewlines)
+            for (name, value) in [
+                ("provider", provider), ("token", token), ("kind", kind), ("environment", environment),
+                ("topic", topic), ("user", user), ("locale", locale),
+            ] as [(String, String?)] { registration[name] = value.map(JSONValue.string) }
+            if !tag.isEmpty { registration["tags"] = .list(of: tag) }
+            let device = try await client.send(
+                "PUT", try app.path("devices", installation), .object(registration), as: .registeredDevice)
+            return Output(device, "\(installation): \(device.shown("change"))")
         }
     }
 
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Imports registrations, one JSON object per line. Refused lines are skipped.",
-            discussion: HelpText.of(
-                """
+            discussion: """
                 A line is {"installation": "phone-1", "provider": "fcm", "token": "...", "tags": ["news"]}, with any other \
                 member of a registration. If an import is interrupted, send the file again: lines that are already \
                 imported change nothing. With --json the lines of the gateway's answer are printed as they arrive: \
                 refused lines, and the progress.
                 """,
-                examples: [
-                    "carillon devices import devices.ndjson --app garden",
-                    "zcat devices.ndjson.gz | carillon devices import - --app garden --json",
-                ]))
+            examples: [
+                "carillon devices import devices.ndjson --app garden",
+                "zcat devices.ndjson.gz | carillon devices import - --app garden --json",
+            ])
         @OptionGroup var app: AppOptions
         @Argument(help: "The file; - is standard input.", completion: .file()) var file: String
 
@@ -151,52 +140,32 @@ package struct DevicesCommand: AsyncParsableCommand {
         }
     }
 
-    struct Remove: AsyncParsableCommand {
+    struct Remove: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Unregisters an installation with all its tokens.",
-            discussion: HelpText.of(examples: ["carillon devices remove my-phone --app garden"]))
+            examples: ["carillon devices remove my-phone --app garden"])
         @OptionGroup var app: AppOptions
         @Argument(help: "The installation.") var installation: String
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                try await app.gateway.client().order("DELETE", try app.path("devices", installation))
-                if app.gateway.json {
-                    return writeJSON(["installation": .string(installation), "state": "unregistered"])
-                }
-                Console.write("\(installation) is unregistered.")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try await client.order("DELETE", try app.path("devices", installation))
+            return Output(
+                ["installation": .string(installation), "state": "unregistered"], "\(installation) is unregistered.")
         }
     }
 
-    struct EraseUser: AsyncParsableCommand {
+    struct EraseUser: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Erases a user: devices, and their names in the feed. This can't be undone.",
-            discussion: HelpText.of(examples: ["carillon devices erase-user frida --app garden --yes"]))
+            examples: ["carillon devices erase-user frida --app garden --yes"])
         @OptionGroup var app: AppOptions
         @Argument(help: "The user.") var user: String
         @Flag(help: "Skips the confirmation.") var yes = false
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                try confirm("Erase \(user) in \(try app.slug())?", yes)
-                let answer = try await app.gateway.client().send(
-                    "DELETE", try app.path("users", user), as: .erasure)
-                if app.gateway.json { return writeJSON(answer) }
-                Console.write("\(answer.count("registrations")) registrations are erased.")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try confirm("Erase \(user) in \(try app.slug())?", yes)
+            let answer = try await client.send("DELETE", try app.path("users", user), as: .erasure)
+            return Output(answer, "\(answer.count("registrations")) registrations are erased.")
         }
     }
-}
-
-private func writeTable(_ devices: [JSONValue]) {
-    var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "ENVIRONMENT", "STATE", "TOKEN", "BADGE", "USER", "TAGS")
-    for device in devices {
-        let tags = device.strings("tags").joined(separator: ",")
-        table.add(
-            device.shown("installation"), device.shown("kind"), device.shown("provider"), device.shown("environment"),
-            device.shown("state"), device.shown("token"), device.shown("badge"), device.shown("user"),
-            tags.isEmpty ? "-" : tags)
-    }
-    table.isEmpty ? Console.remark("No devices.") : table.write()
 }

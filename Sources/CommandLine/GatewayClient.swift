@@ -57,9 +57,7 @@ package struct GatewayClient: Sendable {
     /// - Parameter query: names without a value are left out.
     package func get(
         _ path: String, _ query: [(name: String, value: String?)] = [], as form: AnswerForm
-    ) async throws(CommandFault) -> JSONValue {
-        try form.check(try await call("GET", Self.path(path, query)).json())
-    }
+    ) async throws(CommandFault) -> JSONValue { try form.check(try await call("GET", Self.path(path, query)).json()) }
 
     static func path(_ path: String, _ query: [(name: String, value: String?)]) -> String {
         let given = query.compactMap { pair in pair.value.map { "\(pair.name)=\(escaped($0))" } }
@@ -95,9 +93,7 @@ package struct GatewayClient: Sendable {
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
             return Answer(status: Int(response.status.code), body: Array(body.readableBytesView))
         }
-        guard (200..<300).contains(answer.status) else {
-            throw CommandFault(status: answer.status, body: answer.body)
-        }
+        guard (200..<300).contains(answer.status) else { throw CommandFault(status: answer.status, body: answer.body) }
         return answer
     }
 
@@ -112,9 +108,7 @@ package struct GatewayClient: Sendable {
         request.headers.add(name: "content-type", value: "application/x-ndjson")
         request.body = .stream(FileChunks(file: file), length: .unknown)
         let whole = request
-        let response = try await reaching {
-            try await Self.http.execute(whole, deadline: .distantFuture)
-        }
+        let response = try await reaching { try await Self.http.execute(whole, deadline: .distantFuture) }
         let status = Int(response.status.code)
         guard status == 200 else {
             let body = try await reaching { try await response.body.collect(upTo: Self.answerBytesMax) }
@@ -218,7 +212,17 @@ extension JSONValue {
         }
     }
 
-    func strings(_ name: String) -> [String] { object?[name]?.array?.compactMap(\.string) ?? [] }
+    func strings(_ name: String) -> [String] { elements(name).compactMap(\.string) }
+
+    /// The elements of a member that is a list; empty if it is none.
+    func elements(_ name: String) -> [JSONValue] { object?[name]?.array ?? [] }
+
+    /// The members of a member that is an object; empty if it is none.
+    func members(_ name: String) -> [JSONMember] { object?[name]?.object?.members ?? [] }
+
+    static func list(of texts: some Sequence<some StringProtocol>) -> JSONValue {
+        .array(texts.map { .string(String($0)) })
+    }
 
     package func count(_ name: String) -> Int64 { object?[name]?.integer ?? 0 }
 }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// An API key as a file or a variable holds it.
 enum GatewayKey {
     /// Reads the file's first line.
     static func read(file path: String) throws(CommandFault) -> String {

@@ -4,25 +4,17 @@ import NIOSSL
 
 /// The gateway's address and the API key. A key is never an argument: everyone on the machine can read arguments.
 struct GatewayOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080).", valueName: "url"))
+    @Option(help: .value("url", "The gateway's URL (default: CARILLON_URL, then http://127.0.0.1:8080)."))
     var url: String?
-
     @Option(
-        help: ArgumentHelp(
-            "A file whose first line is the API key (default: CARILLON_KEY, then data/admin-key).",
-            valueName: "path"), completion: .file())
+        help: .value("path", "A file whose first line is the API key (default: CARILLON_KEY, then data/admin-key)."),
+        completion: .file())
     var keyFile: String?
-
     @Option(
-        help: ArgumentHelp(
-            "A PEM file of further certificate authorities to trust (default: CARILLON_CA_FILE).",
-            valueName: "path"), completion: .file())
+        help: .value("path", "A PEM file of further certificate authorities to trust (default: CARILLON_CA_FILE)."),
+        completion: .file())
     var caFile: String?
-
-    @Flag(help: "Prints the answer as one JSON document, for scripts.")
-    var json = false
+    @Flag(help: "Prints the answer as one JSON document, for scripts.") var json = false
 
     func client() throws(CommandFault) -> GatewayClient {
         let environment = ProcessInfo.processInfo.environment
@@ -48,13 +40,9 @@ struct GatewayOptions: ParsableArguments {
     }
 }
 
-/// The gateway's options, and one app.
 struct AppOptions: ParsableArguments {
-    @OptionGroup(title: "Gateway")
-    var gateway: GatewayOptions
-
-    @Option(help: ArgumentHelp("The app's slug (default: CARILLON_APP).", valueName: "slug"))
-    var app: String?
+    @OptionGroup(title: "Gateway") var gateway: GatewayOptions
+    @Option(help: .value("slug", "The app's slug (default: CARILLON_APP).")) var app: String?
 
     func slug() throws(CommandFault) -> String {
         guard let slug = app ?? ProcessInfo.processInfo.environment["CARILLON_APP"], !slug.isEmpty else {
@@ -63,8 +51,9 @@ struct AppOptions: ParsableArguments {
         return slug
     }
 
-    /// The path of a resource of the app.
-    func path(_ segments: String...) throws(CommandFault) -> String {
+    func path(_ segments: String...) throws(CommandFault) -> String { try path(segments) }
+
+    func path(_ segments: [String]) throws(CommandFault) -> String {
         "/v1/apps/" + ([try slug()] + segments).map(GatewayClient.escaped).joined(separator: "/")
     }
 }
@@ -72,9 +61,7 @@ struct AppOptions: ParsableArguments {
 /// Opens a file to read; "-" is standard input.
 func handle(ofFile path: String) throws(CommandFault) -> FileHandle {
     guard path != "-" else { return .standardInput }
-    guard FileManager.default.fileExists(atPath: path) else {
-        throw CommandFault(.usage, "there is no file \(path)")
-    }
+    guard FileManager.default.fileExists(atPath: path) else { throw CommandFault(.usage, "there is no file \(path)") }
     let target = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
     let type = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
     guard type != .typeDirectory else { throw CommandFault(.usage, "\(path) is a folder, not a file") }
@@ -92,7 +79,6 @@ package func contents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     }
 }
 
-/// Reads a file's bytes, and refuses an empty file.
 func filledContents(ofFile path: String) throws(CommandFault) -> [UInt8] {
     let bytes = try contents(ofFile: path)
     guard !bytes.isEmpty else { throw CommandFault(.usage, "\(path == "-" ? "standard input" : path) is empty") }

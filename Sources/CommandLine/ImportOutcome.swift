@@ -11,11 +11,7 @@ package struct ImportOutcome {
     private static let refusalsShown = 20
 
     /// - Parameter file: the path as given to the command; "-" is standard input.
-    package init(file: String, app: String, isJSON: Bool) {
-        self.file = file
-        self.app = app
-        self.isJSON = isJSON
-    }
+    package init(file: String, app: String, isJSON: Bool) { (self.file, self.app, self.isJSON) = (file, app, isJSON) }
 
     /// Completes the sentence about a broken connection: how far the import came, and the command that continues it.
     package func wayOn() -> String {
@@ -30,14 +26,7 @@ package struct ImportOutcome {
 
     /// Quotes a path as one word of a shell.
     private static func quoted(_ path: String) -> String {
-        let isPlain = path.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "-")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let isPlain = path.utf8.allSatisfy { $0.isLetterOrDigit || "-./_".utf8.contains($0) }
         return isPlain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
     }
 

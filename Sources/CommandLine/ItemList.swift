@@ -3,17 +3,16 @@ import JSON
 /// The items that a list command shows, from as many pages as were asked for, in the form of the gateway's lists.
 package struct ItemList {
     package var items: [JSONValue]
-    /// The cursor of the next page; nil at the end.
     package var next: String?
 
-    package init(_ items: [JSONValue] = [], next: String? = nil) {
-        self.items = items
-        self.next = next
-    }
+    package init(_ items: [JSONValue] = [], next: String? = nil) { (self.items, self.next) = (items, next) }
 
-    /// Tells a person, below a table, that there is more.
-    func remarkOnOthers() {
-        if let next { Console.remark("There are more: --limit shows more at once, --cursor \(next) continues.") }
+    /// The items as a table, with a remark if there are more.
+    func output(_ columns: KeyValuePairs<String, String>, ifEmpty remark: String) -> Output {
+        Output(json) {
+            TextTable.write(items, columns, ifEmpty: remark)
+            if let next { Console.remark("There are more: --limit shows more at once, --cursor \(next) continues.") }
+        }
     }
 
     package var json: JSONValue { ["items": .array(items), "next": next.map(JSONValue.string) ?? .null] }
@@ -37,7 +36,7 @@ extension GatewayClient {
             let count = min(Self.itemsAtOnce, limit - list.items.count)
             let answer = try await get(
                 path, query + [("cursor", list.next), ("limit", String(count))], as: .list(of: form))
-            list.items += answer.object?["items"]?.array ?? []
+            list.items += answer.elements("items")
             list.next = answer.object?["next"]?.string
             guard let next = list.next, list.items.count < limit, page < pagesAtMost else { return list }
             guard followed.insert(next).inserted else { break }

@@ -7,16 +7,15 @@ import Model
 package struct KeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "keys", abstract: "Creates, lists and revokes API keys.",
-        discussion: HelpText.of(
+        discussion:
             "A key is valid for one app or for all apps. Its scopes say what it may do there:\n\n\(ScopeText.table)",
-            examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"]),
+        examples: Create.examples + ["carillon keys list --app garden", "carillon keys revoke 3 --app garden"],
         subcommands: [List.self, Create.self, Revoke.self], defaultSubcommand: List.self)
 
     static let scopeNames = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
 
     package init() {}
 
-    /// The owner of the keys: one app, or all apps.
     struct Owner: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Flag(help: "Selects the keys for all apps instead of one app's.") var allApps = false
@@ -37,16 +36,16 @@ package struct KeysCommand: AsyncParsableCommand {
         }
     }
 
-    struct List: AsyncParsableCommand {
+    struct List: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the keys, without their secret text.",
-            discussion: HelpText.of(examples: ["carillon keys list --app garden", "carillon keys list --all-apps"]))
+            examples: ["carillon keys list --app garden", "carillon keys list --all-apps"])
         @OptionGroup var owner: Owner
+        var gateway: GatewayOptions { owner.gateway }
 
-        func run() async throws {
-            try await orComplain(asJSON: owner.gateway.json) {
-                let keys = try await owner.gateway.client().list(try owner.path(), of: .key)
-                if owner.gateway.json { return writeJSON(keys.json) }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let keys = try await client.list(try owner.path(), of: .key)
+            return Output(keys.json) {
                 var table = TextTable("ID", "NAME", "ENDS IN", "SCOPES", "LAST USED", "EXPIRES")
                 for key in keys.items {
                     table.add(
@@ -59,10 +58,10 @@ package struct KeysCommand: AsyncParsableCommand {
         }
     }
 
-    struct Create: AsyncParsableCommand {
+    struct Create: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates a key, and prints it. It is shown only once.",
-            discussion: HelpText.of("Scopes, and what they allow:\n\n\(ScopeText.table)", examples: examples))
+            discussion: "Scopes, and what they allow:\n\n\(ScopeText.table)", examples: examples)
         static let examples = [
             "carillon keys create backend --app garden --scopes devices,messages,feedback",
             "carillon keys create newsroom --app garden --scopes broadcast,messages",
@@ -70,23 +69,18 @@ package struct KeysCommand: AsyncParsableCommand {
         ]
         @OptionGroup var owner: Owner
         @Argument(help: "A name that tells people what the key is for.") var name: String
-        @Option(
-            help: ArgumentHelp("The key's scopes: \(KeysCommand.scopeNames).", valueName: "a,b"),
-            completion: OptionValues.scopes)
+        @Option(help: .value("a,b", "The key's scopes: \(KeysCommand.scopeNames)."), completion: OptionValues.scopes)
         var scopes: String
-        @Option(help: ArgumentHelp("When the key expires, such as 2027-01-31T12:00:00Z.", valueName: "time"))
-        var expires: String?
+        @Option(help: .value("time", "When the key expires, such as 2027-01-31T12:00:00Z.")) var expires: String?
+        var gateway: GatewayOptions { owner.gateway }
 
-        func run() async throws {
-            try await orComplain(asJSON: owner.gateway.json) {
-                var members = [
-                    JSONMember("name", .string(name)),
-                    JSONMember("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
-                ]
-                if let expires { members.append(JSONMember("expires_at", .string(expires))) }
-                let key = try await owner.gateway.client().send(
-                    "POST", try owner.path(), .object(JSONObject(members)), as: .newKey)
-                if owner.gateway.json { return writeJSON(key) }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            var request = JSONObject([
+                JSONMember("name", .string(name)), JSONMember("scopes", .list(of: scopes.split(separator: ","))),
+            ])
+            request["expires_at"] = expires.map(JSONValue.string)
+            let key = try await client.send("POST", try owner.path(), .object(request), as: .newKey)
+            return Output(key) {
                 Console.write(key.shown("key"))
                 let place = try owner.slug().map { "the app \($0)" } ?? "all apps"
                 Console.remark("Store it safely: it is shown only once. Its scopes are \(scopes), for \(place).")
@@ -94,19 +88,17 @@ package struct KeysCommand: AsyncParsableCommand {
         }
     }
 
-    struct Revoke: AsyncParsableCommand {
+    struct Revoke: GatewayCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revokes a key. It takes effect everywhere within five seconds.",
-            discussion: HelpText.of(examples: ["carillon keys revoke 3 --app garden"]))
+            examples: ["carillon keys revoke 3 --app garden"])
         @OptionGroup var owner: Owner
         @Argument(help: "The key's id, as keys list shows it.") var id: String
+        var gateway: GatewayOptions { owner.gateway }
 
-        func run() async throws {
-            try await orComplain(asJSON: owner.gateway.json) {
-                try await owner.gateway.client().order("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
-                if owner.gateway.json { return writeJSON(["id": .string(id), "state": "revoked"]) }
-                Console.write("The key \(id) is revoked.")
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            try await client.order("DELETE", try owner.path() + "/" + GatewayClient.escaped(id))
+            return Output(["id": .string(id), "state": "revoked"], "The key \(id) is revoked.")
         }
     }
 }
@@ -127,8 +119,7 @@ package enum KeyOwner {
             return nil
         }
         guard let slug = app ?? environment["CARILLON_APP"], !slug.isEmpty else {
-            throw CommandFault(
-                .usage, "no app is given. Give it with --app or in CARILLON_APP, or give --all-apps")
+            throw CommandFault(.usage, "no app is given. Give it with --app or in CARILLON_APP, or give --all-apps")
         }
         return slug
     }

@@ -4,7 +4,6 @@ import JSON
 /// none.
 struct MessageFollower {
     let client: GatewayClient
-    /// The message's path.
     let path: String
 
     /// Long enough for a gateway to restart.
@@ -48,7 +47,6 @@ struct MessageFollower {
         }
     }
 
-    /// The state of following a message.
     private struct FollowState {
         var lastID = ""
         var last: JSONValue?
@@ -96,9 +94,7 @@ struct MessageFollower {
         do throws(JSONError) { value = try JSONReader.read(event.data, limits: .trusted) } catch {
             throw CommandFault(.refused, "the gateway answered with an event that is not JSON")
         }
-        guard event.name != "problem" else {
-            throw CommandFault(status: Int(value.count("status")), body: event.data)
-        }
+        guard event.name != "problem" else { throw CommandFault(status: Int(value.count("status")), body: event.data) }
         return try AnswerForm.message.check(value)
     }
 

@@ -1,10 +1,9 @@
 import ArgumentParser
 import JSON
 
-/// The message's content.
 struct MessageOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The whole message as JSON; the options below override it.", valueName: "path"),
+        help: .value("path", "The whole message as JSON; the options below override it."),
         completion: .file(extensions: ["json"]))
     var file: String?
     @Option(help: "The title.") var title: String?
@@ -12,35 +11,31 @@ struct MessageOptions: ParsableArguments {
     @Option(help: "The text.") var body: String?
     @Option(help: "increment, or a number.", completion: .list(["increment"])) var badge: String?
     @Option(help: "A sound's file name, or default.", completion: .list(["default"])) var sound: String?
-    @Option(help: ArgumentHelp("A member of data, as text; repeatable.", valueName: "name=text"))
-    var data: [String] = []
+    @Option(help: .value("name=text", "A member of data, as text; repeatable.")) var data: [String] = []
     @Option(help: "high or normal.", completion: .list(["high", "normal"])) var priority: String?
-    @Option(help: ArgumentHelp("alert, background, voip, ...", valueName: "type"), completion: OptionValues.pushTypes)
+    @Option(help: .value("type", "alert, background, voip, ..."), completion: OptionValues.pushTypes)
     var pushType: String?
-    @Option(help: ArgumentHelp("How long the message may be delivered.", valueName: "seconds")) var ttl: Int?
+    @Option(help: .value("seconds", "How long the message may be delivered.")) var ttl: Int?
     @Option(
         name: .customLong("at"),
-        help: ArgumentHelp("Schedules the message for this time; does not wait.", valueName: "2026-12-01T12:00:00Z"))
+        help: .value("2026-12-01T12:00:00Z", "Schedules the message for this time; does not wait."))
     var sendAt: String?
     @Flag(help: "With --at 2026-12-01T12:00:00: sends at that local time of each device (or of the app).")
     var deviceLocalTime = false
     @Option(
-        help: ArgumentHelp(
-            "With --device-local-time: suppress (default) or send at once where the time has passed.",
-            valueName: "suppress|send"), completion: .list(["suppress", "send"]))
+        help: .value(
+            "suppress|send", "With --device-local-time: suppress (default) or send at once where the time has passed."),
+        completion: .list(["suppress", "send"]))
     var localTimePassed: String?
-    @Option(help: ArgumentHelp("The maximum number of pushes per second.", valueName: "number")) var rate: Int?
-    @Option(help: ArgumentHelp("A later push with the same id replaces this one.", valueName: "id"))
-    var collapseID: String?
+    @Option(help: .value("number", "The maximum number of pushes per second.")) var rate: Int?
+    @Option(help: .value("id", "A later push with the same id replaces this one.")) var collapseID: String?
     @Flag(help: "Sends during the app's quiet hours too.") var ignoreQuietHours = false
     @Flag(help: "Sends to users who have reached the app's daily cap too.") var ignoreDailyCap = false
     @Flag(help: "Checks the message (FCM validates it too); delivers nothing.") var dryRun = false
 
     func members() throws(CommandFault) -> [JSONMember] {
         var members: [JSONMember] = []
-        if let file {
-            members = try Self.object(inFile: file).members
-        }
+        if let file { members = try Self.object(inFile: file).members }
         let text = pairs([("title", title), ("subtitle", subtitle), ("body", body)])
         merge(text, into: "notification", of: &members)
         if let badge { replace("badge", Int64(badge).map { .number(.whole($0)) } ?? .string(badge), in: &members) }

@@ -12,7 +12,6 @@ import Reactor
 /// A preview of what phones would get of a message. The gateway's own code builds it, without a gateway.
 struct MessagePreview {
     private let compiled: [CompiledMessage]
-    /// The change of the badge by each message.
     private let badges: [BadgeChange]
     private let locales: LocaleTable
     /// The providers that the message is meant for; nil: all.
@@ -42,7 +41,6 @@ struct MessagePreview {
         badges = request.contents.map(\.badge)
     }
 
-    /// Whether the message has placeholders.
     var isTemplate: Bool { compiled.contains { !$0.placeholders.isEmpty } }
 
     private static func refused(_ problem: Problem) -> CommandFault {

@@ -3,28 +3,26 @@ import Foundation
 import JSON
 import UnixSignals
 
-/// `carillon messages watch`.
 extension MessagesCommand {
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Follows a message until it is finished or cancelled, and shows its counts.",
-            discussion: HelpText.of(
-                """
+            discussion: """
                 On a terminal the display is updated in place. Elsewhere each change is one line, or with --json one \
                 JSON document. If the gateway goes away, the command retries for five minutes. Ctrl-C stops watching; \
                 the message continues. The exit code is 1 if no device received the message.
                 """,
-                examples: [
-                    "carillon messages watch \(exampleID) --app garden",
-                    "carillon messages watch \(exampleID) --app garden --json | jq .progress.estimate",
-                ]))
+            examples: [
+                "carillon messages watch \(exampleID) --app garden",
+                "carillon messages watch \(exampleID) --app garden --json | jq .progress.estimate",
+            ])
         @OptionGroup var one: One
 
         func run() async throws {
             try await orComplain(asJSON: one.app.gateway.json) {
                 let client = try one.app.gateway.client()
                 let app = try one.app.slug()
-                let follower = MessageFollower(client: client, path: try one.app.path("messages", one.id))
+                let follower = MessageFollower(client: client, path: try one.path())
                 let leaving = await leavingAlone(one.id, app)
                 defer { leaving.cancel() }
                 var view = ProgressView(app: app, isJSON: one.app.gateway.json)

@@ -5,11 +5,10 @@ import JSON
 package struct MessagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "messages", abstract: "Lists, shows, follows, pauses and cancels messages.",
-        discussion: HelpText.of(
-            examples: [
-                "carillon messages list --app garden", "carillon messages watch \(exampleID) --app garden",
-                "carillon messages push \(exampleID) my-phone --app garden",
-            ]),
+        examples: [
+            "carillon messages list --app garden", "carillon messages watch \(exampleID) --app garden",
+            "carillon messages push \(exampleID) my-phone --app garden",
+        ],
         subcommands: [
             List.self, Show.self, Watch.self, Failures.self, Push.self, Pause.self, Resume.self, Cancel.self, Rate.self,
         ], defaultSubcommand: List.self)
@@ -18,109 +17,101 @@ package struct MessagesCommand: AsyncParsableCommand {
 
     package init() {}
 
-    struct List: AsyncParsableCommand {
+    struct List: AppCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the app's messages, newest first.",
-            discussion: HelpText.of(examples: ["carillon messages list --app garden --state sending"]))
+            examples: ["carillon messages list --app garden --state sending"])
         @OptionGroup var app: AppOptions
         @Option(
             help: "accepted, scheduled, planning, sending, paused, finished or cancelled.",
             completion: OptionValues.messageStates)
         var state: String?
-        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 20
-        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
+        @Option(help: .value("count", "The maximum number of items.")) var limit = 20
+        @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
-        func run() async throws {
-            try await orComplain(asJSON: app.gateway.json) {
-                let messages = try await app.gateway.client().list(
-                    try app.path("messages"), [("state", state)], of: .message, from: cursor, limit: limit)
-                if app.gateway.json { return writeJSON(messages.json) }
-                var table = TextTable("ID", "STATE", "AUDIENCE", "ACCEPTED", "PENDING", "SINCE")
-                for message in messages.items {
-                    let outcomes = message.object?["outcomes"] ?? .null
-                    table.add(
-                        message.shown("id"), message.shown("state"), message.shown("audience"),
-                        outcomes.shown("accepted"), message.shown("pending"), message.shown("accepted_at"))
-                }
-                table.isEmpty ? Console.remark("No messages.") : table.write()
-                messages.remarkOnOthers()
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let messages = try await client.list(
+                try app.path("messages"), [("state", state)], of: .message, from: cursor, limit: limit)
+            return messages.output(
+                [
+                    "ID": "id", "STATE": "state", "AUDIENCE": "audience", "ACCEPTED": "outcomes.accepted",
+                    "PENDING": "pending", "SINCE": "accepted_at",
+                ], ifEmpty: "No messages.")
         }
     }
 
-    /// One message.
     struct One: ParsableArguments {
         @OptionGroup var app: AppOptions
         @Argument(help: "The message's id, as send and messages list show it.") var id: String
+
+        func path(_ segments: String...) throws(CommandFault) -> String { try app.path(["messages", id] + segments) }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: MessageCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows a message's counts, and what its pending pushes wait for.",
-            discussion: HelpText.of(examples: ["carillon messages show \(exampleID) --app garden"]))
+            examples: ["carillon messages show \(exampleID) --app garden"])
         @OptionGroup var one: One
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                let message = try await one.app.gateway.client().get(
-                    try one.app.path("messages", one.id), as: .message)
-                if one.app.gateway.json { return writeJSON(message) }
-                AccountText(message, app: try one.app.slug()).write()
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            account(try await client.get(try one.path(), as: .message))
         }
     }
 
-    struct Failures: AsyncParsableCommand {
+    struct Failures: MessageCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists every push that was not accepted, and why.",
-            discussion: HelpText.of(
-                examples: ["carillon messages failures \(exampleID) --app garden --reason Unregistered"]))
+            examples: ["carillon messages failures \(exampleID) --app garden --reason Unregistered"])
         @OptionGroup var one: One
         @Option(
             help: "rejected, unregistered, expired, suppressed, cancelled or gave_up.",
             completion: OptionValues.outcomes)
         var state: String?
         @Option(help: "The reason, from the provider or the gateway.") var reason: String?
-        @Option(help: ArgumentHelp("The maximum number of items.", valueName: "count")) var limit = 100
-        @Option(help: ArgumentHelp("Continues an earlier list.", valueName: "next")) var cursor: String?
+        @Option(help: .value("count", "The maximum number of items.")) var limit = 100
+        @Option(help: .value("next", "Continues an earlier list.")) var cursor: String?
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                let failures = try await one.app.gateway.client().list(
-                    try one.app.path("messages", one.id, "failures"), [("state", state), ("reason", reason)],
-                    of: .failure, from: cursor, limit: limit)
-                if one.app.gateway.json { return writeJSON(failures.json) }
-                var table = TextTable("INSTALLATION", "KIND", "PROVIDER", "OUTCOME", "REASON", "ATTEMPTS", "AT")
-                for failure in failures.items {
-                    table.add(
-                        failure.shown("installation"), failure.shown("kind"), failure.shown("provider"),
-                        failure.shown("state"), failure.shown("reason"), failure.shown("attempts"),
-                        failure.shown("at"))
-                }
-                let isFiltered = state != nil || reason != nil
-                let none = isFiltered ? "No push matches." : "No failures: every push that has ended was accepted."
-                table.isEmpty ? Console.remark(none) : table.write()
-                failures.remarkOnOthers()
-            }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let failures = try await client.list(
+                try one.path("failures"), [("state", state), ("reason", reason)], of: .failure, from: cursor,
+                limit: limit)
+            let isFiltered = state != nil || reason != nil
+            return failures.output(
+                [
+                    "INSTALLATION": "installation", "KIND": "kind", "PROVIDER": "provider", "OUTCOME": "state",
+                    "REASON": "reason", "ATTEMPTS": "attempts", "AT": "at",
+                ],
+                ifEmpty: isFiltered ? "No push matches." : "No failures: every push that has ended was accepted.")
         }
     }
 
-    struct Push: AsyncParsableCommand {
+    struct Push: MessageCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows what happened to one push, step by step.",
-            discussion: HelpText.of(examples: ["carillon messages push \(exampleID) my-phone --app garden"]))
+            examples: ["carillon messages push \(exampleID) my-phone --app garden"])
         @OptionGroup var one: One
         @Argument(help: "The installation.") var installation: String
 
-        func run() async throws {
-            try await orComplain(asJSON: one.app.gateway.json) {
-                let history = try await one.app.gateway.client().get(
-                    try one.app.path("messages", one.id, "devices", installation), as: .push)
-                if one.app.gateway.json { return writeJSON(history) }
+        func ask(_ client: GatewayClient) async throws -> Output {
+            let history = try await client.get(try one.path("devices", installation), as: .push)
+            return Output(history) {
                 for line in PushText(history).lines { Console.write(line) }
             }
         }
     }
+}
+
+protocol MessageCommand: AppCommand {
+    var one: MessagesCommand.One { get }
+}
+
+extension MessageCommand {
+    var app: AppOptions { one.app }
+
+    func account(_ message: JSONValue) -> Output {
+        Output(message) { AccountText(message, app: try app.slug()).write() }
+    }
+
 }
 
 extension GatewayClient {
@@ -176,9 +167,7 @@ struct WaitMessages {
         "  -> to find the cause, run carillon doctor where the gateway runs, or read the gateway's log",
     ]
 
-    mutating func lines(
-        _ message: JSONValue, app: String, now: ContinuousClock.Instant
-    ) -> [String] {
+    mutating func lines(_ message: JSONValue, app: String, now: ContinuousClock.Instant) -> [String] {
         let ended = ProgressText(message).ended
         if ended != lastEnded { (lastEnded, since) = (ended, now) }
         var lines = WaitText.lines(of: message, app: app)

@@ -3,7 +3,6 @@ import Calendar
 import JSON
 import Reactor
 
-/// A message's progress as text.
 package struct ProgressText {
     private let message: JSONValue
     private static let barWidth = 30
@@ -14,7 +13,7 @@ package struct ProgressText {
 
     package var ended: Int64 {
         progress?["ended"]?.integer
-            ?? (message.object?["outcomes"]?.object?.members ?? []).map { $0.value.integer ?? 0 }.sum
+            ?? message.members("outcomes").map { $0.value.integer ?? 0 }.sum
     }
 
     private var audience: Int64? { message.object?["audience"]?.integer }
@@ -100,7 +99,7 @@ package struct ProgressText {
     package var providers: [String] {
         let parts = progress?["providers"]?.object ?? message.object?["providers"]?.object
         return (parts?.members ?? []).flatMap { part in
-            let outcomes = part.value.object?["outcomes"]?.object?.members ?? []
+            let outcomes = part.value.members("outcomes")
             var counts = outcomes.compactMap { outcome in
                 outcome.value.integer.flatMap { $0 > 0 ? "\($0) \(TerminalText.clean(outcome.name))" : nil }
             }
@@ -120,7 +119,7 @@ package struct ProgressText {
     }
 
     private func reasons(_ part: JSONValue) -> [String] {
-        var lines = (part.object?["reasons"]?.array ?? []).map { reason in
+        var lines = part.elements("reasons").map { reason in
             "    \(reason.count("count")) \(reason.shown("outcome")): \(reason.shown("reason"))"
         }
         if part.count("other_reasons") > 0 { lines.append("    \(part.count("other_reasons")) for other reasons") }

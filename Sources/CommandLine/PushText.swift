@@ -1,6 +1,5 @@
 import JSON
 
-/// The history of one push as text.
 package struct PushText {
     private let history: JSONValue
 
@@ -8,7 +7,7 @@ package struct PushText {
 
     package var lines: [String] {
         var lines = ["\(history.shown("installation")) (\(history.shown("kind")))  \(Self.status(history))"]
-        for step in history.object?["steps"]?.array ?? [] { lines.append("  \(step.shown("at"))  \(Self.text(step))") }
+        for step in history.elements("steps") { lines.append("  \(step.shown("at"))  \(Self.text(step))") }
         if history.object?["push_id"] != nil { lines.append("push id \(history.shown("push_id"))") }
         return lines
     }

@@ -2,7 +2,6 @@ import Model
 
 /// The meaning of each scope of an API key, for help texts.
 enum ScopeText {
-    /// One line for each scope.
     static let table = APIScope.allCases.map { scope in
         let name = scope.rawValue
         return "  " + name + String(repeating: " ", count: nameColumns - name.count) + meaning(of: scope)

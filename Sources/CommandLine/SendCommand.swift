@@ -6,33 +6,31 @@ import JSON
 package struct SendCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Sends a message.",
-        discussion: HelpText.of(
-            """
+        discussion: """
             --preview sends nothing: it shows what an iPhone and an Android phone would receive, and the sizes. \
             --test-to sends to the named installations first, and asks before it sends to the audience. For a \
             broadcast (all, tags, a filter) the command shows the number of devices and asks first, unless --yes is \
             given. The exit code is 1 if no device received the message.
             """,
-            examples: [
-                #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
-                #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
-                "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
-                "carillon send --app garden --all --file noon.json --at 2026-12-01T12:00:00 --device-local-time",
-                #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
-                #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
-                #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
-            ]))
+        examples: [
+            #"carillon send --app garden --installation my-phone --title Hello --body "From the garden""#,
+            #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --badge increment --preview"#,
+            "carillon send --app garden --all --file noon.json --test-to ann-phone,ben-tablet",
+            "carillon send --app garden --all --file noon.json --at 2026-12-01T12:00:00 --device-local-time",
+            #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --at 2026-12-01T12:00:00Z --yes"#,
+            #"carillon send --app garden --tag news --body "It rains" --dry-run --yes --json"#,
+            #"carillon send --app garden --filter "app_version < '4.2'" --body "Please update""#,
+        ])
 
     @OptionGroup var app: AppOptions
     @OptionGroup(title: "Audience") var audience: AudienceOptions
     @OptionGroup(title: "Message") var message: MessageOptions
     @Flag(help: "Shows what phones would receive; sends nothing.") var preview = false
-    @Option(help: ArgumentHelp("With --preview: the locale (default: that of --installation).", valueName: "tag"))
-    var locale: String?
-    @Option(help: ArgumentHelp("Sends to these installations first.", valueName: "a,b")) var testTo: String?
+    @Option(help: .value("tag", "With --preview: the locale (default: that of --installation).")) var locale: String?
+    @Option(help: .value("a,b", "Sends to these installations first.")) var testTo: String?
     @Flag(help: "Returns without waiting for the message to finish.") var detach = false
     @Flag(help: "Skips the confirmation.") var yes = false
-    @Option(help: ArgumentHelp("Commands with the same key send only once within 48 hours.", valueName: "key"))
+    @Option(help: .value("key", "Commands with the same key send only once within 48 hours."))
     var idempotencyKey: String?
 
     package init() {}
@@ -43,8 +41,7 @@ package struct SendCommand: AsyncParsableCommand {
             let whole = JSONObject(try audience.member(isGivenIn: content).map { [$0] + content } ?? content)
             if preview { return try await show(whole) }
             var sent = SentMessages()
-            let outcome: Result<Void, any Error>
-            do { outcome = .success(try await send(whole, &sent)) } catch { outcome = .failure(error) }
+            let outcome = await Result(of: { try await send(whole, &sent) })
             // Also after a failure: messages may have been sent before it.
             if app.gateway.json, !sent.isEmpty { writeJSON(sent.json) }
             try outcome.get()
@@ -174,7 +171,6 @@ extension JSONObject {
     }
 }
 
-/// The messages that a command sent, for scripts.
 private struct SentMessages {
     /// Messages to the test installations.
     var tests: [JSONValue] = []

@@ -5,11 +5,7 @@ package struct ServerSentEvent: Equatable, Sendable {
     package let name: String
     package let data: [UInt8]
 
-    package init(id: String, name: String, data: [UInt8]) {
-        self.id = id
-        self.name = name
-        self.data = data
-    }
+    package init(id: String, name: String, data: [UInt8]) { (self.id, self.name, self.data) = (id, name, data) }
 }
 
 /// Parses a stream of server-sent events from chunks of any size.

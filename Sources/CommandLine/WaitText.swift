@@ -3,17 +3,13 @@ import Model
 import ProviderInterface
 import Providers
 
-/// The waiting pushes of a message, with remedies, as text.
 package enum WaitText {
-    /// - Parameters:
-    ///   - message: the account from the gateway.
-    ///   - app: the message's app.
     package static func lines(of message: JSONValue, app: String) -> [String] {
         if let waits = message.object?["progress"]?.object?["waiting"]?.array {
             return summed(waits).flatMap { lines(of: $0, message.shown("id"), app: app) }
         }
         // An older gateway's form.
-        return (message.object?["waiting"]?.array ?? []).flatMap { wait in
+        return message.elements("waiting").flatMap { wait in
             lines(of: wait, isRefused: wait.shown("for") != "credential", app: app)
         }
     }

@@ -20,14 +20,11 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
         var token: AccessToken?
         /// The header value for `token`; nil: there is no usable token.
         var authorization: Authorization?
-        /// Rises with each token.
         var generation: UInt64 = 0
     }
 
     package init(_ source: any AccessTokenSource, endpoint: any TokenEndpoint, log: Logger) {
-        self.source = source
-        self.endpoint = endpoint
-        self.log = log
+        (self.source, self.endpoint, self.log) = (source, endpoint, log)
     }
 
     package var current: Authorization? { presented.withLock { $0.authorization } }
@@ -130,7 +127,6 @@ package final class AccessTokenRefresher: AuthorizationSource, Sendable {
     }
 }
 
-/// The reason why there is no access token.
 enum AccessTokenFault: Error, Equatable, CustomStringConvertible {
     case notSigned
     case endpoint(TokenEndpointFault)

@@ -22,22 +22,19 @@ package struct CredentialService: Sendable {
         store: CredentialStore, vault: Vault, tokenEndpoint: any TokenEndpoint, allowsPrivateTargets: Bool,
         keyFiles: KeyFileQueue = KeyFileQueue()
     ) {
-        self.store = store
-        self.keyFiles = keyFiles
-        self.vault = vault
-        self.tokenEndpoint = tokenEndpoint
-        self.allowsPrivateTargets = allowsPrivateTargets
+        (self.store, self.keyFiles, self.vault) = (store, keyFiles, vault)
+        (self.tokenEndpoint, self.allowsPrivateTargets) = (tokenEndpoint, allowsPrivateTargets)
     }
 
     /// Proves that the master key is the one that sealed this database's secrets. Call once, at the start.
     package func proveMasterKey() async throws(CredentialFault) {
-        let known = try await stored { () throws(StoreFault) in try await store.masterKeyProof() }
+        let known = try await stored(await store.masterKeyProof())
         let proof: [UInt8]
         if let known {
             proof = known
         } else {
             let fresh = try sealed(Self.proofText, Self.proofPurpose)
-            proof = try await stored { () throws(StoreFault) in try await store.keepMasterKeyProof(fresh) }
+            proof = try await stored(await store.keepMasterKeyProof(fresh))
         }
         _ = try opened(proof, Self.proofPurpose)
     }
@@ -54,7 +51,7 @@ package struct CredentialService: Sendable {
     ) async throws(CredentialFault) -> IdempotentReply {
         // This comes first: a credential that was valid when submitted may have expired since.
         if let claim,
-            let earlier = try await stored({ () throws(StoreFault) in try await store.earlier(claim, app: app) })
+            let earlier = try await stored(await store.earlier(claim, app: app))
         {
             return earlier
         }
@@ -64,21 +61,14 @@ package struct CredentialService: Sendable {
         }
         let (topics, plain) = try checked(credential, submission)
         let facts = JSONValue.object(credential.facts()).bytes
-        let ids = try await stored { () throws(StoreFault) in
-            try await store.nextIDs(submission.environments.count)
+        let ids = try await stored(await store.nextIDs(submission.environments.count))
+        let credentials = try zip(ids, submission.environments).map { (id, environment) throws(CredentialFault) in
+            NewCredential(
+                id: id, app: app, provider: submission.provider, environment: environment, kind: credential.kind,
+                topics: topics, facts: facts, sealed: try sealed(plain, purpose(id, app, environment)))
         }
-        var credentials: [NewCredential] = []
-        for (id, environment) in zip(ids, submission.environments) {
-            credentials.append(
-                NewCredential(
-                    id: id, app: app, provider: submission.provider, environment: environment, kind: credential.kind,
-                    topics: topics,
-                    facts: facts, sealed: try sealed(plain, purpose(id, app, environment))))
-        }
-        let checked = credentials
-        return try await stored { () throws(StoreFault) in
-            try await store.insert(checked, app: app, activate: submission.activate, once: claim, answer: answer)
-        }
+        return try await stored(
+            await store.insert(credentials, app: app, activate: submission.activate, once: claim, answer: answer))
     }
 
     private static func read(
@@ -111,23 +101,20 @@ package struct CredentialService: Sendable {
     }
 
     package func list(app: AppID) async throws(CredentialFault) -> [CredentialRecord] {
-        try await stored { () throws(StoreFault) in try await store.list(app: app) }
+        try await stored(await store.list(app: app))
     }
 
     package func activate(_ id: CredentialID, app: AppID) async throws(CredentialFault) -> CredentialRecord {
-        let record = try await stored { () throws(StoreFault) in try await store.activate(id, app: app) }
-        guard let record else { throw .unknownCredential }
+        guard let record = try await stored(await store.activate(id, app: app)) else { throw .unknownCredential }
         return record
     }
 
     package func retire(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
-        let isThere = try await stored { () throws(StoreFault) in try await store.retire(id, app: app) }
-        guard isThere else { throw .unknownCredential }
+        guard try await stored(await store.retire(id, app: app)) else { throw .unknownCredential }
     }
 
     package func delete(_ id: CredentialID, app: AppID) async throws(CredentialFault) {
-        let isDone = try await stored { () throws(StoreFault) in try await store.delete(id, app: app) }
-        guard isDone else { throw .unknownCredential }
+        guard try await stored(await store.delete(id, app: app)) else { throw .unknownCredential }
     }
 
     /// Opens sealed keys. Their files were checked on submission, so each takes a moment. They do not wait behind files
@@ -159,10 +146,8 @@ package struct CredentialService: Sendable {
     }
 
     private func stored<Answer>(
-        _ work: () async throws(StoreFault) -> Answer
-    ) async throws(CredentialFault) -> Answer {
-        do { return try await work() } catch { throw .store(error) }
-    }
+        _ answer: @autoclosure () async throws(StoreFault) -> Answer
+    ) async throws(CredentialFault) -> Answer { do { return try await answer() } catch { throw .store(error) } }
 
     private func sealed(_ plaintext: [UInt8], _ purpose: String) throws(CredentialFault) -> [UInt8] {
         do { return try vault.seal(plaintext, purpose: purpose) } catch { throw .vault(error) }

@@ -16,11 +16,8 @@ package struct CredentialSubmission: Sendable, CustomStringConvertible {
     package init(
         provider: Provider, form: SubmittedForm, environments: [PushEnvironment], topics: [String], activate: Bool
     ) {
-        self.provider = provider
-        self.form = form
-        self.environments = environments
-        self.topics = topics
-        self.activate = activate
+        (self.provider, self.form, self.environments) = (provider, form, environments)
+        (self.topics, self.activate) = (topics, activate)
     }
 
     package var description: String { "\(provider.name) credential submission for \(environments.map(\.name))" }

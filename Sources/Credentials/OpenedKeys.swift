@@ -56,7 +56,6 @@ private struct SigningKeyOf: SigningKey {
     }
 }
 
-/// An identity that TLS connections present.
 package struct TLSClientIdentity: ClientIdentity {
     package let identity: TLSIdentity
 

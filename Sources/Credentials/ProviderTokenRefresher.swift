@@ -18,13 +18,8 @@ package final class ProviderTokenRefresher: AuthorizationSource, Sendable {
     private let log: Logger
     private let presented = Mutex(PresentedToken())
 
-    init(
-        _ source: any ProviderTokenSource, store: CredentialStore, vault: Vault, log: Logger
-    ) throws(KeyFault) {
-        self.source = source
-        self.store = store
-        self.vault = vault
-        self.log = log
+    init(_ source: any ProviderTokenSource, store: CredentialStore, vault: Vault, log: Logger) throws(KeyFault) {
+        (self.source, self.store, self.vault, self.log) = (source, store, vault, log)
         fingerprint = Hashes.sha256(Array("\(source.name)/".utf8) + (try source.publicPEM()))
     }
 

@@ -12,9 +12,7 @@ package struct TokenEndpointAnswer: Sendable {
     package let retryAfter: [UInt8]
 
     package init(status: Int, body: [UInt8], retryAfter: [UInt8] = []) {
-        self.status = status
-        self.retryAfter = retryAfter
-        self.body = body
+        (self.status, self.retryAfter, self.body) = (status, retryAfter, body)
     }
 }
 

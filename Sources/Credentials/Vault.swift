@@ -22,8 +22,7 @@ package struct Vault: Sendable, CustomStringConvertible {
     package func seal(_ plaintext: [UInt8], purpose: String) throws(VaultError) -> [UInt8] {
         let nonce = Entropy.bytes(Vault.nonceBytes)
         do {
-            let sealed = try AESGCM.seal(
-                plaintext, key: masterKey.revealed, nonce: nonce, context: Array(purpose.utf8))
+            let sealed = try AESGCM.seal(plaintext, key: masterKey.revealed, nonce: nonce, context: Array(purpose.utf8))
             return [Vault.format] + nonce + sealed
         } catch {
             throw .sealingFailed

@@ -1,7 +1,6 @@
 import Model
 import Synchronization
 
-/// The bounds of a group commit.
 package struct GroupCommitSettings: Equatable, Sendable {
     /// The most operations in one transaction. More would hold its row locks for longer than a neighbour should wait.
     package var batchMax: Int
@@ -15,14 +14,10 @@ package struct GroupCommitSettings: Equatable, Sendable {
     /// work. More transactions would only be smaller.
     package var appCommitsMax: Int
 
-    package init(
-        batchMax: Int = 1_000, waitingMax: Int = 20_000, appWaitingMax: Int = 5_000, appCommitsMax: Int = 2
-    ) {
+    package init(batchMax: Int = 1_000, waitingMax: Int = 20_000, appWaitingMax: Int = 5_000, appCommitsMax: Int = 2) {
         precondition(batchMax > 0 && appWaitingMax >= batchMax && waitingMax >= appWaitingMax && appCommitsMax > 0)
-        self.batchMax = batchMax
-        self.waitingMax = waitingMax
-        self.appWaitingMax = appWaitingMax
-        self.appCommitsMax = appCommitsMax
+        (self.batchMax, self.waitingMax) = (batchMax, waitingMax)
+        (self.appWaitingMax, self.appCommitsMax) = (appWaitingMax, appCommitsMax)
     }
 }
 
@@ -34,9 +29,7 @@ package struct OperationSubject: Sendable {
     package let isTimed: Bool
 
     package init(firstKey: Int, secondKey: Int, isTimed: Bool) {
-        self.firstKey = firstKey
-        self.secondKey = secondKey
-        self.isTimed = isTimed
+        (self.firstKey, self.secondKey, self.isTimed) = (firstKey, secondKey, isTimed)
     }
 }
 
@@ -73,20 +66,13 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
         settings: GroupCommitSettings = GroupCommitSettings(), refusal: Answer,
         subject: @escaping @Sendable (Operation) -> OperationSubject,
         transaction: @escaping @Sendable ([Operation], AppID) async -> [Answer]
-    ) {
-        self.settings = settings
-        self.refusal = refusal
-        self.subject = subject
-        self.transaction = transaction
-    }
+    ) { (self.settings, self.refusal, self.subject, self.transaction) = (settings, refusal, subject, transaction) }
 
     /// Operations of this app that wait or are in flight.
     package func waitingOf(_ app: AppID) -> Int { state.withLock { $0.queues[app]?.waiting ?? 0 } }
 
     /// Returns the refusal if too many wait already, over all or of this app: the operation is then never written.
-    package func commit(_ operation: Operation, app: AppID) async -> Answer {
-        await commit([operation], app: app)[0]
-    }
+    package func commit(_ operation: Operation, app: AppID) async -> Answer { await commit([operation], app: app)[0] }
 
     /// Commits operations in their order, duplicates included; answers in their order.
     package func commit(_ operations: [Operation], app: AppID) async -> [Answer] {
@@ -102,9 +88,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     ///   - operations: one or more.
     ///   - answered: called once, from any thread, with the answers in their order. Other callers of the batch wait
     ///     until it returns.
-    package func commit(
-        _ operations: [Operation], app: AppID, answered: @escaping @Sendable ([Answer]) -> Void
-    ) {
+    package func commit(_ operations: [Operation], app: AppID, answered: @escaping @Sendable ([Answer]) -> Void) {
         precondition(!operations.isEmpty)
         // Computed before taking the lock, which all apps share.
         let subjects = operations.map(subject)
@@ -138,7 +122,7 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 
     /// Takes a batch; `startsAnother`: one more task must start. nil: no entry is left for this task, which ends.
-    private func takeBatch(_ app: AppID) -> (batch: OperationsUnderWay<Operation>, startsAnother: Bool)? {
+    private func takeBatch(_ app: AppID) -> (batch: (number: UInt64, operations: [Operation]), startsAnother: Bool)? {
         state.withLock { state in
             if let batch = state.queues[app]?.takeBatch(atMost: settings.batchMax) {
                 return (batch, state.startsCommit(of: app, besideAtMost: settings.appCommitsMax))
@@ -150,13 +134,6 @@ package final class GroupCommitter<Operation: Sendable, Answer: Sendable>: Senda
     }
 }
 
-/// A batch of one app that has left its queue.
-private struct OperationsUnderWay<Operation: Sendable>: Sendable {
-    let number: UInt64
-    let operations: [Operation]
-}
-
-/// The queue of one app's operations.
 private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     private var entries: [Entry<Operation, Answer>] = []
     private var batches: [UInt64: [Entry<Operation, Answer>]] = [:]
@@ -178,9 +155,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// Whether another task must take waiting entries; the caller has to start it. A further task starts only for as
     /// many entries as the others carry on average. A smaller batch would not be worth a transaction's fixed cost.
     mutating func startsCommit(besideAtMost commitsMax: Int) -> Bool {
-        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= inFlightCount else {
-            return false
-        }
+        guard !entries.isEmpty, commits < commitsMax, entries.count * commits >= inFlightCount else { return false }
         commits += 1
         return true
     }
@@ -193,7 +168,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
     /// flight is skipped.
     ///
     /// - Returns: nil if no entry can be taken.
-    mutating func takeBatch(atMost limit: Int) -> OperationsUnderWay<Operation>? {
+    mutating func takeBatch(atMost limit: Int) -> (number: UInt64, operations: [Operation])? {
         var taken: [Entry<Operation, Answer>] = []
         var left: [Entry<Operation, Answer>] = []
         var leftBehind = Subjects()
@@ -220,7 +195,7 @@ private struct AppQueue<Operation: Sendable, Answer: Sendable> {
         inFlightCount += taken.count
         batchNumber += 1
         batches[batchNumber] = taken
-        return OperationsUnderWay(number: batchNumber, operations: taken.map(\.operation))
+        return (batchNumber, taken.map(\.operation))
     }
 
     /// - Parameters:
@@ -278,10 +253,7 @@ private final class Entry<Operation: Sendable, Answer: Sendable> {
     let place: Int
 
     init(_ operation: Operation, _ subject: OperationSubject, caller: Caller<Answer>, place: Int) {
-        self.operation = operation
-        self.subject = subject
-        self.caller = caller
-        self.place = place
+        (self.operation, self.subject, self.caller, self.place) = (operation, subject, caller, place)
     }
 
     var call: ObjectIdentifier { ObjectIdentifier(caller) }
@@ -291,7 +263,6 @@ private final class Entry<Operation: Sendable, Answer: Sendable> {
 private final class Caller<Answer: Sendable> {
     private var answers: [Answer]
     private var missing: Int
-    /// The number of its operations in flight.
     var inFlight = 0
     private let complete: AnsweredCall<Answer>.Completion
 
@@ -309,7 +280,6 @@ private final class Caller<Answer: Sendable> {
     }
 }
 
-/// A call that has all its answers.
 private struct AnsweredCall<Answer: Sendable>: Sendable {
     typealias Completion = @Sendable ([Answer]) -> Void
     let complete: Completion

@@ -1,5 +1,17 @@
+/// A case with a stable name, by which the API and the providers know it.
+package protocol NamedCase: CaseIterable {
+    var name: String { get }
+}
+
+extension NamedCase {
+    @inlinable package init?(name: String) {
+        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = match
+    }
+}
+
 /// A push provider. The numbers are stored in the database and never reused.
-package enum Provider: Int16, Hashable, Sendable, CaseIterable {
+package enum Provider: Int16, Hashable, Sendable, NamedCase {
     case apns = 1
     case fcm = 2
     case hms = 3
@@ -13,15 +25,10 @@ package enum Provider: Int16, Hashable, Sendable, CaseIterable {
         case .webpush: "webpush"
         }
     }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
-    }
 }
 
 /// A property of the token, not of the sender. The numbers are stored in the database.
-package enum PushEnvironment: Int16, Hashable, Sendable, CaseIterable {
+package enum PushEnvironment: Int16, Hashable, Sendable, NamedCase {
     case production = 1
     case sandbox = 2
 
@@ -31,15 +38,10 @@ package enum PushEnvironment: Int16, Hashable, Sendable, CaseIterable {
         case .sandbox: "sandbox"
         }
     }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
-    }
 }
 
 /// The purpose of a token. Tokens of different kinds are different tokens. The numbers are stored in the database.
-package enum TokenKind: Int16, Hashable, Sendable, CaseIterable {
+package enum TokenKind: Int16, Hashable, Sendable, NamedCase {
     case alert = 1
     case voip = 2
     case location = 3
@@ -66,10 +68,5 @@ package enum TokenKind: Int16, Hashable, Sendable, CaseIterable {
         case .control: "control"
         case .mdm: "mdm"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }

@@ -6,8 +6,7 @@ package struct CarillonCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "carillon",
         abstract: "The push gateway that you own.",
-        discussion: HelpText.of(
-            """
+        discussion: """
             serve is the gateway, with a PostgreSQL of its own; the others, in another terminal beside its data folder, \
             make an app, hand in what lets its pushes in at Apple and Google, and send.
 
@@ -16,12 +15,12 @@ package struct CarillonCommand: AsyncParsableCommand {
             wrong command line, 65 where the gateway refused, 69 where it can't be reached, 75 where later may be better, \
             77 where the key does not open this.
             """,
-            examples: [
-                "carillon serve", #"carillon apps create garden --name "The Garden""#,
-                "carillon credentials add --app garden --service-account firebase.json --activate",
-                #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --preview"#,
-                "carillon --generate-completion-script bash",
-            ]),
+        examples: [
+            "carillon serve", #"carillon apps create garden --name "The Garden""#,
+            "carillon credentials add --app garden --service-account firebase.json --activate",
+            #"carillon send --app garden --all --title Noon --body "Twelve o'clock" --preview"#,
+            "carillon --generate-completion-script bash",
+        ],
         version: "carillon \(ProgramVersion.current)",
         subcommands: [ErrorsCommand.self],
         groupedSubcommands: [

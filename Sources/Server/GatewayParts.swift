@@ -75,9 +75,7 @@ struct PrivateDatabaseService: NamedService {
     let resources: GatewayResources
     let log: Logger
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await resources.keepDatabaseRunning(log) }
-    }
+    func run() async throws { await cancelWhenGracefulShutdown { await resources.keepDatabaseRunning(log) } }
 }
 
 /// Delivery, which drains when the program ends.

@@ -5,7 +5,6 @@ import Credentials
 import Delivery
 import Encodings
 import Foundation
-import GroupCommit
 import Logging
 import Model
 import Postgres
@@ -31,9 +30,7 @@ package struct GatewayProgram: Sendable {
 
     /// - Parameter steps: nil in production.
     package init(settings: Settings, steps: (any StepListener)? = nil, log: Logger) {
-        self.settings = settings
-        self.steps = steps
-        self.log = log
+        (self.settings, self.steps, self.log) = (settings, steps, log)
     }
 
     /// Reads the settings, runs until SIGTERM or SIGINT, and ends the process: with 0 after a drain, else with one
@@ -60,12 +57,9 @@ package struct GatewayProgram: Sendable {
         let identity = try ListenerFiles(settings)?.read()
         try ListenAddressCheck.check(settings.listen)
         let resources = try await GatewayResources.open(settings, log: log)
-        let outcome: Result<Void, any Error>
-        do {
-            outcome = .success(try await serve(on: resources, trust: trust, tokens: tokens, identity: identity))
-        } catch {
-            outcome = .failure(error)
-        }
+        let outcome = await Result(of: {
+            try await serve(on: resources, trust: trust, tokens: tokens, identity: identity)
+        })
         await resources.close()
         try outcome.get()
     }
@@ -121,8 +115,7 @@ package struct GatewayProgram: Sendable {
         _ resources: GatewayResources, _ service: CredentialService, _ delivery: DeliveryService
     ) -> GatewayServices {
         let stores = Stores(pool: resources.apiPool, steps: steps)
-        let backlog = BacklogBounds(
-            messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
+        let backlog = BacklogBounds(messages: settings.backlogMessages, broadcasts: settings.backlogBroadcasts)
         let intake = MessageIntake(
             store: stores.messages, backlog: backlog,
             direct: DirectMessages(cut: { await delivery.cut($0, in: stores.messages) }), steps: steps,
@@ -131,8 +124,8 @@ package struct GatewayProgram: Sendable {
         // One large body must leave room for others.
         limits.bodiesInFlightBytesMax = max(limits.bodiesInFlightBytesMax, 4 * limits.bodyBytesMax)
         return GatewayServices(
-            registry: RegistryService(stores: stores, committer: GroupCommitter(registry: stores.registry)),
-            messages: intake, credentials: service, keys: stores.keys,
+            stores: stores, registrations: RegistrationCommitter(registry: stores.registry), intake: intake,
+            credentials: service,
             adminKeySHA256: Hashes.sha256(Array(resources.adminKey.revealed.utf8)),
             readiness: Readings(pool: resources.apiPool).readiness, clock: { Clocks.wallNow() },
             entropy: { Entropy.bytes($0) }, limits: limits, log: log, steps: steps)
@@ -157,26 +150,19 @@ package struct GatewayProgram: Sendable {
     }
 
     /// One core is left for the database's loop and Swift's pool.
-    private var laneLoopCount: Int {
-        max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1))
-    }
-
-    private static let unusableAuthorities = "holds no usable certificate"
+    private var laneLoopCount: Int { max(1, min(Self.laneLoopsMax, ProcessInfo.processInfo.activeProcessorCount - 1)) }
 
     private func providerAuthorities() throws -> [UInt8]? {
-        guard let path = settings.providerCAFile else { return nil }
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw StartFault("CARILLON_PROVIDER_CA_FILE: \(path) can't be read")
-        }
-        return Array(contents)
+        try settings.providerCAFile.map { try KeyFiles.bytes(of: $0, "CARILLON_PROVIDER_CA_FILE: \($0)") }
+    }
+
+    private var unusableAuthorities: StartFault {
+        StartFault("CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no usable certificate")
     }
 
     private func trust(_ authorities: [UInt8]?) throws -> TLSTrust {
         guard let authorities else { return try TLSTrust.system() }
-        do { return try TLSTrust.system(and: authorities) } catch {
-            throw StartFault(
-                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
-        }
+        do { return try TLSTrust.system(and: authorities) } catch { throw unusableAuthorities }
     }
 
     private func tokenEndpoint(_ authorities: [UInt8]?) throws -> OutboundHTTP {
@@ -184,9 +170,6 @@ package struct GatewayProgram: Sendable {
             return try OutboundHTTP(
                 authorityFile: authorities, proxy: settings.providerProxy,
                 allowsPrivateTargets: settings.allowsPrivateTargets)
-        } catch {
-            throw StartFault(
-                "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") \(Self.unusableAuthorities)")
-        }
+        } catch { throw unusableAuthorities }
     }
 }

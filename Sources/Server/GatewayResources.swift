@@ -84,9 +84,7 @@ struct GatewayResources: Sendable {
         _ = try KeyFiles.secretLine(at: path)
     }
 
-    private static func migrate(
-        _ pool: PostgresPool, _ place: DatabasePlace, _ log: Logger
-    ) async throws -> [String] {
+    private static func migrate(_ pool: PostgresPool, _ place: DatabasePlace, _ log: Logger) async throws -> [String] {
         let applied: [String]
         do {
             applied = try await Migrator(pool: pool).migrate { wait in
@@ -108,8 +106,7 @@ struct GatewayResources: Sendable {
                 switch news {
                 case .ended: log.warning("Private PostgreSQL stopped unexpectedly; restarting it")
                 case .didNotStart(let fault):
-                    log.error(
-                        "Private PostgreSQL failed to start; retrying", metadata: ["fault": "\(fault)"])
+                    log.error("Private PostgreSQL failed to start; retrying", metadata: ["fault": "\(fault)"])
                 case .runsAgain: log.notice("Private PostgreSQL is running again")
                 }
             }

@@ -1,3 +1,4 @@
+import Encodings
 import Foundation
 import Reactor
 
@@ -7,17 +8,10 @@ enum KeyFiles {
 
     /// Reads 32 raw bytes or 64 hexadecimal digits.
     static func masterKey(at path: String) throws(StartFault) -> [UInt8] {
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw StartFault("the master key \(path) can't be read")
-        }
-        if contents.count == masterKeyBytes { return Array(contents) }
-        let digits = Array(contents).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true).first ?? []
-        let key = stride(from: 0, to: digits.count - 1, by: 2).compactMap { place in
-            UInt8(
-                String(decoding: digits[(digits.startIndex + place)...(digits.startIndex + place + 1)], as: UTF8.self),
-                radix: 16)
-        }
-        guard digits.count == masterKeyBytes * 2, key.count == masterKeyBytes else {
+        let contents = try bytes(of: path, "the master key \(path)")
+        if contents.count == masterKeyBytes { return contents }
+        let digits = contents.split(separator: UInt8(ascii: "\n")).first ?? []
+        guard let key = Hexadecimal.decode(digits), key.count == masterKeyBytes else {
             throw StartFault("the master key \(path) must hold 32 bytes, raw or as 64 hexadecimal digits")
         }
         return key
@@ -26,17 +20,19 @@ enum KeyFiles {
     /// The line in the file. If there is no file, it is made: 256 random bits in hexadecimal.
     static func secretLine(at path: String) throws(StartFault) -> String {
         if !FileManager.default.fileExists(atPath: path) {
-            let digits = Entropy.bytes(masterKeyBytes).map { byte in
-                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-            }
-            try create(path, line: digits.joined())
+            try create(path, line: Hexadecimal.text(Entropy.bytes(masterKeyBytes)))
         }
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw StartFault("\(path) can't be read")
-        }
-        let line = String(decoding: contents, as: UTF8.self).prefix { !$0.isNewline }
+        let line = String(decoding: try bytes(of: path, path), as: UTF8.self).prefix { !$0.isNewline }
         guard line.utf8.count >= masterKeyBytes else { throw StartFault("\(path) holds no key") }
         return String(line)
+    }
+
+    /// - Parameter name: the subject of the complaint that the file can't be read.
+    static func bytes(of path: String, _ name: String) throws(StartFault) -> [UInt8] {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            throw StartFault("\(name) can't be read")
+        }
+        return Array(contents)
     }
 
     /// Creates the file whole or not at all, readable by its owner only, and on the disk before anything is sealed with

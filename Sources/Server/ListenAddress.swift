@@ -2,19 +2,9 @@ import Basis
 import Lanes
 
 /// The address where the HTTP API listens. Port 0: any free one.
-package struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
-    package let host: String
-    package let port: UInt16
-    package init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
-    }
+package typealias ListenAddress = Endpoint
 
-    /// The address in the form of a URL: IPv6 literals in brackets.
-    package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
-}
-
-/// A server that the program calls.
+/// The address of a server: one that the program calls, or its own.
 package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
@@ -23,6 +13,7 @@ package struct Endpoint: Equatable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
+    /// The address in the form of a URL: IPv6 literals in brackets.
     package var description: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 }
 

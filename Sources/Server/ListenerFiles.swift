@@ -1,5 +1,4 @@
 import API
-import Foundation
 
 /// The files with which the HTTP API's port speaks TLS.
 struct ListenerFiles {
@@ -14,8 +13,8 @@ struct ListenerFiles {
     }
 
     func read() throws(StartFault) -> ListenerIdentity {
-        let chain = try contents(certificate, "TLS_CERTIFICATE")
-        let keyBytes = try contents(key, "TLS_KEY")
+        let chain = try KeyFiles.bytes(of: certificate, "CARILLON_TLS_CERTIFICATE: \(certificate)")
+        let keyBytes = try KeyFiles.bytes(of: key, "CARILLON_TLS_KEY: \(key)")
         do throws(ListenerIdentity.Fault) { return try ListenerIdentity(certificates: chain, key: keyBytes) } catch {
             switch error {
             case .noCertificate:
@@ -25,12 +24,5 @@ struct ListenerFiles {
                 throw StartFault("CARILLON_TLS_KEY: \(key) is not the key of the certificate in \(certificate)")
             }
         }
-    }
-
-    private func contents(_ path: String, _ setting: String) throws(StartFault) -> [UInt8] {
-        guard let contents = FileManager.default.contents(atPath: path) else {
-            throw StartFault("CARILLON_\(setting): \(path) can't be read")
-        }
-        return Array(contents)
     }
 }

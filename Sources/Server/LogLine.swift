@@ -29,7 +29,6 @@ package struct LogLine {
     /// The members of every object. Metadata with such a name gets an underscore behind it.
     private static let ownNames: Set<String> = ["time", "level", "label", "module", "message"]
 
-    /// - Parameter metadata: the event's own and the logger's.
     package init(_ event: LogEvent, label: String, metadata: Logger.Metadata, time: WallInstant) {
         // RFC 3339 with milliseconds: fewer digits say less, and more would appear only on some lines.
         self.time = WallInstant(microseconds: time.microseconds / 1_000 * 1_000)

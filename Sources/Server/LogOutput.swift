@@ -26,9 +26,7 @@ package struct LineLogHandler: LogHandler {
     private let output: @Sendable ([UInt8]) -> Void
 
     package init(label: String, format: LogFormat, output: @escaping @Sendable ([UInt8]) -> Void) {
-        self.label = label
-        self.format = format
-        self.output = output
+        (self.label, self.format, self.output) = (label, format, output)
     }
 
     package subscript(metadataKey name: String) -> Logger.MetadataValue? {

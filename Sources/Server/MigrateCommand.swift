@@ -6,9 +6,8 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Brings the database's schema up to this program's, as serve does at its start.",
-        discussion: HelpText.of(
-            "Harmless beside a running gateway. The private PostgreSQL is started for it and ended again.",
-            examples: ["carillon migrate", "carillon migrate --json"]))
+        discussion: "Harmless beside a running gateway. The private PostgreSQL is started for it and ended again.",
+        examples: ["carillon migrate", "carillon migrate --json"])
 
     @Flag(help: "Prints what was applied as JSON, for scripts.") var json = false
 

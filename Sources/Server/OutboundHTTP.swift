@@ -40,21 +40,14 @@ struct OutboundHTTP: TokenEndpoint {
         request.headers.add(name: "accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: form))
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        let result: Result<TokenEndpointAnswer, any Error>
-        do {
-            let whole = request
-            result = .success(try await Self.within(Self.deadline) { try await Self.ask(client, whole) })
-        } catch {
-            result = .failure(error)
-        }
+        let whole = request
+        let result = await Result(of: { try await Self.within(Self.deadline) { try await Self.ask(client, whole) } })
         // A client that is not shut down keeps its sockets.
         try? await client.shutdown()
         do { return try result.get() } catch { throw .unreachable(Self.text(error)) }
     }
 
-    private static func ask(
-        _ client: HTTPClient, _ request: HTTPClientRequest
-    ) async throws -> TokenEndpointAnswer {
+    private static func ask(_ client: HTTPClient, _ request: HTTPClientRequest) async throws -> TokenEndpointAnswer {
         let response = try await client.execute(request, timeout: .nanoseconds(deadline.wholeNanoseconds))
         let body = try await response.body.collect(upTo: bodyBytesMax)
         return TokenEndpointAnswer(
@@ -120,7 +113,6 @@ extension ProxyAddress {
             return .server(host: endpoint.host, port: Int(endpoint.port))
         }
         let credentials = String(decoding: authorization.dropFirst(basic.count), as: UTF8.self)
-        return .server(
-            host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
+        return .server(host: endpoint.host, port: Int(endpoint.port), authorization: .basic(credentials: credentials))
     }
 }

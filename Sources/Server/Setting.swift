@@ -22,12 +22,8 @@ package struct Setting<Value: Sendable>: Sendable {
         do { standard = try read(defaultText) } catch {
             preconditionFailure("the default of \(name) is invalid: it \(error.text)")
         }
-        self.name = name
-        self.defaultText = defaultText
-        self.range = range
-        self.meaning = meaning
-        self.isSecret = isSecret
-        self.read = read
+        (self.name, self.defaultText, self.range) = (name, defaultText, range)
+        (self.meaning, self.isSecret, self.read) = (meaning, isSecret, read)
     }
 
     /// Declares a setting without a default value: `phrase` says what happens if none is given.

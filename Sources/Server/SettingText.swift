@@ -1,6 +1,6 @@
 import Basis
+import CommandLine
 import Encodings
-import Logging
 
 /// The parsers of settings' texts. Each complaint continues "CARILLON_NAME ...".
 enum SettingText {
@@ -45,18 +45,13 @@ enum SettingText {
         return claim
     }
 
-    static func logLevel(_ text: String) throws(SettingComplaint) -> Logger.Level {
-        guard let level = Logger.Level(rawValue: text) else {
-            throw SettingComplaint("must be one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+    static func choice<Choice: CaseIterable & RawRepresentable<String>>(
+        _ text: String
+    ) throws(SettingComplaint) -> Choice {
+        guard let choice = Choice(rawValue: text) else {
+            throw SettingComplaint("must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
         }
-        return level
-    }
-
-    static func logFormat(_ text: String) throws(SettingComplaint) -> LogFormat {
-        guard let format = LogFormat(rawValue: text) else {
-            throw SettingComplaint("must be one of \(LogFormat.allCases.map(\.rawValue).joined(separator: ", "))")
-        }
-        return format
+        return choice
     }
 
     static func listenAddress(_ text: String) throws(SettingComplaint) -> ListenAddress {
@@ -131,12 +126,5 @@ enum SettingText {
         return (host, port)
     }
 
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
+    private static func isHostByte(_ byte: UInt8) -> Bool { byte.isLetterOrDigit || ".-_".utf8.contains(byte) }
 }

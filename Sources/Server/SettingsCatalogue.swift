@@ -1,3 +1,5 @@
+import Logging
+
 /// Every setting. A new one takes one declaration in its chapter, and is read as `settings.itsName`.
 package enum SettingsCatalogue {
     static let places = PlaceSettings()
@@ -13,7 +15,6 @@ package enum SettingsCatalogue {
     package static let all = chapters.flatMap(\.settings)
 }
 
-/// Settings that are listed together.
 package struct SettingsChapter: Sendable {
     package let heading: String
     package let settings: [any AnySetting]
@@ -53,11 +54,10 @@ package struct PlaceSettings: Sendable {
     package let adminKey = Setting(
         "ADMIN_KEY", none: "(made in DATA_DIR with a private PostgreSQL)",
         "API key with every right, at least 32 characters.", isSecret: true, read: SettingText.adminKey)
-    package let logLevel = Setting(
-        "LOG_LEVEL", "info", "trace, debug, info, notice, warning, error or critical.", read: SettingText.logLevel)
-    package let logFormat = Setting(
-        "LOG_FORMAT", "text", "text for people, or json with one object per line.",
-        read: SettingText.logFormat)
+    package let logLevel = Setting<Logger.Level>(
+        "LOG_LEVEL", "info", "trace, debug, info, notice, warning, error or critical.", read: SettingText.choice)
+    package let logFormat = Setting<LogFormat>(
+        "LOG_FORMAT", "text", "text for people, or json with one object per line.", read: SettingText.choice)
 }
 
 /// Settings of the providers, and of the way to them.

@@ -6,13 +6,13 @@ import JSON
 struct SettingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "settings", abstract: "Lists every setting: value, source, default, meaning. Secrets stay hidden.",
-        discussion: HelpText.of(
+        discussion:
             "A setting is an environment variable, or a member of the JSON file that CARILLON_SETTINGS_FILE names.",
-            examples: [
-                "carillon settings",
-                "CARILLON_SETTINGS_FILE=carillon.json carillon settings",
-                #"carillon settings --json | jq -r '.items[] | select(.source != "default")'"#,
-            ]))
+        examples: [
+            "carillon settings",
+            "CARILLON_SETTINGS_FILE=carillon.json carillon settings",
+            #"carillon settings --json | jq -r '.items[] | select(.source != "default")'"#,
+        ])
 
     @Flag(help: "Prints them as JSON, for scripts.") var json = false
     @Flag(help: ArgumentHelp("Prints the lists of docs/operations.md.", visibility: .hidden)) var markdown = false

@@ -13,8 +13,7 @@ struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
         abstract: "Runs stand-ins of APNs and FCM on this machine.",
-        discussion: HelpText.of(
-            """
+        discussion: """
             They speak TLS, judge requests as Apple and Google do, and keep what each token received. Clients trust \
             them by <identity-dir>/ca.pem; beside it lie a provider token key and a certificate for APNs, a service \
             account for FCM, and, once all of them listen, ready.json, which says all addresses and files.
@@ -23,81 +22,53 @@ struct SimulateCommand: AsyncParsableCommand {
             fate: APNs tokens that begin with dead0100 are answered 410, FCM tokens that begin with UNREGISTERED- \
             404. docs/simulator.md has all fates, the scripts, and what can be asked under /simulator/.
             """,
-            examples: [
-                "carillon simulate --identity-dir stand-in",
-                "carillon simulate --identity-dir stand-in --port 9443 --fcm-port 9444 --record pushes.ndjson",
-            ]))
+        examples: [
+            "carillon simulate --identity-dir stand-in",
+            "carillon simulate --identity-dir stand-in --port 9443 --fcm-port 9444 --record pushes.ndjson",
+        ])
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "name",
             "The name that clients call them by. Any but localhost lets them be reached from other machines, such as "
-                + "neighbouring containers.", valueName: "name"))
+                + "neighbouring containers."))
     var host = SimulatorIdentities.hostDefault
-
-    @Option(help: "The port of APNs; 0 takes a free one.")
-    var port: UInt16 = 0
-
+    @Option(help: "The port of APNs; 0 takes a free one.") var port: UInt16 = 0
     @Option(help: "A second port, for APNs' sandbox; --port is production then. Without it, --port is both.")
     var sandboxPort: UInt16?
-
-    @Option(help: "The port of FCM and of its OAuth; 0 takes a free one.")
-    var fcmPort: UInt16 = 0
-
-    @Option(help: "The Firebase project that the service account belongs to.")
-    var fcmProject = "carillon-demo"
-
-    @Option(help: "How long access tokens of FCM hold, in seconds.")
-    var accessTokenSeconds = 3_599
-
-    @Option(help: "A bundle id that pushes may go to, repeatable; without any, all.")
-    var topic: [String] = []
-
-    @Flag(help: "Believes only provider tokens that were signed with the key in <identity-dir>.")
-    var checkKeys = false
-
+    @Option(help: "The port of FCM and of its OAuth; 0 takes a free one.") var fcmPort: UInt16 = 0
+    @Option(help: "The Firebase project that the service account belongs to.") var fcmProject = "carillon-demo"
+    @Option(help: "How long access tokens of FCM hold, in seconds.") var accessTokenSeconds = 3_599
+    @Option(help: "A bundle id that pushes may go to, repeatable; without any, all.") var topic: [String] = []
+    @Flag(help: "Believes only provider tokens that were signed with the key in <identity-dir>.") var checkKeys = false
     @Flag(help: "Allows all streams at once, where APNs allows one until a provider token has proven good.")
     var openStreams = false
-
     @Option(help: "After so many refusals in a row APNs allows one stream only, until the next success.")
     var refusalsUntilLimitDrops: Int?
-
-    @Option(help: "After so many BadDeviceToken APNs sends a connection away.")
-    var badDeviceTokensMax: Int?
-
+    @Option(help: "After so many BadDeviceToken APNs sends a connection away.") var badDeviceTokensMax: Int?
     @Option(help: "Two provider tokens of one key are issued at least so far apart, in seconds; 0 allows any.")
     var tokenChangeSeconds = 1_200
-
-    @Flag(help: "An expired provider token spoils its request only, not its connection.")
-    var forgiving = false
-
-    @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.")
-    var sink = false
-
-    @Option(
-        help: ArgumentHelp("Appends a line of JSON for every push to this file.", valueName: "path"),
-        completion: .file())
+    @Flag(help: "An expired provider token spoils its request only, not its connection.") var forgiving = false
+    @Flag(help: "Answers 200 to every push, unread and unrecorded: for measuring a sender.") var sink = false
+    @Option(help: .value("path", "Appends a line of JSON for every push to this file."), completion: .file())
     var record: String?
-
-    @Option(
-        help: ArgumentHelp("Where the files are put that clients need, and ready.json.", valueName: "path"),
-        completion: .directory)
+    @Option(help: .value("path", "Where the files are put that clients need, and ready.json."), completion: .directory)
     var identityDir = "stand-in"
-
     @Flag(
         help: ArgumentHelp(
             "Goes on with the certificates and keys that an earlier run left in <identity-dir>, and leaves its own there: "
                 + "who trusts one of them trusts all."))
     var keepIdentity = false
-
-    @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.")
-    var json = false
+    @Flag(help: "Prints what is in ready.json, on one line, instead of sentences.") var json = false
 
     func validate() throws {
         guard !sink || record == nil else {
             throw ValidationError(
                 "A sink reads no push, so that there is nothing to record: leave out --sink or --record.")
         }
-        guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy({ Self.isOfName($0) }) else {
+        guard !host.isEmpty, host.utf8.count <= 253,
+            host.utf8.allSatisfy({ $0.isLetterOrDigit || "-.".utf8.contains($0) })
+        else {
             throw ValidationError("--host takes a name, such as providers, or an IPv4 address.")
         }
         guard (1...86_400).contains(accessTokenSeconds) else {
@@ -111,20 +82,9 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private static func isOfName(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
-    }
-
     private var reach: SimulatorReach { host == SimulatorIdentities.hostDefault ? .loopback : .everyone }
 
-    func run() async throws {
-        try await orComplain(ofThisMachine: json) { try await simulate() }
-    }
+    func run() async throws { try await orComplain(ofThisMachine: json) { try await simulate() } }
 
     private func simulate() async throws {
         let log = LogOutput.start(level: .warning, format: try SettingsReader().logFormat())

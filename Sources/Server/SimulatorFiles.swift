@@ -71,7 +71,6 @@ struct SimulatorFiles {
 /// A new authority with new keys and certificates at every start, unless an earlier run's are kept. Nobody should trust
 /// a stand-in for longer than it runs.
 struct SimulatorIdentities {
-    /// The authority's certificate.
     let authorityPEM: [UInt8]
     let server: TLSIdentity
     /// A certificate for a sender to APNs.
@@ -116,11 +115,8 @@ struct SimulatorIdentities {
             let key = key.flatMap({ try? ES256Key(pem: $0) }),
             let account = account.flatMap({ ServiceAccount(file: $0) })
         else { return nil }
-        self.authorityPEM = authorityPEM
-        self.server = server
-        self.certificate = certificate
-        self.key = key
-        self.account = account
+        (self.authorityPEM, self.server, self.certificate) = (authorityPEM, server, certificate)
+        (self.key, self.account) = (key, account)
     }
 
     func serves(project: String, topics: [String]) -> Bool {

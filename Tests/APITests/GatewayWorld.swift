@@ -177,11 +177,11 @@ private func serve(
         tokenEndpoint: NoTokenEndpoint(), allowsPrivateTargets: false)
     let bounds = BacklogBounds(messages: backlog.messages, broadcasts: backlog.broadcasts)
     let services = GatewayServices(
-        registry: RegistryService(stores: stores, committer: RegistrationCommitter(registry: stores.registry)),
-        messages: MessageIntake(
+        stores: stores, registrations: RegistrationCommitter(registry: stores.registry),
+        intake: MessageIntake(
             store: stores.messages, backlog: bounds, direct: .unsent(in: stores.messages), steps: nil
         ) { _ in },
-        credentials: service, keys: stores.keys, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
+        credentials: service, adminKeySHA256: TestHash.sha256(GatewayWorld.key),
         readiness: { readiness.value }, clock: { Clocks.wallNow() }, entropy: { Entropy.bytes($0) }, limits: limits,
         log: log, steps: steps)
     let identity = try authority.map { authority in

@@ -152,10 +152,10 @@ struct ProblemTests {
 
 @Suite("The memory budget for request bodies")
 struct BodyBudgetTests {
-    private static let tower = BodyBudget.Account(app: "tower")
-    private static let belfry = BodyBudget.Account(app: "belfry")
+    private static let tower = "tower"
+    private static let belfry = "belfry"
 
-    private static func holds(_ budget: BodyBudget, _ bytes: Int, _ account: BodyBudget.Account) -> Int {
+    private static func holds(_ budget: BodyBudget, _ bytes: Int, _ account: String?) -> Int {
         var held = 0
         while (try? budget.take(bytes, for: account)) != nil { held += bytes }
         return held
@@ -178,7 +178,7 @@ struct BodyBudgetTests {
         #expect(Self.holds(budget, 1, Self.tower) == 600)
         #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         #expect(Self.holds(budget, 1, Self.belfry) == 300)
-        #expect(Self.holds(budget, 1, BodyBudget.Account(app: nil)) == 150)
+        #expect(Self.holds(budget, 1, nil) == 150)
         // Bytes taken before the other apps came stay taken, but no more are granted.
         #expect(throws: BodyBudget.Refusal.shareUsedUp) { try budget.take(1, for: Self.tower) }
         budget.giveBack(600, of: Self.tower)
@@ -190,6 +190,6 @@ struct BodyBudgetTests {
         let budget = BodyBudget(bytesMax: 1_000, shareFloor: 400)
         #expect(Self.holds(budget, 100, Self.tower) == 500)
         #expect(Self.holds(budget, 100, Self.belfry) == 400)
-        #expect(throws: BodyBudget.Refusal.full) { try budget.take(200, for: BodyBudget.Account(app: nil)) }
+        #expect(throws: BodyBudget.Refusal.full) { try budget.take(200, for: nil) }
     }
 }

@@ -82,44 +82,6 @@ struct ReadAdmissionTests {
         #expect(await fourth.last == .begun)
     }
 
-    @Test("alternates between apps, so that a single read does not wait for another app's crowd")
-    func round() async throws {
-        let reads = reads()
-        let apps = (1...4).map { AppID($0) }
-        for app in apps { #expect(await ask(app, reads) == .begun) }
-        var crowd: [Asking] = []
-        for _ in 1...3 { for app in apps { crowd.append(await Asking(app, reads)) } }
-        let single = await Asking(AppID(5), reads)
-        let all = crowd + [single]
-        /// The index of the request that gets the place given back by the app.
-        func next(after app: AppID) async -> Int? {
-            let waiting = all.indices.filter { all[$0].reply == nil }
-            reads.end(app)
-            while waiting.allSatisfy({ all[$0].reply == nil }) { await Task.yield() }
-            return waiting.first { all[$0].reply != nil }
-        }
-        try #require(await next(after: apps[0]) == crowd.count)
-        try #require(await next(after: AppID(5)) == 0, "the app that was served least recently is next")
-        try #require(await next(after: apps[3]) == 3)
-    }
-
-    @Test("admits first the app whose last admission is the longest ago")
-    func again() async throws {
-        let reads = reads()
-        let others = (2...5).map { AppID($0) }
-        #expect(await ask(ann, reads) == .begun)
-        for app in others.dropLast() { #expect(await ask(app, reads) == .begun) }
-        let last = await Asking(others[3], reads)
-        let waiting = await Asking(ann, reads)
-        reads.end(others[0])
-        #expect(await last.last == .begun)
-        let back = await Asking(others[0], reads)
-        reads.end(ann)
-        while waiting.reply == nil, back.reply == nil { await Task.yield() }
-        #expect(waiting.reply == .begun)
-        #expect(back.reply == nil)
-    }
-
     @Test("refuses a read over the waiting limit or after the timeout, unless it waits forever")
     func refused() async throws {
         let reads = reads(waiting: 1, timeout: .zero)

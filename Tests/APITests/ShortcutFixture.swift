@@ -169,10 +169,10 @@ extension ShortcutFixture {
         _ body: (ShortcutFixture) async throws -> Void
     ) async throws {
         let stores = Stores(pool: world.pool, appsFreshFor: .seconds(86_400))
-        let registry = RegistryService(
-            stores: stores, committer: committer ?? RegistrationCommitter(registry: stores.registry))
-        _ = try await registry.app(slug: "tower")
-        let fixture = try await ShortcutFixture(world.services.with(registry), authenticator)
+        _ = try await stores.registry.app(slug: "tower")
+        let services = world.services.with(
+            stores, committer ?? RegistrationCommitter(registry: stores.registry))
+        let fixture = try await ShortcutFixture(services, authenticator)
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body(fixture)) } catch { outcome = .failure(error) }
         await fixture.close()
@@ -181,10 +181,10 @@ extension ShortcutFixture {
 }
 
 extension GatewayServices {
-    fileprivate func with(_ registry: RegistryService) -> GatewayServices {
+    fileprivate func with(_ stores: Stores, _ registrations: RegistrationCommitter) -> GatewayServices {
         GatewayServices(
-            registry: registry, messages: messages, credentials: credentials, keys: keys,
-            adminKeySHA256: adminKeySHA256,
-            readiness: readiness, clock: clock, entropy: entropy, limits: limits, log: log, steps: steps)
+            stores: stores, registrations: registrations, intake: intake, credentials: credentials,
+            adminKeySHA256: adminKeySHA256, readiness: readiness, clock: clock, entropy: entropy, limits: limits,
+            log: log, steps: steps)
     }
 }

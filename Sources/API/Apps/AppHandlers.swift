@@ -1,14 +1,12 @@
 import HTTPTypes
 import JSON
 import Model
-import Registry
 import Store
 
 /// Handles apps, and finds the app for the handlers of everything below it.
 struct AppHandlers: Sendable {
-    let registry: RegistryService
+    let registry: RegistryStore
 
-    /// Returns the app that the path names.
     func app(of call: Call) async throws(Problem) -> AppRecord { try await app(call.app, for: call.caller) }
 
     func app(_ slug: String, for caller: Caller) async throws(Problem) -> AppRecord {
@@ -18,21 +16,15 @@ struct AppHandlers: Sendable {
     }
 
     private func find(_ slug: String) async throws(Problem) -> AppRecord? {
-        do { return try await registry.app(slug: slug) } catch { throw Problem(error, .reads) }
+        try await translating(.reads, await registry.app(slug: slug))
     }
 
-    func read(_ call: Call) async throws(Problem) -> Answer {
-        Answer(.ok, AppAnswer.body(try await app(of: call)))
-    }
+    func read(_ call: Call) async throws(Problem) -> Answer { Answer(.ok, AppAnswer.body(try await app(of: call))) }
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.apps)
-        let after = try call.query["cursor"].map { (text) throws(Problem) in
-            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
-            return AppID(id)
-        }
-        let apps: [AppRecord]
-        do { apps = try await registry.apps(after: after, limit: limit) } catch { throw Problem(error, .reads) }
+        let after = try call.query.cursor { Int64($0).flatMap { $0 < 0 ? nil : AppID($0) } }
+        let apps = try await translating(.reads, await registry.apps(after: after, limit: limit))
         let next = apps.count == limit ? apps.last.map { String($0.id.value) } : nil
         return Answer(.ok, AppAnswer.page(apps, next: next))
     }
@@ -53,30 +45,23 @@ struct AppHandlers: Sendable {
     }
 }
 
-// Changes and deletion of an app, by its owner.
 extension AppHandlers {
     func change(_ call: Call) async throws(Problem) -> Answer {
         let change = try AppChangeRequest.read(call.body)
         let app = try await app(of: call)
-        if let zone = change.timeZone { try await check(timeZone: zone) }
-        let changed: AppRecord?
-        do { changed = try await registry.changeApp(app.id, change) } catch { throw Problem(error, .isIdempotent) }
-        guard let changed else { throw .unknownApp }
+        if let zone = change.timeZone, try await !translating(.reads, await registry.knows(timeZone: zone)) {
+            throw .unknownTimeZone(at: .root / "settings" / "time_zone")
+        }
+        guard let changed = try await translating(.isIdempotent, await registry.changeApp(app.id, change)) else {
+            throw .unknownApp
+        }
         return Answer(.ok, AppAnswer.body(changed))
-    }
-
-    private func check(timeZone name: String) async throws(Problem) {
-        let isKnown: Bool
-        do { isKnown = try await registry.knows(timeZone: name) } catch { throw Problem(error, .reads) }
-        guard isKnown else { throw .unknownTimeZone(at: .root / "settings" / "time_zone") }
     }
 
     /// Deletes the app at once. Its rows are removed in the background.
     func delete(_ call: Call) async throws(Problem) -> Answer {
         let app = try await app(of: call)
-        let isDeleted: Bool
-        do { isDeleted = try await registry.deleteApp(app.id) } catch { throw Problem(error, .isIdempotent) }
-        guard isDeleted else { throw .unknownApp }
+        guard try await translating(.isIdempotent, await registry.deleteApp(app.id)) else { throw .unknownApp }
         return Answer(.accepted, AppAnswer.deleting(app))
     }
 }

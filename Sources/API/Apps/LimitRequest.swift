@@ -32,8 +32,7 @@ extension EnvelopeReader {
     }
 
     private mutating func minute(_ name: String, _ meaning: String) throws(Problem) -> Int {
-        let value = try required(name, meaning)
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        let text = try required(name, meaning).anyString(at: pointer / name)
         guard let minute = QuietHours.minute(of: text) else {
             throw Problem(
                 .invalidValue, "This must be a time of day from 00:00 to 23:59, such as 07:30.",
@@ -42,7 +41,6 @@ extension EnvelopeReader {
         return minute
     }
 
-    /// Reads the limits that a message's options ignore.
     mutating func ignoredLimits() throws(Problem) -> AppLimits {
         var ignored: AppLimits = []
         if try bool("ignore_quiet_hours") == true { ignored.insert(.quietHours) }

@@ -5,33 +5,24 @@ import Store
 /// Credentials as the API shows them, without their secrets.
 enum CredentialAnswer {
     static func body(_ credential: CredentialRecord) -> [UInt8] {
-        var writer = JSONWriter(capacity: 512)
-        write(credential, to: &writer)
-        return writer.bytes
+        JSONWriter.body(capacity: 512) { write(credential, to: &$0) }
     }
 
     static func page(_ credentials: [CredentialRecord]) -> [UInt8] {
-        var writer = JSONWriter(capacity: 4_096)
-        writer.page(credentials, next: nil) { writer, credential in write(credential, to: &writer) }
-        return writer.bytes
+        JSONWriter.page(credentials, next: nil) { write($1, to: &$0) }
     }
 
     private static func write(_ credential: CredentialRecord, to writer: inout JSONWriter) {
-        writer.beginObject()
         writer.member("id", String(credential.id.value))
         writer.member("provider", credential.provider.name)
         writer.member("kind", credential.kind.rawValue)
         writer.member("environment", credential.environment.name)
-        writer.name("topics")
-        writer.beginArray()
-        for topic in credential.topics { writer.string(topic) }
-        writer.endArray()
+        writer.strings("topics", credential.topics)
         writer.member("state", credential.state.name)
         writeFacts(credential.facts, to: &writer)
         writer.time("created_at", credential.createdAt)
         writer.optionalTime("activated_at", credential.activatedAt)
         writer.optionalTime("retired_at", credential.retiredAt)
-        writer.endObject()
     }
 
     /// The gateway wrote the facts, beside the sealed part, to be shown.

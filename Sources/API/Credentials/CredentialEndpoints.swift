@@ -1,19 +1,19 @@
 extension Endpoint {
     static let credentials: [Endpoint] = [
         Endpoint("listCredentials", .get, "/v1/apps/{app}/credentials", .scope(.credentials)) {
-            .answer(try await $0.credentials.list($1))
+            try await $0.credentials.list($1)
         },
         Endpoint("submitCredential", .post, "/v1/apps/{app}/credentials", .scope(.credentials), body: .json) {
-            .answer(try await $0.credentials.submit($1))
+            try await $0.credentials.submit($1)
         },
         Endpoint(
             "activateCredential", .post, "/v1/apps/{app}/credentials/{credential}/activate", .scope(.credentials)
-        ) { .answer(try await $0.credentials.activate($1)) },
+        ) { try await $0.credentials.activate($1) },
         Endpoint("retireCredential", .post, "/v1/apps/{app}/credentials/{credential}/retire", .scope(.credentials)) {
-            .answer(try await $0.credentials.retire($1))
+            try await $0.credentials.retire($1)
         },
         Endpoint("deleteCredential", .delete, "/v1/apps/{app}/credentials/{credential}", .scope(.credentials)) {
-            .answer(try await $0.credentials.delete($1))
+            try await $0.credentials.delete($1)
         },
     ]
 }

@@ -10,9 +10,7 @@ struct CredentialHandlers: Sendable {
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let app = try await apps.app(of: call)
-        do { return Answer(.ok, CredentialAnswer.page(try await service.list(app: app.id))) } catch {
-            throw Problem(error, .reads)
-        }
+        return Answer(.ok, CredentialAnswer.page(try await translating(.reads, await service.list(app: app.id))))
     }
 
     /// Stores one credential for each environment that it was submitted for.
@@ -20,13 +18,9 @@ struct CredentialHandlers: Sendable {
         let submission = try CredentialRequest.read(call.body)
         let app = try await apps.app(of: call)
         let claim = call.idempotencyClaim
-        let reply: IdempotentReply
-        do {
-            reply = try await service.submit(
-                submission, app: app.id, idempotency: claim, answer: CredentialAnswer.page)
-        } catch {
-            throw Problem(error, claim == nil ? .mayDouble : .isKeyed)
-        }
+        let reply = try await translating(
+            claim == nil ? .mayDouble : .isKeyed,
+            await service.submit(submission, app: app.id, idempotency: claim, answer: CredentialAnswer.page))
         switch reply {
         case .done(let bytes): return Answer(.created, bytes)
         case .replayed(let bytes): return Answer(.created, bytes, headers: [Answer.replayedHeader])
@@ -35,29 +29,29 @@ struct CredentialHandlers: Sendable {
     }
 
     func activate(_ call: Call) async throws(Problem) -> Answer {
-        let id = try credential(of: call)
-        let app = try await apps.app(of: call)
-        do { return Answer(.ok, CredentialAnswer.body(try await service.activate(id, app: app.id))) } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let (id, app) = try await subject(of: call)
+        let credential = try await translating(.isIdempotent, await service.activate(id, app: app))
+        return Answer(.ok, CredentialAnswer.body(credential))
     }
 
     func retire(_ call: Call) async throws(Problem) -> Answer {
-        let id = try credential(of: call)
-        let app = try await apps.app(of: call)
-        do { try await service.retire(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
+        let (id, app) = try await subject(of: call)
+        try await translating(.isIdempotent, await service.retire(id, app: app))
         return .done
     }
 
     func delete(_ call: Call) async throws(Problem) -> Answer {
-        let id = try credential(of: call)
-        let app = try await apps.app(of: call)
-        do { try await service.delete(id, app: app.id) } catch { throw Problem(error, .isIdempotent) }
+        let (id, app) = try await subject(of: call)
+        try await translating(.isIdempotent, await service.delete(id, app: app))
         return .done
     }
 
-    private func credential(of call: Call) throws(Problem) -> CredentialID {
+    private func subject(of call: Call) async throws(Problem) -> (CredentialID, AppID) {
         guard let id = Int64(call.subject), id > 0 else { throw Problem(CredentialFault.unknownCredential, .reads) }
-        return CredentialID(id)
+        return (CredentialID(id), try await apps.app(of: call).id)
     }
+
+    private func translating<Value>(
+        _ repetition: Repetition, _ answer: @autoclosure () async throws(CredentialFault) -> Value
+    ) async throws(Problem) -> Value { do { return try await answer() } catch { throw Problem(error, repetition) } }
 }

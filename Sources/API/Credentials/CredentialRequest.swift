@@ -29,9 +29,7 @@ package enum CredentialRequest {
     ) throws(Problem) -> [PushEnvironment] {
         let offered = provider.environments
         let names = offered.map(\.name) + (offered.count > 1 ? ["both"] : [])
-        if offered.count > 1 {
-            _ = try reader.required("environment", "one of \(names.joined(separator: ", "))")
-        }
+        if offered.count > 1 { _ = try reader.required("environment", "one of \(names.joined(separator: ", "))") }
         let environments: [PushEnvironment]? = try reader.choice("environment", names) { choice in
             guard names.contains(choice) else { return nil }
             return choice == "both" ? offered : offered.filter { $0.name == choice }
@@ -62,8 +60,7 @@ package enum CredentialRequest {
             forms.first { $0.kind.rawValue == choice }
         }
         guard let chosen else {
-            throw Problem(
-                .missingMember, "kind is missing: \(provider.credentialKinds).", at: reader.pointer / "kind")
+            throw Problem(.missingMember, "kind is missing: \(provider.credentialKinds).", at: reader.pointer / "kind")
         }
         var form = SubmittedForm(chosen.kind)
         for member in chosen.members where member.companion.map({ form[$0] != nil }) ?? true {
@@ -93,11 +90,12 @@ package enum CredentialRequest {
             }
             return bytes
         case .password:
-            guard let text = value.string else { throw .wrongType(value, "a string", at: pointer) }
-            return try checked(Array(text.utf8), bytesMax: member.bytesMax, "A password", at: pointer)
+            return try checked(
+                Array(value.anyString(at: pointer).utf8), bytesMax: member.bytesMax, "A password", at: pointer)
         case .object:
-            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer) }
-            return try checked(value.bytes, bytesMax: member.bytesMax, "This object", at: pointer)
+            return try checked(
+                JSONValue.object(value.members(at: pointer)).bytes, bytesMax: member.bytesMax, "This object",
+                at: pointer)
         }
     }
 

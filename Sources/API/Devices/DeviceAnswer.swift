@@ -24,13 +24,9 @@ package enum DeviceAnswer {
     }
 
     package static func page(_ devices: [DeviceRecord], next: String?, _ view: TokenView = .masked) -> [UInt8] {
-        var writer = JSONWriter(capacity: 16_384)
-        writer.page(devices, next: next) { writer, device in
-            writer.beginObject()
+        JSONWriter.page(devices, next: next, capacity: 16_384) { writer, device in
             writeMembers(of: device, view, to: &writer)
-            writer.endObject()
         }
-        return writer.bytes
     }
 
     /// The holder of each token of a list, with the token's place in it, and the places of tokens without a holder.

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Model
-import Registry
 import Store
 
 // The number on an app's icon, by installation or by token.

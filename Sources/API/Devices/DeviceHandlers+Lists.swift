@@ -4,7 +4,6 @@ import Expressions
 import HTTPTypes
 import JSON
 import Model
-import Registry
 import Signing
 import Store
 
@@ -23,9 +22,8 @@ extension DeviceHandlers {
         let app = try await apps.app(of: call)
         if isStale { filter.staleCutoffs = app.settings.stale.staleCutoffs(now: clock()) }
         let asked = filter
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await registry.devices(app: app.id, asked, after: after, limit: limit)
-        }
+        let page = try await reads.read(
+            of: app.id, await registry.devices(app: app.id, asked, after: after, limit: limit))
         guard let page else { throw .invalidCursor }
         return Answer(.ok, DeviceAnswer.page(page.devices, next: page.next?.text, call.caller.tokenView))
     }
@@ -56,7 +54,7 @@ extension DeviceHandlers {
         do {
             let holder = try await registry.holders(app: app.id, of: [reading]).first?.device
             registration.installation = holder?.installation ?? Self.name(of: reading)
-            device = try await registry.register(registration, app: app.id)
+            device = try await registrations.commit(registration, app: app.id).get()
         } catch {
             throw Problem(error, .isIdempotent)
         }

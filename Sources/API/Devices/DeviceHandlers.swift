@@ -7,17 +7,18 @@ import Store
 /// Registrations of one installation.
 struct DeviceHandlers: Sendable {
     let apps: AppHandlers
+    let registrations: RegistrationCommitter
     let clock: @Sendable () -> WallInstant
     let reads: ReadAdmission
 
-    var registry: RegistryService { apps.registry }
+    var registry: RegistryStore { apps.registry }
 
     func register(_ call: Call) async throws(Problem) -> Answer {
         let installation = try installation(of: call)
         let registration = try RegistrationRequest.read(call.body, installation: installation, now: clock())
         let app = try await apps.app(of: call)
         let device: RegisteredDevice
-        do { device = try await registry.register(registration, app: app.id) } catch {
+        do { device = try await registrations.commit(registration, app: app.id).get() } catch {
             throw Problem(error, .isIdempotent)
         }
         return Self.answer(device, at: call.path, call.caller.tokenView)
@@ -47,7 +48,7 @@ struct DeviceHandlers: Sendable {
         let installation = try installation(of: call)
         let app = try await apps.app(of: call)
         let isRemoved: Bool
-        do { isRemoved = try await registry.unregister(app: app.id, installation: installation) } catch {
+        do { isRemoved = try await registry.removeDevice(app: app.id, installation: installation) > 0 } catch {
             throw Problem(error, .isIdempotent)
         }
         guard isRemoved else { throw .unknownDevice }

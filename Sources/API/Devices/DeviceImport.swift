@@ -10,7 +10,8 @@ import Store
 /// The import holds a chunk of the body, the current batch and the next one. So its memory does not grow with the body,
 /// and counts as `GatewayLimits.importBytes`.
 struct DeviceImport: Sendable {
-    let registry: RegistryService
+    let registry: RegistryStore
+    let registrations: RegistrationCommitter
     let app: AppRecord
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
@@ -148,13 +149,13 @@ struct DeviceImport: Sendable {
         guard !registrations.isEmpty else { return [] }
         // A deleted app takes no registration from the next batch on.
         guard await !isGone() else { return registrations.map { _ in .failure(.unknownApp) } }
-        var results = await registry.register(registrations, app: app.id)
+        var results = await self.registrations.commit(registrations, app: app.id)
         var pause = Self.firstPause
         for _ in 1..<Self.attemptsMax {
             guard let place = results.firstIndex(where: { $0.mayPassLater }) else { break }
             do { try await Task.sleep(for: pause) } catch { break }
             pause *= 2
-            let again = await registry.register(Array(registrations[place...]), app: app.id)
+            let again = await self.registrations.commit(Array(registrations[place...]), app: app.id)
             for (offset, result) in again.enumerated() where results[place + offset].mayBeReplaced {
                 results[place + offset] = result
             }

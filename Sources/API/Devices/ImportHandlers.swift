@@ -1,9 +1,11 @@
 import Basis
 import HTTPTypes
+import Registry
 
 /// Imports: many registrations in one request, answered while they are read.
 struct ImportHandlers: Sendable {
     let apps: AppHandlers
+    let registrations: RegistrationCommitter
     let clock: @Sendable () -> WallInstant
     let limits: GatewayLimits
     let authenticator: APIKeyAuthenticator
@@ -13,12 +15,11 @@ struct ImportHandlers: Sendable {
     func run(_ call: Call) async throws(Problem) -> AnswerStream {
         let app = try await apps.app(of: call)
         let importing = DeviceImport(
-            registry: apps.registry, app: app, clock: clock, limits: limits,
+            registry: apps.registry, registrations: registrations, app: app, clock: clock, limits: limits,
             checkKey: authenticator.check(of: call, app))
-        let account = BodyBudget.Account(app: app.slug)
         let share: ImportShare
-        do { share = try ImportShare(limits.importBytes, of: budgets, for: account) } catch {
-            throw Problem(error, of: account)
+        do { share = try ImportShare(limits.importBytes, of: budgets, for: app.slug) } catch {
+            throw Problem(error, of: app.slug)
         }
         let body = call.request.body
         return AnswerStream(headers: [.contentType: "application/x-ndjson"]) { write in

@@ -19,7 +19,8 @@ package struct RegistrationShortcut: Sendable {
     private static let usualBodyBytesMax = 16 << 10
 
     private let bodyBytesMax: Int
-    private let registry: RegistryService
+    private let registry: RegistryStore
+    private let registrations: RegistrationCommitter
     private let authenticator: APIKeyAuthenticator
     private let budget: BodyBudget
     private let clock: @Sendable () -> WallInstant
@@ -28,7 +29,8 @@ package struct RegistrationShortcut: Sendable {
 
     init(_ services: GatewayServices, _ authenticator: APIKeyAuthenticator, _ budget: BodyBudget) {
         bodyBytesMax = min(Self.usualBodyBytesMax, services.limits.bodyBytesMax)
-        registry = services.registry
+        registry = services.stores.registry
+        registrations = services.registrations
         self.authenticator = authenticator
         self.budget = budget
         clock = services.clock
@@ -42,8 +44,6 @@ package struct RegistrationShortcut: Sendable {
         fileprivate let path: String
         fileprivate let view: TokenView
         fileprivate let bodyBytes: Int
-
-        fileprivate var account: BodyBudget.Account { BodyBudget.Account(app: app.slug) }
     }
 
     /// The response as it goes over the wire.
@@ -89,18 +89,18 @@ package struct RegistrationShortcut: Sendable {
         let entry = Entry(
             registration: registration, app: app, path: target.path, view: caller.tokenView,
             bodyBytes: body.readableBytes)
-        guard (try? budget.take(entry.bodyBytes, for: entry.account)) != nil else { return nil }
+        guard (try? budget.take(entry.bodyBytes, for: entry.app.slug)) != nil else { return nil }
         return entry
     }
 
     /// - Parameter reply: called once, on the loop, after the commit or when there will be none.
     func register(_ entry: Entry, on loop: any EventLoop, reply: @escaping @Sendable (Reply) -> Void) {
-        let (path, view, bytes, account) = (entry.path, entry.view, entry.bodyBytes, entry.account)
-        registry.register(entry.registration, app: entry.app.id) { [self] result in
+        let (path, view, bytes, app) = (entry.path, entry.view, entry.bodyBytes, entry.app)
+        registrations.commit([entry.registration], app: app.id) { [self] results in
             // The answer is made on the loop: here, all of a batch would wait for each other's.
             loop.execute {
-                budget.giveBack(bytes, of: account)
-                reply(self.reply(answer(result, at: path, view)))
+                budget.giveBack(bytes, of: app.slug)
+                reply(self.reply(answer(results[0], at: path, view)))
             }
         }
     }

@@ -3,9 +3,7 @@ import Model
 
 enum FeedbackAnswer {
     static func page(_ items: [FeedbackItem], next: String?) -> [UInt8] {
-        var writer = JSONWriter(capacity: 4_096)
-        writer.page(items, next: next) { writer, item in
-            writer.beginObject()
+        JSONWriter.page(items, next: next) { writer, item in
             writer.member("id", String(item.id))
             writer.member("installation", item.installation)
             writer.member("kind", item.kind.name)
@@ -17,8 +15,6 @@ enum FeedbackAnswer {
                 writer.member("to", environments.to.name)
             }
             writer.time("at", item.at)
-            writer.endObject()
         }
-        return writer.bytes
     }
 }

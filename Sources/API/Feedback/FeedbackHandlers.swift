@@ -1,24 +1,19 @@
 import HTTPTypes
-import Registry
 import Store
 
 /// The verdicts on tokens, oldest first.
 struct FeedbackHandlers: Sendable {
     let apps: AppHandlers
+    let store: FeedbackStore
     let reads: ReadAdmission
 
     /// Reads a page. `next` continues from it, even if nothing is new yet, and may be used again and again. No page
     /// follows a gap: a client that comes too late must learn of it.
     func read(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.feedback)
-        let after = try call.query["after"].map { (text) throws(Problem) in
-            guard let cursor = FeedbackCursor(text: text) else { throw Problem.invalidCursor }
-            return cursor
-        }
+        let after = try call.query.cursor("after") { FeedbackCursor(text: $0) }
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await apps.registry.feedback(app: app.id, after: after, limit: limit)
-        }
+        let page = try await reads.read(of: app.id, await store.page(app: app.id, after: after, limit: limit))
         guard !page.hasGap else { throw .feedbackSwept }
         return Answer(.ok, FeedbackAnswer.page(page.items, next: page.next?.text))
     }
@@ -27,11 +22,7 @@ struct FeedbackHandlers: Sendable {
     func undo(_ call: Call) async throws(Problem) -> Answer {
         guard let id = Int64(call.subject), id > 0 else { throw .unknownFeedback }
         let app = try await apps.app(of: call)
-        let reply: UndoReply
-        do { reply = try await apps.registry.undo(feedback: id, app: app.id) } catch {
-            throw Problem(error, .isIdempotent)
-        }
-        switch reply {
+        switch try await translating(.isIdempotent, await apps.registry.undo(feedback: id, app: app.id)) {
         case .live(let device): return Answer(.ok, DeviceAnswer.body(device, call.caller.tokenView))
         case .unknownFeedback: throw .unknownFeedback
         case .unknownDevice:

@@ -24,9 +24,7 @@ package final class AnswerStallHandler: ChannelOutboundHandler {
     private var check: Scheduled<Void>?
 
     /// - Parameter unsentBytes: returns how many written bytes the socket has not taken.
-    package init(
-        pauseMax: Duration, unsentBytes: @escaping (any Channel) -> Int = AnswerStallHandler.unsentBytes
-    ) {
+    package init(pauseMax: Duration, unsentBytes: @escaping (any Channel) -> Int = AnswerStallHandler.unsentBytes) {
         self.pauseMax = pauseMax
         self.unsentBytes = unsentBytes
     }

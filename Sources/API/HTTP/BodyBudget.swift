@@ -8,32 +8,24 @@ import Synchronization
 /// No app has a fixed part, which would be too small for one app alone and too large for many. An app may hold as many
 /// bytes as it leaves free: half if it is alone, a third each if two want all, and so on. So there is always room for
 /// one more app, however long the others hold their bytes (P7).
+///
+/// All requests that are about no app, about all, or about an unknown one count together, as nil. An unknown slug gets
+/// no account of its own: a client that invents slugs would get a share with each.
 package final class BodyBudget: Sendable {
-    /// The holder of bytes: an existing app, or nil for all requests that are about no app, about all, or about an
-    /// unknown one.
-    ///
-    /// An unknown slug gets no account of its own: a client that invents slugs would get a share with each.
-    package struct Account: Hashable, Sendable {
-        let app: String?
-
-        package init(app: String?) { self.app = app }
-    }
-
     package enum Refusal: Error, Equatable, Sendable {
-        /// All bytes of the budget are held.
         case full
-        /// The account would hold more than it leaves to others.
+        /// The app would hold more than it leaves to others.
         case shareUsedUp
     }
 
     private struct Usage {
         var bytes = 0
-        /// Contains only accounts that hold bytes.
-        var accounts: [Account: Int] = [:]
+        /// Contains only apps that hold bytes.
+        var apps: [String?: Int] = [:]
     }
 
     private let bytesMax: Int
-    /// The bytes that an account may hold in any case while there is room: one request's, so that no size is refused
+    /// The bytes that an app may hold in any case while there is room: one request's, so that no size is refused
     /// forever.
     private let shareFloor: Int
     private let usage = Mutex(Usage())
@@ -45,32 +37,32 @@ package final class BodyBudget: Sendable {
     }
 
     /// Takes bytes, which the caller has to give back.
-    package func take(_ bytes: Int, for account: Account) throws(Refusal) {
+    package func take(_ bytes: Int, for app: String?) throws(Refusal) {
         precondition(bytes >= 0)
         let refusal: Refusal? = usage.withLock { usage in
-            let (all, own) = (usage.bytes + bytes, usage.accounts[account, default: 0] + bytes)
+            let (all, own) = (usage.bytes + bytes, usage.apps[app, default: 0] + bytes)
             guard all <= bytesMax else { return .full }
             guard own <= max(shareFloor, bytesMax - all) else { return .shareUsedUp }
             usage.bytes = all
-            usage.accounts[account] = own
+            usage.apps[app] = own
             return nil
         }
         if let refusal { throw refusal }
     }
 
-    package func giveBack(_ bytes: Int, of account: Account) {
+    package func giveBack(_ bytes: Int, of app: String?) {
         guard bytes > 0 else { return }
         usage.withLock { usage in
-            let own = usage.accounts[account, default: 0] - bytes
-            precondition(own >= 0, "an account returns no more bytes than it took")
+            let own = usage.apps[app, default: 0] - bytes
+            precondition(own >= 0, "an app returns no more bytes than it took")
             usage.bytes -= bytes
-            usage.accounts[account] = own == 0 ? nil : own
+            usage.apps[app] = own == 0 ? nil : own
         }
     }
 }
 
 extension Problem {
-    init(_ refusal: BodyBudget.Refusal, of account: BodyBudget.Account) {
+    init(_ refusal: BodyBudget.Refusal, of app: String?) {
         switch refusal {
         case .full:
             self.init(
@@ -79,7 +71,7 @@ extension Problem {
         case .shareUsedUp:
             self.init(
                 .shareUsedUp,
-                (account.app == nil
+                (app == nil
                     ? "The requests without an app, or for an unknown app, together have" : "This app has")
                     + " reached one app's limit of memory for bodies that are being read and for running imports. Wait "
                     + "until some have ended, then try again. Send fewer at once, and send bodies without pauses.",
@@ -92,31 +84,28 @@ extension Problem {
 /// client before the answer began.
 final class ImportShare: Sendable {
     private let budgets: [BodyBudget]
-    private let account: BodyBudget.Account
+    private let app: String?
     private let bytes: Int
     private let isGivenBack = Atomic<Bool>(false)
 
-    init(_ bytes: Int, of budgets: [BodyBudget], for account: BodyBudget.Account) throws(BodyBudget.Refusal) {
+    init(_ bytes: Int, of budgets: [BodyBudget], for app: String?) throws(BodyBudget.Refusal) {
         for (place, budget) in budgets.enumerated() {
-            do { try budget.take(bytes, for: account) } catch {
-                for taken in budgets[..<place] { taken.giveBack(bytes, of: account) }
+            do { try budget.take(bytes, for: app) } catch {
+                for taken in budgets[..<place] { taken.giveBack(bytes, of: app) }
                 throw error
             }
         }
-        self.bytes = bytes
-        self.budgets = budgets
-        self.account = account
+        (self.bytes, self.budgets, self.app) = (bytes, budgets, app)
     }
 
     func giveBack() {
         guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
-        for budget in budgets { budget.giveBack(bytes, of: account) }
+        for budget in budgets { budget.giveBack(bytes, of: app) }
     }
 
     deinit { giveBack() }
 }
 
-/// Reads one body whole, within bounds.
 enum BodyReader {
     /// The declared length, which the HTTP parser enforces; nil if the body comes in chunks.
     static func declaredBytes(_ request: Request) -> Int? {
@@ -165,9 +154,7 @@ enum BodyReader {
     }
 
     /// Returns the next piece of a body; nil after the last. Throws a `Problem` if the body can't be read or is late.
-    static func next(
-        _ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits
-    ) async throws -> ByteBuffer? {
+    static func next(_ chunks: inout RequestBody.AsyncIterator, _ limits: GatewayLimits) async throws -> ByteBuffer? {
         do { return try await chunks.next() } catch let error as HTTPParserError {
             throw Problem(unreadable: error, limits)
         }

@@ -7,7 +7,6 @@ import Synchronization
 /// that are still awaited. One timer per body, set and cancelled on the connection's loop from another thread, was a
 /// tenth of what a registration costs.
 final class BodyDeadlines: Sendable {
-    /// One body that is awaited.
     struct Ticket: Sendable {
         fileprivate let number: UInt64
     }

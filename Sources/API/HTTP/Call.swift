@@ -8,7 +8,6 @@ struct Call: Sendable {
     let match: EndpointMatch
     /// The request as it came, for handlers that read the body while they answer.
     let request: Request
-    /// The path as the client sent it.
     let path: String
     let query: QueryReader
     let idempotencyKey: String?
@@ -16,7 +15,6 @@ struct Call: Sendable {
     /// The whole body; empty if the endpoint takes none or reads it line by line.
     var body: [UInt8] = []
 
-    /// The slug in the path.
     var app: String { parameter(0) }
     /// The path parameter after the app: an installation, a message or a credential.
     var subject: String { parameter(1) }
@@ -42,47 +40,43 @@ extension Call {
     }
 }
 
-/// The reply of a handler.
 enum Reply: Sendable {
     case answer(Answer)
     /// The answer begins before it is whole.
     case stream(AnswerStream)
 }
 
+protocol Replying: Sendable {
+    var reply: Reply { get }
+}
+
 /// An answer of 200 that is written piece by piece.
-struct AnswerStream: Sendable {
+struct AnswerStream: Replying {
     let headers: HTTPFields
     /// Takes the next piece; suspends while the client does not read.
     typealias Write = ([UInt8]) async throws -> Void
     /// Writes all pieces, in order. Returns false if the request was not read to its end: the connection then closes.
     let run: @Sendable (_ write: Write) async throws -> Bool
 
-    init(headers: HTTPFields, run: @escaping @Sendable (_ write: Write) async throws -> Bool) {
-        self.headers = headers
-        self.run = run
-    }
+    var reply: Reply { .stream(self) }
 }
 
 /// An answer that is whole before it is sent.
-struct Answer: Sendable {
+struct Answer: Replying {
     let status: HTTPResponse.Status
     let contentType: String
     let body: [UInt8]
-    var headers: [(name: HTTPField.Name, value: String)]
+    var headers: [Header]
+
+    typealias Header = (name: HTTPField.Name, value: String)
 
     /// Makes an answer in JSON, unless `contentType` names another format.
     init(
-        _ status: HTTPResponse.Status, _ body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
-        contentType: String = "application/json"
-    ) {
-        self.status = status
-        self.body = body
-        self.headers = headers
-        self.contentType = contentType
-    }
+        _ status: HTTPResponse.Status, _ body: [UInt8], headers: [Header] = [], contentType: String = "application/json"
+    ) { (self.status, self.body, self.headers, self.contentType) = (status, body, headers, contentType) }
 
     init(_ problem: Problem) {
-        var headers: [(name: HTTPField.Name, value: String)] = []
+        var headers: [Header] = []
         if let seconds = problem.retryAfterSeconds { headers.append((.retryAfter, String(seconds))) }
         if let allow = problem.allow { headers.append((.allow, allow)) }
         if problem.code == .unauthorized { headers.append((.wwwAuthenticate, #"Bearer realm="carillon""#)) }
@@ -91,8 +85,9 @@ struct Answer: Sendable {
             contentType: Self.problemType)
     }
 
+    var reply: Reply { .answer(self) }
+
     static let problemType = "application/problem+json"
 
-    /// Success without a body.
     static let done = Answer(.noContent, [])
 }

@@ -10,23 +10,11 @@ package struct Caller: Equatable, Sendable {
     let key: Int64?
     private let scopes: [APIScope]
 
-    private init(scopes: [APIScope]) {
-        app = nil
-        appID = nil
-        key = nil
-        self.scopes = scopes
-    }
+    private init(scopes: [APIScope]) { (app, appID, key, self.scopes) = (nil, nil, nil, scopes) }
 
-    init(_ record: APIKeyRecord) {
-        app = record.app
-        appID = record.appID
-        key = record.id
-        scopes = record.scopes
-    }
+    init(_ record: APIKeyRecord) { (app, appID, key, scopes) = (record.app, record.appID, record.id, record.scopes) }
 
-    /// The caller with the operator's own key.
     static let admin = Caller(scopes: [.admin])
-    /// The caller of an endpoint that needs no key.
     static let nobody = Caller(scopes: [])
 
     func has(_ scope: APIScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }

@@ -12,14 +12,12 @@ package final class Endpoint: Sendable {
     /// The path. Names in braces are parameters, in the order in which handlers read them.
     package let template: String
     package let access: Access
-    /// The names of the query parameters that the operation takes.
     package let query: [String]
     package let body: Body
     /// The step that is announced once the socket has taken the answer; nil announces none.
     let step: Step?
     /// Whether a load balancer polls the operation. A 503 is then a normal answer, and causes no warning in the log.
     package let isProbe: Bool
-    /// Whether the path names an app, as its first parameter.
     let isOfApp: Bool
     let handler: Handler
 
@@ -28,21 +26,15 @@ package final class Endpoint: Sendable {
     /// - Parameter handler: throws a `Problem`, or the connection's error.
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ access: Access, query: [String] = [],
-        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false, handler: @escaping Handler
+        body: Body = .none, announcing step: Step? = nil, isProbe: Bool = false,
+        handler: @escaping @Sendable (Resources, Call) async throws -> some Replying
     ) {
-        self.name = name
-        self.method = method
-        self.template = template
-        self.access = access
-        self.query = query
-        self.body = body
-        self.step = step
-        self.isProbe = isProbe
+        (self.name, self.method, self.template, self.access) = (name, method, template, access)
+        (self.query, self.body, self.step, self.isProbe) = (query, body, step, isProbe)
         isOfApp = template.hasPrefix("/v1/apps/{app}")
-        self.handler = handler
+        self.handler = { try await handler($0, $1).reply }
     }
 
-    /// Every operation that is served.
     package static let all = operation + apps + devices + badges + messages + feedback + credentials + keys
 }
 
@@ -51,7 +43,6 @@ extension Endpoint {
     package enum Access: Equatable, Sendable {
         /// Anyone, without a key: the answer reveals nothing about anyone.
         case open
-        /// Any key of the app.
         case anyKey
         /// A key with one of these scopes. `refusal` replaces the usual sentence for a key without them.
         case scopes([APIScope], refusal: String? = nil)
@@ -80,9 +71,7 @@ package struct PlannedEndpoint: Sendable {
     private let advice: String
 
     init(_ method: HTTPRequest.Method, _ template: String, _ advice: String) {
-        self.method = method
-        self.template = template
-        self.advice = advice
+        (self.method, self.template, self.advice) = (method, template, advice)
     }
 
     var problem: Problem { Problem(.routeNotSupported, "This version does not support this route. " + advice) }

@@ -13,8 +13,7 @@ struct EnvelopeReader {
     private static let echoedNameBytesMax = 64
 
     init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(Problem) {
-        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
-        members = object.members
+        members = try value.members(at: pointer).members
         isTaken = Array(repeating: false, count: members.count)
         self.pointer = pointer
     }
@@ -54,8 +53,7 @@ struct EnvelopeReader {
         guard let place = isTaken.firstIndex(of: false) else { return }
         let name = members[place].name
         guard name.utf8.count <= Self.echoedNameBytesMax else {
-            throw Problem(
-                .unknownMember, "A member with a name of \(name.utf8.count) bytes is not known.", at: pointer)
+            throw Problem(.unknownMember, "A member with a name of \(name.utf8.count) bytes is not known.", at: pointer)
         }
         throw Problem(
             .unknownMember, "\"\(name)\" is not a known member. Correct or remove it; nothing is ignored silently.",
@@ -63,7 +61,6 @@ struct EnvelopeReader {
     }
 }
 
-// Members of a given type.
 extension EnvelopeReader {
     mutating func string(_ name: String, bytesMax: Int) throws(Problem) -> String? {
         guard let value = take(name) else { return nil }
@@ -72,6 +69,12 @@ extension EnvelopeReader {
 
     mutating func requiredString(_ name: String, bytesMax: Int, _ meaning: String) throws(Problem) -> String {
         try required(name, meaning).text(bytesMax: bytesMax, at: pointer / name)
+    }
+
+    /// Takes a string of any length, which may be empty.
+    mutating func anyString(_ name: String) throws(Problem) -> String? {
+        guard let value = take(name) else { return nil }
+        return try value.anyString(at: pointer / name)
     }
 
     mutating func bool(_ name: String) throws(Problem) -> Bool? {
@@ -99,8 +102,7 @@ extension EnvelopeReader {
     mutating func choice<Value>(
         _ name: String, _ names: @autoclosure () -> [String], _ meaning: (String) -> Value?
     ) throws(Problem) -> Value? {
-        guard let value = take(name) else { return nil }
-        guard let choice = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
+        guard let choice = try anyString(name) else { return nil }
         guard let known = meaning(choice) else {
             throw Problem(
                 .invalidValue, "\(name) must be one of \(names().joined(separator: ", ")).", at: pointer / name)
@@ -116,12 +118,21 @@ extension EnvelopeReader {
 }
 
 extension JSONValue {
+    func anyString(at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
+        guard let string else { throw .wrongType(self, "a string", at: pointer()) }
+        return string
+    }
+
+    func members(at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> JSONObject {
+        guard let object else { throw .wrongType(self, "an object", at: pointer()) }
+        return object
+    }
+
     func text(bytesMax: Int, at pointer: @autoclosure () -> JSONPointer) throws(Problem) -> String {
-        guard let text = string else { throw .wrongType(self, "a string", at: pointer()) }
+        let text = try anyString(at: pointer())
         guard !text.isEmpty else { throw Problem(.invalidValue, "This string must not be empty.", at: pointer()) }
         guard text.utf8.count <= bytesMax else {
-            throw Problem(
-                .valueTooLong, "This has \(text.utf8.count) bytes; the limit is \(bytesMax).", at: pointer())
+            throw Problem(.valueTooLong, "This has \(text.utf8.count) bytes; the limit is \(bytesMax).", at: pointer())
         }
         return text
     }

@@ -14,9 +14,7 @@ package struct GatewayLimits: Sendable {
     /// The most lists, and queries of messages and pushes, under way at once: each may take the database a second. An
     /// app may have as many as it leaves free, which is two while no other app has any (`ReadAdmission`).
     package var costlyReadsMax = 4
-    /// The most costly reads of one app that wait for admission.
     package var costlyReadsWaitingPerAppMax = 64
-    /// The longest time that a costly read waits for admission.
     package var readAdmissionTimeout: Duration = .seconds(10)
     /// The most bytes of one line of an import.
     package var lineBytesMax = 64 << 10
@@ -24,7 +22,6 @@ package struct GatewayLimits: Sendable {
     package var batchLinesMax = 500
     /// The most bytes of the lines that an import hands over at once.
     package var batchBytesMax = 128 << 10
-    /// The most bytes of a request's header fields together.
     package var headerBytesMax = 32 << 10
     package var headerFieldsMax = 100
     package var connectionsMax = 4_096
@@ -45,7 +42,6 @@ package struct GatewayLimits: Sendable {
     /// the kernel keeps megabytes for a client that sends on and reads nothing. More would help only an import over a
     /// slow path: this allows a megabyte a second at 100 ms.
     package var socketBufferBytes = 128 << 10
-    /// The longest time that a connection may be idle.
     package var idleTimeout: Duration = .seconds(75)
     /// The longest time for a request's head, from its first byte to its last. A phone's network may lose a packet or
     /// two.
@@ -61,7 +57,6 @@ package struct GatewayLimits: Sendable {
     package var lingerTime: Duration = .seconds(5)
     /// The most clients that follow messages on this process. Each holds a connection for hours.
     package var streamsMax = 1_024
-    /// The most clients of one app that follow messages.
     package var streamsPerAppMax = 128
     /// The time between two queries of a followed message.
     package var eventPause: Duration = .seconds(1)

@@ -17,7 +17,8 @@ package struct GatewayResponder: HTTPResponder {
         self.services = services
         let authenticator =
             known
-            ?? APIKeyAuthenticator(operatorSHA256: services.adminKeySHA256, store: services.keys, clock: services.clock)
+            ?? APIKeyAuthenticator(
+                operatorSHA256: services.adminKeySHA256, store: services.stores.keys, clock: services.clock)
         self.authenticator = authenticator
         let limits = services.limits
         budget = BodyBudget(bytesMax: limits.bodiesInFlightBytesMax, shareFloor: limits.bodyBytesMax)
@@ -82,17 +83,15 @@ package struct GatewayResponder: HTTPResponder {
         try BodyReader.checkEncoding(call.request)
         try BodyReader.checkLength(call.request, limits)
         // Bytes are counted as they arrive: a client that declares much and sends little takes no room from others.
-        let account = await account(of: call.match, call.caller)
+        let app = await app(of: call.match, call.caller)
         var buffered = 0
-        defer { budget.giveBack(buffered, of: account) }
+        defer { budget.giveBack(buffered, of: app) }
         incoming.askForBody()
         let awaited = lateBodies.track(incoming.channel)
         defer { lateBodies.forget(awaited) }
         var call = call
         call.body = try await BodyReader.read(call.request, limits) { bytes in
-            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: account) } catch {
-                throw Problem(error, of: account)
-            }
+            do throws(BodyBudget.Refusal) { try budget.take(bytes, for: app) } catch { throw Problem(error, of: app) }
             buffered += bytes
         }
         lateBodies.forget(awaited)
@@ -124,13 +123,13 @@ package struct GatewayResponder: HTTPResponder {
         return caller
     }
 
-    /// The account that the body counts against. If the database can't confirm the app, the body counts against no app.
-    private func account(of match: EndpointMatch, _ caller: Caller) async -> BodyBudget.Account {
-        guard match.endpoint.isOfApp, let slug = match.names.first else { return BodyBudget.Account(app: nil) }
+    /// The app that the body counts against. If the database can't confirm the app, the body counts against none.
+    private func app(of match: EndpointMatch, _ caller: Caller) async -> String? {
+        guard match.endpoint.isOfApp, let slug = match.names.first else { return nil }
         // A key of one app opens no other.
-        if let own = caller.app { return BodyBudget.Account(app: own) }
-        guard AppRequest.isSlug(slug) else { return BodyBudget.Account(app: nil) }
-        return BodyBudget.Account(app: try? await services.registry.app(slug: slug)?.slug)
+        if let own = caller.app { return own }
+        guard AppRequest.isSlug(slug) else { return nil }
+        return try? await services.stores.registry.app(slug: slug)?.slug
     }
 }
 

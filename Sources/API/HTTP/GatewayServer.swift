@@ -15,10 +15,7 @@ package struct GatewayServer: Sendable {
     ///   - port: 0 for a free one.
     ///   - identity: nil for plain HTTP.
     package init(host: String, port: Int, identity: ListenerIdentity? = nil, services: GatewayServices) {
-        self.host = host
-        self.port = port
-        self.identity = identity
-        self.services = services
+        (self.host, self.port, self.identity, self.services) = (host, port, identity, services)
     }
 
     /// Serves until the task's graceful shutdown, then finishes the requests under way; or until the task is cancelled.
@@ -40,8 +37,7 @@ package struct GatewayServer: Sendable {
             server: try identity.map { try .tls(plain, tlsConfiguration: $0.configuration) } ?? plain,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: port),
-                availableConnectionsDelegate: MaximumAvailableConnections(
-                    limits.connectionsMax, logger: services.log)),
+                availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax, logger: services.log)),
             onServerRunning: { channel in await onReady(channel.localAddress?.port ?? 0) },
             logger: services.log)
         try await application.run()

@@ -6,12 +6,11 @@ import Model
 import Registry
 import Store
 
-/// The services that the API calls.
 package struct GatewayServices: Sendable {
-    package let registry: RegistryService
-    package let messages: MessageIntake
+    package let stores: Stores
+    package let registrations: RegistrationCommitter
+    package let intake: MessageIntake
     package let credentials: CredentialService
-    package let keys: KeyStore
     package let adminKeySHA256: [UInt8]
     package let readiness: @Sendable () async -> Readiness
     package let clock: @Sendable () -> WallInstant
@@ -23,23 +22,14 @@ package struct GatewayServices: Sendable {
 
     /// - Parameter adminKeySHA256: the hash of the key's UTF-8 bytes.
     package init(
-        registry: RegistryService, messages: MessageIntake, credentials: CredentialService, keys: KeyStore,
-        adminKeySHA256: [UInt8],
-        readiness: @escaping @Sendable () async -> Readiness, clock: @escaping @Sendable () -> WallInstant,
-        entropy: @escaping @Sendable (Int) -> [UInt8],
+        stores: Stores, registrations: RegistrationCommitter, intake: MessageIntake, credentials: CredentialService,
+        adminKeySHA256: [UInt8], readiness: @escaping @Sendable () async -> Readiness,
+        clock: @escaping @Sendable () -> WallInstant, entropy: @escaping @Sendable (Int) -> [UInt8],
         limits: GatewayLimits, log: Logger, steps: (any StepListener)? = nil
     ) {
-        self.registry = registry
-        self.messages = messages
-        self.credentials = credentials
-        self.keys = keys
-        self.adminKeySHA256 = adminKeySHA256
-        self.readiness = readiness
-        self.clock = clock
-        self.entropy = entropy
-        self.limits = limits
-        self.log = log
-        self.steps = steps
+        (self.stores, self.registrations, self.intake) = (stores, registrations, intake)
+        (self.credentials, self.adminKeySHA256, self.readiness) = (credentials, adminKeySHA256, readiness)
+        (self.clock, self.entropy, self.limits, self.log, self.steps) = (clock, entropy, limits, log, steps)
     }
 }
 

@@ -6,7 +6,6 @@ import NIOCore
 final class Incoming {
     let request: Request
     let channel: any Channel
-    /// The endpoint; nil until one matches.
     var endpoint: Endpoint?
     /// Whether the body was read to its end, or its handler reads it.
     var isBodyRead = false
@@ -23,11 +22,9 @@ final class Incoming {
 
     /// The expectations in lower case: their case has no meaning.
     private var expectations: [String] {
-        var names: [String] = []
-        for value in request.headers[values: .expect] {
-            for name in value.split(separator: ",") { names.append(Self.withoutBlanksAround(name).lowercased()) }
+        request.headers[values: .expect].flatMap { value in
+            value.split(separator: ",").map { Self.withoutBlanksAround($0).lowercased() }
         }
-        return names
     }
 
     private static func withoutBlanksAround(_ name: Substring) -> Substring {
@@ -40,8 +37,7 @@ final class Incoming {
 
     func checkExpectations() throws(Problem) {
         guard expectations.allSatisfy({ $0 == Self.bodyAfterAsking }) else {
-            throw Problem(
-                .expectationFailed, "The header Expect may only be 100-continue. Leave it out, or send that.")
+            throw Problem(.expectationFailed, "The header Expect may only be 100-continue. Leave it out, or send that.")
         }
     }
 

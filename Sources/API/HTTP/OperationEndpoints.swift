@@ -1,15 +1,15 @@
 // Endpoints for load balancers, operators and readers of the API, served and planned.
 extension Endpoint {
     static let operation: [Endpoint] = [
-        Endpoint("health", .get, "/healthz", .open) { _, _ in .answer(Answer(.ok, HealthAnswer.alive)) },
+        Endpoint("health", .get, "/healthz", .open) { _, _ in Answer(.ok, HealthAnswer.alive) },
         Endpoint("readiness", .get, "/readyz", .open, isProbe: true) { resources, _ in
-            .answer(try await resources.readiness())
+            try await resources.readiness()
         },
         Endpoint("contract", .get, "/openapi.yaml", .open) { _, _ in
-            .answer(Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml"))
+            Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml")
         },
         Endpoint("errors", .get, "/errors", .open) { _, _ in
-            .answer(Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8"))
+            Answer(.ok, EmbeddedDocuments.errors, contentType: "text/markdown; charset=utf-8")
         },
     ]
 }

@@ -4,10 +4,10 @@ import Store
 import Synchronization
 
 /// Admits reads that may each take the database a second: lists, and queries of messages and pushes. Few are under way
-/// at once, divided fairly between apps. The others wait in a queue before they ask for a connection (P7).
+/// at once. The others wait in a queue before they ask for a connection (P7).
 ///
 /// An app may have as many under way as it leaves free: half if it is alone, and one in any case. A free place goes to
-/// the app whose last admission was the longest ago.
+/// the first waiting read whose app has room.
 package final class ReadAdmission: Sendable {
     package enum Reply: Sendable {
         /// The read is admitted. Its place must be given back with `end`.
@@ -26,54 +26,19 @@ package final class ReadAdmission: Sendable {
     }
 
     private struct State {
-        var all = 0
-        /// Contains only apps with reads under way.
+        /// The reads under way. Contains only apps that have some.
         var inFlight: [AppID: Int] = [:]
         /// The waiting reads, the oldest first.
         var line: [Waiter] = []
-        /// The number of each app's last admission. An app that is not included was admitted before all that are.
-        var served: [AppID: Int] = [:]
-        var admissions = 0
 
         func hasRoom(for app: AppID, of placesMax: Int) -> Bool {
-            let own = inFlight[app, default: 0] + 1
-            return all < placesMax && own <= max(1, placesMax - (all + 1))
+            let left = placesMax - inFlight.values.reduce(1, +)
+            return left >= 0 && inFlight[app, default: 0] < max(1, left)
         }
 
         func refusal(of app: AppID) -> Reply { inFlight[app] == nil ? .full : .shareUsedUp }
-
-        mutating func begin(_ app: AppID) {
-            all += 1
-            inFlight[app, default: 0] += 1
-            admissions += 1
-            served[app] = admissions
-            if served.count > ReadAdmission.servedMax { forgetEarlierHalf() }
-        }
-
-        private mutating func forgetEarlierHalf() {
-            let middle = served.values.sorted()[served.count / 2]
-            served = served.filter { $0.value >= middle }
-        }
-
-        mutating func end(_ app: AppID) {
-            let left = inFlight[app, default: 0] - 1
-            precondition(left >= 0, "a read that ends was admitted")
-            all -= 1
-            inFlight[app] = left == 0 ? nil : left
-        }
-
-        /// The place in `line` of the first read of the app that is admitted next; nil if no app has room.
-        func next(of placesMax: Int) -> Int? {
-            var next: Int?
-            for (place, waiter) in line.enumerated() where hasRoom(for: waiter.app, of: placesMax) {
-                let isSooner = next.map { served[waiter.app, default: 0] < served[line[$0].app, default: 0] } ?? true
-                if isSooner { next = place }
-            }
-            return next
-        }
     }
 
-    private static let servedMax = 4_096
     private let placesMax: Int
     private let waitingPerAppMax: Int
     private let timeout: Duration
@@ -94,14 +59,14 @@ package final class ReadAdmission: Sendable {
             let reply: Reply? = state.withLock { state in
                 let own = state.line.filter { $0.app == app }
                 if own.isEmpty, state.hasRoom(for: app, of: placesMax) {
-                    state.begin(app)
+                    state.inFlight[app, default: 0] += 1
                     return .begun
                 }
                 guard waitsForever || own.count(where: { $0.until != nil }) < waitingPerAppMax else {
                     return state.refusal(of: app)
                 }
-                state.line.append(
-                    Waiter(app: app, until: waitsForever ? nil : .now + timeout, continuation: continuation))
+                let until = waitsForever ? nil : ContinuousClock.now + timeout
+                state.line.append(Waiter(app: app, until: until, continuation: continuation))
                 return nil
             }
             if let reply { continuation.resume(returning: reply) }
@@ -112,15 +77,15 @@ package final class ReadAdmission: Sendable {
     package func end(_ app: AppID) {
         let now = ContinuousClock.now
         let replies = state.withLock { state -> [(Waiter, Reply)] in
-            var replies: [(Waiter, Reply)] = []
-            for waiter in state.line where waiter.until.map({ $0 <= now }) ?? false {
-                replies.append((waiter, state.refusal(of: waiter.app)))
-            }
-            state.end(app)
-            state.line.removeAll { waiter in waiter.until.map { $0 <= now } ?? false }
-            while let place = state.next(of: placesMax) {
+            func isLate(_ waiter: Waiter) -> Bool { waiter.until.map { $0 <= now } ?? false }
+            var replies = state.line.filter(isLate).map { ($0, state.refusal(of: $0.app)) }
+            state.line.removeAll(where: isLate)
+            let left = state.inFlight[app, default: 0] - 1
+            precondition(left >= 0, "a read that ends was admitted")
+            state.inFlight[app] = left == 0 ? nil : left
+            while let place = state.line.firstIndex(where: { state.hasRoom(for: $0.app, of: placesMax) }) {
                 let waiter = state.line.remove(at: place)
-                state.begin(waiter.app)
+                state.inFlight[waiter.app, default: 0] += 1
                 replies.append((waiter, .begun))
             }
             return replies
@@ -128,14 +93,13 @@ package final class ReadAdmission: Sendable {
         for (waiter, reply) in replies { waiter.continuation.resume(returning: reply) }
     }
 
-    /// The number of waiting reads.
     package var waiting: Int { state.withLock { $0.line.count } }
 }
 
 extension ReadAdmission {
     /// Runs the read once it is admitted; throws if it is refused.
     func read<Value: Sendable>(
-        of app: AppID, _ reading: () async throws(StoreFault) -> Value
+        of app: AppID, _ reading: @autoclosure () async throws(StoreFault) -> Value
     ) async throws(Problem) -> Value {
         switch await begin(app) {
         case .begun: break

@@ -64,7 +64,6 @@ package final class RequestStallHandler: ChannelDuplexHandler {
     /// The number of heads that came and whose answers were not written.
     var unanswered: Int { requests - answers }
 
-    /// Whether nothing more of the input is read.
     var isDone: Bool { refusal != nil || isOver }
 
     /// Whether the parser may have more bytes: of the current body, or of another request.
@@ -286,9 +285,7 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
     private let shortcut: RegistrationShortcut
 
     package init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
-        self.limits = limits
-        self.log = log
-        self.shortcut = shortcut
+        (self.limits, self.log, self.shortcut) = (limits, log, shortcut)
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {

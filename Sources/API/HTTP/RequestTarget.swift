@@ -74,9 +74,7 @@ package struct QueryReader: Sendable {
     }
 
     /// The parameter's value; nil if absent or empty.
-    package subscript(name: String) -> String? {
-        parameters.first { $0.name == name && !$0.value.isEmpty }?.value
-    }
+    package subscript(name: String) -> String? { parameters.first { $0.name == name && !$0.value.isEmpty }?.value }
 
     /// The parameter's value, which may be empty; nil if absent.
     package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
@@ -90,7 +88,6 @@ package struct QueryReader: Sendable {
     }
 }
 
-// Parameters of a given type.
 extension QueryReader {
     package func choice<Value>(
         _ name: String, _ names: [String], _ meaning: (String) -> Value?
@@ -100,6 +97,13 @@ extension QueryReader {
             throw Problem(.invalidQuery, "\(name) must be one of \(names.joined(separator: ", ")).")
         }
         return known
+    }
+
+    /// The position after which a list continues; nil: from its start.
+    func cursor<Cursor>(_ name: String = "cursor", _ reading: (String) -> Cursor?) throws(Problem) -> Cursor? {
+        guard let text = self[name] else { return nil }
+        guard let cursor = reading(text) else { throw .invalidCursor }
+        return cursor
     }
 
     func kind() throws(Problem) -> TokenKind? {
@@ -125,7 +129,6 @@ package enum IdempotencyKey {
     /// The longest key, in bytes. The database holds the same bound.
     package static let bytesMax = 255
 
-    /// Returns the key; nil if the header is absent.
     package static func read(_ values: [String]) throws(Problem) -> String? {
         guard let key = values.first else { return nil }
         guard values.count == 1, !key.isEmpty, key.utf8.count <= bytesMax, RegistrationRequest.isVisibleASCII(key)

@@ -15,19 +15,21 @@ struct Resources: Sendable {
         let limits = services.limits
         let reads = ReadAdmission(limits)
         checkReadiness = services.readiness
-        apps = AppHandlers(registry: services.registry)
-        devices = DeviceHandlers(apps: apps, clock: services.clock, reads: reads)
+        apps = AppHandlers(registry: services.stores.registry)
+        devices = DeviceHandlers(apps: apps, registrations: services.registrations, clock: services.clock, reads: reads)
         imports = ImportHandlers(
-            apps: apps, clock: services.clock, limits: limits, authenticator: authenticator,
+            apps: apps, registrations: services.registrations, clock: services.clock, limits: limits,
+            authenticator: authenticator,
             budgets: [BodyBudget(bytesMax: limits.importsInFlightBytesMax, shareFloor: limits.importBytes), budget])
-        messages = MessageHandlers(apps: apps, intake: services.messages, clock: services.clock, reads: reads)
+        messages = MessageHandlers(
+            apps: apps, store: services.stores.messages, intake: services.intake, clock: services.clock, reads: reads)
         events = EventHandlers(
-            messages: messages, watches: MessageFollowers(intake: services.messages, limits: limits, reads: reads),
+            messages: messages, watches: MessageFollowers(store: messages.store, limits: limits, reads: reads),
             limits: limits, authenticator: authenticator)
-        feedback = FeedbackHandlers(apps: apps, reads: reads)
+        feedback = FeedbackHandlers(apps: apps, store: services.stores.feedback, reads: reads)
         credentials = CredentialHandlers(apps: apps, service: services.credentials)
         keys = KeyHandlers(
-            apps: apps, store: services.keys, authenticator: authenticator, clock: services.clock,
+            apps: apps, store: services.stores.keys, authenticator: authenticator, clock: services.clock,
             entropy: services.entropy)
     }
 }

@@ -80,11 +80,5 @@ enum HealthAnswer {
     static let alive = status("alive")
     static let ready = status("ready")
 
-    private static func status(_ name: String) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("status", name)
-        writer.endObject()
-        return writer.bytes
-    }
+    private static func status(_ name: String) -> [UInt8] { JSONWriter.body { $0.member("status", name) } }
 }

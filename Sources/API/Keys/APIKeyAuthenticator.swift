@@ -33,9 +33,7 @@ package final class APIKeyAuthenticator: Sendable {
 
     package init(operatorSHA256: [UInt8], store: KeyStore, clock: @escaping @Sendable () -> WallInstant) {
         precondition(operatorSHA256.count == Hashes.sha256Bytes)
-        self.operatorSHA256 = operatorSHA256
-        self.store = store
-        self.clock = clock
+        (self.operatorSHA256, self.store, self.clock) = (operatorSHA256, store, clock)
     }
 
     /// - Parameter authorization: the values of the header `Authorization`.
@@ -92,8 +90,7 @@ package final class APIKeyAuthenticator: Sendable {
         let now = clock()
         let (remembered, changes) = memory.withLock { ($0.callers[sha256], $0.changes) }
         if let remembered, isFresh(remembered, at: now) { return remembered.caller }
-        let record: APIKeyRecord?
-        do { record = try await store.find(sha256: sha256) } catch { throw Problem(error, .reads) }
+        let record = try await translating(.reads, await store.find(sha256: sha256))
         let caller = record.map { Caller($0) }
         var until = now + Self.rememberedFor
         if let end = record?.expiresAt { until = min(until, end) }

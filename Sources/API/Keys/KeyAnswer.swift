@@ -3,31 +3,20 @@ import Model
 
 enum KeyAnswer {
     static func page(_ keys: [APIKeyRecord], next: String?) -> [UInt8] {
-        var writer = JSONWriter(capacity: 4_096)
-        writer.page(keys, next: next) { writer, key in write(key, nil, to: &writer) }
-        return writer.bytes
+        JSONWriter.page(keys, next: next) { write($1, nil, to: &$0) }
     }
 
-    static func body(_ key: APIKeyRecord, key text: String) -> [UInt8] {
-        var writer = JSONWriter()
-        write(key, text, to: &writer)
-        return writer.bytes
-    }
+    static func body(_ key: APIKeyRecord, key text: String) -> [UInt8] { JSONWriter.body { write(key, text, to: &$0) } }
 
     private static func write(_ key: APIKeyRecord, _ text: String?, to writer: inout JSONWriter) {
-        writer.beginObject()
         writer.member("id", String(key.id))
         writer.optional("app", key.app)
         writer.member("name", key.name)
-        writer.name("scopes")
-        writer.beginArray()
-        for scope in key.scopes { writer.string(scope.rawValue) }
-        writer.endArray()
+        writer.strings("scopes", key.scopes.map(\.rawValue))
         if let text { writer.member("key", text) }
         writer.member("hint", key.hint)
         writer.time("created_at", key.createdAt)
         writer.optionalTime("expires_at", key.expiresAt)
         writer.optionalTime("last_used_at", key.lastUsedAt)
-        writer.endObject()
     }
 }

@@ -11,20 +11,13 @@ struct KeyHandlers: Sendable {
     let store: KeyStore
     let authenticator: APIKeyAuthenticator
     let clock: @Sendable () -> WallInstant
-    /// Returns the requested number of random bytes.
     let entropy: @Sendable (Int) -> [UInt8]
 
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.keys)
-        let after = try call.query["cursor"].map { (text) throws(Problem) in
-            guard let id = Int64(text), id >= 0 else { throw Problem.invalidCursor }
-            return id
-        }
+        let after = try call.query.cursor { Int64($0).flatMap { $0 < 0 ? nil : $0 } }
         let app = try await owner(of: call)
-        let keys: [APIKeyRecord]
-        do { keys = try await store.list(app: app, after: after ?? 0, limit: limit) } catch {
-            throw Problem(error, .reads)
-        }
+        let keys = try await translating(.reads, await store.list(app: app, after: after ?? 0, limit: limit))
         return Answer(.ok, KeyAnswer.page(keys, next: keys.count == limit ? keys.last.map { String($0.id) } : nil))
     }
 
@@ -44,13 +37,10 @@ struct KeyHandlers: Sendable {
         let key = NewAPIKey(
             name: request.name, scopes: request.scopes, sha256: Hashes.sha256(Array(text.utf8)),
             hint: String(text.suffix(APIKeyText.hintCharacters)), expiresAt: request.expiresAt)
-        let made: APIKeyRecord?
-        do { made = try await store.create(key, app: app, maker: call.caller.key) } catch {
-            throw Problem(error, .isIdempotent)
-        }
+        let made = try await translating(.isIdempotent, await store.create(key, app: app, maker: call.caller.key))
         guard let made else {
             // A cached key opens the API a moment after its revocation, but must make no key that lasts.
-            if let maker = call.caller.key, try await !isAlive(maker) {
+            if let maker = call.caller.key, try await !translating(.reads, await store.lives(maker)) {
                 authenticator.forget()
                 throw Problem(.unauthorized, "This API key is not valid here: it was revoked, or has expired.")
             }
@@ -62,10 +52,6 @@ struct KeyHandlers: Sendable {
         return Answer(.created, KeyAnswer.body(made, key: text), headers: [(.cacheControl, "no-store")])
     }
 
-    private func isAlive(_ key: Int64) async throws(Problem) -> Bool {
-        do { return try await store.lives(key) } catch { throw Problem(error, .reads) }
-    }
-
     /// Revokes only a key that the caller could have made: otherwise a key that makes clients' keys could revoke the
     /// administrator's.
     func delete(_ call: Call) async throws(Problem) -> Answer {
@@ -73,10 +59,7 @@ struct KeyHandlers: Sendable {
         let text = call.match.names.last ?? ""
         let unknown = Problem(.unknownKey, "No key has this id. GET .../keys lists the keys.")
         guard let id = Int64(text), id > 0 else { throw unknown }
-        let found: APIKeyRecord?
-        do { found = try await store.list(app: app, after: id - 1, limit: 1).first } catch {
-            throw Problem(error, .reads)
-        }
+        let found = try await translating(.reads, await store.list(app: app, after: id - 1, limit: 1)).first
         guard let found, found.id == id else { throw unknown }
         // A key's scopes never change: those read here are still right when it is revoked.
         if let more = found.scopes.first(where: { !call.caller.has($0) }) {
@@ -85,8 +68,7 @@ struct KeyHandlers: Sendable {
                 "A key can only revoke keys that it could have created. This key lacks the other key's scope "
                     + "\"\(more.rawValue)\". Use a key that has it.", missing: [more])
         }
-        let isDeleted: Bool
-        do { isDeleted = try await store.delete(id, app: app) } catch { throw Problem(error, .isIdempotent) }
+        let isDeleted = try await translating(.isIdempotent, await store.delete(id, app: app))
         authenticator.forget()
         guard isDeleted else { throw unknown }
         return .done

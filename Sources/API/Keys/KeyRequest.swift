@@ -39,7 +39,7 @@ struct KeyRequest: Equatable, Sendable {
         guard !names.isEmpty else { throw Problem(.invalidValue, "A key must have at least one scope.", at: pointer) }
         var scopes: [APIScope] = []
         for (place, name) in names.enumerated() {
-            guard let text = name.string else { throw .wrongType(name, "a string", at: pointer / place) }
+            let text = try name.anyString(at: pointer / place)
             guard text != "webhooks" else {
                 throw Problem(
                     .notSupported, "This version does not support webhooks, and has no scope for them. Leave it out.",

@@ -52,8 +52,7 @@ enum AudienceRequest {
     private static func readClaim(_ name: String, _ reader: inout EnvelopeReader) throws(Problem) -> Bool {
         guard let claim = try reader.bool(name) else { return false }
         guard claim else {
-            throw Problem(
-                .invalidValue, "\(name) can only be true; leave it out otherwise.", at: reader.pointer / name)
+            throw Problem(.invalidValue, "\(name) can only be true; leave it out otherwise.", at: reader.pointer / name)
         }
         return true
     }
@@ -119,7 +118,7 @@ enum AudienceRequest {
     }
 
     private static func provider(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> Provider {
-        guard let name = value.string else { throw .wrongType(value, "a string", at: pointer) }
+        let name = try value.anyString(at: pointer)
         guard let provider = Provider(name: name) else {
             let names = Provider.allCases.map(\.name).joined(separator: ", ")
             throw Problem(.invalidValue, "A provider is one of \(names).", at: pointer)
@@ -133,10 +132,9 @@ extension AudienceRequest {
     private static func readTokens(_ reader: inout EnvelopeReader) throws(Problem) -> [InlineTarget]? {
         guard let elements = try reader.array("tokens", countMax: AudienceLimits.tokensMax) else { return nil }
         let pointer = reader.pointer / "tokens"
-        var targets: [InlineTarget] = []
-        targets.reserveCapacity(elements.count)
-        for (place, element) in elements.enumerated() { targets.append(try readTarget(element, at: pointer / place)) }
-        return targets
+        return try elements.enumerated().map { (place, element) throws(Problem) in
+            try readTarget(element, at: pointer / place)
+        }
     }
 
     private static func readTarget(_ value: JSONValue, at pointer: JSONPointer) throws(Problem) -> InlineTarget {

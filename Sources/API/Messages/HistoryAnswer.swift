@@ -2,12 +2,9 @@ import Encodings
 import JSON
 import Model
 
-/// The history of pushes, as the API shows it.
 package enum HistoryAnswer {
     package static func page(_ failures: [PushFailure], next: String?) -> [UInt8] {
-        var writer = JSONWriter(capacity: 4_096)
-        writer.page(failures, next: next) { writer, failure in
-            writer.beginObject()
+        JSONWriter.page(failures, next: next) { writer, failure in
             writer.optional("installation", failure.installation)
             if let user = failure.user { writer.member("user", user) }
             if let token = failure.token, let provider = failure.provider {
@@ -19,14 +16,14 @@ package enum HistoryAnswer {
             writer.member("reason", failure.terminalStatus.reason)
             writer.time("at", failure.at)
             writer.member("attempts", failure.attempts)
-            writer.endObject()
         }
-        return writer.bytes
     }
 
     package static func body(_ history: PushHistory) -> [UInt8] {
-        var writer = JSONWriter(capacity: 1_024)
-        writer.beginObject()
+        JSONWriter.body(capacity: 1_024) { write(history, to: &$0) }
+    }
+
+    private static func write(_ history: PushHistory, to writer: inout JSONWriter) {
         writer.member("message", history.message.value.text)
         writer.member("installation", history.installation)
         writer.member("kind", history.kind.name)
@@ -47,36 +44,28 @@ package enum HistoryAnswer {
             writer.member("attempts", push.attempts)
             writer.time("due_at", push.dueAt)
         }
-        writeSteps(history, to: &writer)
-        writer.endObject()
-        return writer.bytes
+        // nil: the message's acceptance, before the step of each settle.
+        let steps: [PushStep?] = [nil] + history.steps
+        writer.objects("steps", steps) { writer, step in
+            if let step { return write(step, to: &writer) }
+            writer.time("at", history.acceptedAt)
+            writer.member("step", "message_accepted")
+        }
     }
 
-    /// Writes the message's acceptance first, then the step of each settle.
-    private static func writeSteps(_ history: PushHistory, to writer: inout JSONWriter) {
-        writer.name("steps")
-        writer.beginArray()
-        writer.beginObject()
-        writer.time("at", history.acceptedAt)
-        writer.member("step", "message_accepted")
-        writer.endObject()
-        for step in history.steps {
-            writer.beginObject()
-            writer.time("at", step.at)
-            switch step.event {
-            case .ended(let terminalStatus):
-                writer.member("step", terminalStatus.state.name)
-                writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
-            case .goesOn(let cause):
-                writer.member("step", "goes_on")
-                writer.member("reason", cause)
-            }
-            if let parcel = step.parcel { writer.member("parcel", String(parcel.value)) }
-            if let leg = step.leg { write(leg, to: &writer) }
-            writer.member("attempts", step.attempts)
-            writer.endObject()
+    private static func write(_ step: PushStep, to writer: inout JSONWriter) {
+        writer.time("at", step.at)
+        switch step.event {
+        case .ended(let terminalStatus):
+            writer.member("step", terminalStatus.state.name)
+            writer.optional("reason", terminalStatus.reason.isEmpty ? nil : terminalStatus.reason)
+        case .goesOn(let cause):
+            writer.member("step", "goes_on")
+            writer.member("reason", cause)
         }
-        writer.endArray()
+        if let parcel = step.parcel { writer.member("parcel", String(parcel.value)) }
+        if let leg = step.leg { write(leg, to: &writer) }
+        writer.member("attempts", step.attempts)
     }
 
     private static func write(_ leg: RouteDescription, to writer: inout JSONWriter) {

@@ -11,34 +11,34 @@ extension Endpoint {
                     + "users and tokens) or \"broadcast\" (to all, tags, a filter). Use a key that has it, or create "
                     + "one: POST .../keys."),
             body: .json, announcing: .messageAnswered
-        ) { .answer(try await $0.messages.send($1)) },
+        ) { try await $0.messages.send($1) },
         Endpoint(
             "listMessages", .get, "/v1/apps/{app}/messages", .scopes(senders), query: ["state", "cursor", "limit"]
-        ) { .answer(try await $0.messages.list($1)) },
+        ) { try await $0.messages.list($1) },
         Endpoint("readMessage", .get, "/v1/apps/{app}/messages/{message}", .scopes(senders)) {
-            .answer(try await $0.messages.read($1))
+            try await $0.messages.read($1)
         },
         Endpoint("changeMessage", .patch, "/v1/apps/{app}/messages/{message}", .scopes(senders), body: .json) {
-            .answer(try await $0.messages.changeRate($1))
+            try await $0.messages.changeRate($1)
         },
         Endpoint("followMessage", .get, "/v1/apps/{app}/messages/{message}/events", .scopes(senders)) {
-            .stream(try await $0.events.follow($1))
+            try await $0.events.follow($1)
         },
         Endpoint(
             "listFailures", .get, "/v1/apps/{app}/messages/{message}/failures", .scopes(senders),
             query: ["cursor", "limit", "state", "reason"]
-        ) { .answer(try await $0.messages.failures($1)) },
+        ) { try await $0.messages.failures($1) },
         Endpoint("readPush", .get, "/v1/apps/{app}/messages/{message}/devices/{installation}", .scopes(senders)) {
-            .answer(try await $0.messages.pushHistory($1))
+            try await $0.messages.pushHistory($1)
         },
         Endpoint("pauseMessage", .post, "/v1/apps/{app}/messages/{message}/pause", .scopes(senders)) {
-            .answer(try await $0.messages.pause($1))
+            try await $0.messages.pause($1)
         },
         Endpoint("resumeMessage", .post, "/v1/apps/{app}/messages/{message}/resume", .scopes(senders)) {
-            .answer(try await $0.messages.resume($1))
+            try await $0.messages.resume($1)
         },
         Endpoint("cancelMessage", .post, "/v1/apps/{app}/messages/{message}/cancel", .scopes(senders)) {
-            .answer(try await $0.messages.cancel($1))
+            try await $0.messages.cancel($1)
         },
     ]
 

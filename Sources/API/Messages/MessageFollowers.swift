@@ -1,5 +1,4 @@
 import Basis
-import Delivery
 import Model
 import Store
 import Synchronization
@@ -38,7 +37,6 @@ final class MessageFollowers: Sendable {
 
     private struct FollowedMessage {
         let number: Int
-        /// The number of queries that were begun.
         var queries = 0
         var followers: [Int: AsyncStream<Snapshot>.Continuation] = [:]
         let task: Task<Void, Never>
@@ -51,15 +49,13 @@ final class MessageFollowers: Sendable {
         var issued = 0
     }
 
-    private let intake: MessageIntake
+    private let store: MessageStore
     private let limits: GatewayLimits
     private let reads: ReadAdmission
     private let state = Mutex(State())
 
-    init(intake: MessageIntake, limits: GatewayLimits, reads: ReadAdmission) {
-        self.intake = intake
-        self.limits = limits
-        self.reads = reads
+    init(store: MessageStore, limits: GatewayLimits, reads: ReadAdmission) {
+        (self.store, self.limits, self.reads) = (store, limits, reads)
     }
 
     /// A follower's slot at a message, given back when the last reference to it is released.
@@ -76,11 +72,8 @@ final class MessageFollowers: Sendable {
             _ subject: Subject, _ number: Int, queryBefore: Int, _ snapshots: AsyncStream<Snapshot>,
             _ followers: MessageFollowers
         ) {
-            self.subject = subject
-            self.queryBefore = queryBefore
-            self.number = number
-            self.snapshots = snapshots
-            self.followers = followers
+            (self.subject, self.queryBefore, self.number) = (subject, queryBefore, number)
+            (self.snapshots, self.followers) = (snapshots, followers)
         }
 
         deinit { followers.leave(subject, number) }
@@ -105,7 +98,6 @@ final class MessageFollowers: Sendable {
         return FollowerSlot(subject, number, queryBefore: queryBefore, snapshots, self)
     }
 
-    /// The number of messages that are followed.
     var count: Int { state.withLock { $0.followers.count } }
 
     private func leave(_ subject: Subject, _ number: Int) {
@@ -157,7 +149,7 @@ final class MessageFollowers: Sendable {
                 let seen = try await reads.readWithoutTimeout(of: subject.app) {
                     () async throws(StoreFault) -> (progress: MessageProgress?, time: Duration) in
                     let start = clock.now
-                    let progress = try await intake.progress(subject.message, app: subject.app)
+                    let progress = try await store.progress(app: subject.app, id: subject.message)
                     return (progress, clock.now - start)
                 }
                 spent = seen.time

@@ -19,7 +19,7 @@ extension MessageHandlers {
         let reply: ControlReply
         let account: MessageAccount?
         do throws(StoreFault) {
-            reply = try await intake.control(control, id, app: app.id)
+            reply = try await store.control(control, app: app.id, id: id)
             account = reply == .done ? try await self.account(id, of: app.id) : nil
         } catch { throw Problem(error, .isIdempotent) }
         if case .over(let state) = reply {
@@ -35,7 +35,7 @@ extension MessageHandlers {
     /// Reads the account without a timeout: the change is made, and its answer must follow.
     private func account(_ id: MessageID, of app: AppID) async throws(StoreFault) -> MessageAccount? {
         try await reads.readWithoutTimeout(of: app) { () async throws(StoreFault) in
-            try await intake.account(id, app: app)
+            try await store.account(app: app, id: id)
         }
     }
 }

@@ -6,15 +6,13 @@ extension MessageHandlers {
     func failures(_ call: Call) async throws(Problem) -> Answer {
         let id = try messageID(call)
         let limit = try call.query.limit(.failures)
-        let filter = FailureFilter(state: try failedState(call.query["state"]), reason: call.query["reason"])
-        let cursor = try call.query["cursor"].map { (text) throws(Problem) in
-            guard let cursor = FailureCursor(text: text) else { throw Problem.invalidCursor }
-            return cursor
-        }
+        let failed = TerminalState.allCases.filter { $0 != .accepted }
+        let state = try call.query.choice("state", failed.map(\.name)) { name in failed.first { $0.name == name } }
+        let filter = FailureFilter(state: state, reason: call.query["reason"])
+        let cursor = try call.query.cursor { FailureCursor(text: $0) }
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.failures(id, app: app.id, filter: filter, from: cursor, limit: limit)
-        }
+        let page = try await reads.read(
+            of: app.id, await store.failures(app: app.id, id: id, filter: filter, from: cursor, limit: limit))
         guard let page else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.page(page.items, next: page.next?.text))
     }
@@ -23,20 +21,9 @@ extension MessageHandlers {
         let id = try messageID(call)
         let installation = try DeviceHandlers.installation(call.detail)
         let app = try await apps.app(of: call)
-        let pushHistory = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.pushHistory(id, app: app.id, installation: installation)
-        }
+        let pushHistory = try await reads.read(
+            of: app.id, await store.pushHistory(app: app.id, id: id, installation: installation))
         guard let pushHistory else { throw .unknownMessage }
         return Answer(.ok, HistoryAnswer.body(pushHistory))
-    }
-
-    private func failedState(_ name: String?) throws(Problem) -> TerminalState? {
-        guard let name else { return nil }
-        let failed = TerminalState.allCases.filter { $0 != .accepted }
-        guard let state = failed.first(where: { $0.name == name }) else {
-            let offer = failed.map(\.name).joined(separator: ", ")
-            throw Problem(.invalidQuery, "state must be one of \(offer).")
-        }
-        return state
     }
 }

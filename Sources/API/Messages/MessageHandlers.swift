@@ -6,9 +6,9 @@ import JSON
 import Model
 import Store
 
-/// Accepts messages, and shows their accounts and progress.
 struct MessageHandlers: Sendable {
     let apps: AppHandlers
+    let store: MessageStore
     let intake: MessageIntake
     let clock: @Sendable () -> WallInstant
     let reads: ReadAdmission
@@ -25,14 +25,15 @@ struct MessageHandlers: Sendable {
                 request.contents, audience: audience(request.audience, in: app), app: app.id, sendAt: request.sendAt,
                 ratePerSecond: request.ratePerSecond, idempotency: claim, answer: MessageAnswer.accepted)
         } catch {
-            throw refusal(error, isKeyed: claim != nil)
+            let problem = Problem(error, claim == nil ? .mayDouble : .isKeyed)
+            // Too many topics can only come from tokens that the message itself names.
+            throw problem.code == .tooManyTopics
+                ? Problem(problem.code, problem.detail, at: .root / "audience" / "tokens") : problem
         }
         switch reply {
         case .accepted(let ids, let state): return accepted(MessageAnswer.accepted(ids, state), in: app)
         case .replayed(let bytes):
-            var answer = accepted(bytes, in: app)
-            answer.headers.append(Answer.replayedHeader)
-            return answer
+            return accepted(bytes, in: app, [Answer.replayedHeader])
         case .mismatch: throw .idempotencyMismatch
         case .refused(let fault, let place): throw Problem(fault).inRecord(request.isList ? place : nil)
         case .refusedHour(let fault): throw Problem(fault)
@@ -60,16 +61,10 @@ struct MessageHandlers: Sendable {
         return audience
     }
 
-    /// Points to the tokens if their topics are too many.
-    private func refusal(_ fault: StoreFault, isKeyed: Bool) -> Problem {
-        let problem = Problem(fault, isKeyed ? .isKeyed : .mayDouble)
-        guard problem.code == .tooManyTopics else { return problem }
-        return Problem(problem.code, problem.detail, at: .root / "audience" / "tokens")
-    }
-
-    private func accepted(_ body: [UInt8], in app: AppRecord) -> Answer {
-        let location = MessageAnswer.id(inAccepted: body).map { "/v1/apps/\(app.slug)/messages/\($0)" }
-        return Answer(.accepted, body, headers: location.map { [(.location, $0)] } ?? [])
+    private func accepted(_ body: [UInt8], in app: AppRecord, _ more: [Answer.Header] = []) -> Answer {
+        let id = MessageAnswer.id(inAccepted: body)
+        return Answer(
+            .accepted, body, headers: (id.map { [(.location, "/v1/apps/\(app.slug)/messages/\($0)")] } ?? []) + more)
     }
 
     func read(_ call: Call) async throws(Problem) -> Answer {
@@ -79,10 +74,9 @@ struct MessageHandlers: Sendable {
     }
 
     func progress(_ id: MessageID, of app: AppID) async throws(Problem) -> MessageProgress {
-        let progress = try await reads.read(of: app) { () async throws(StoreFault) in
-            try await intake.progress(id, app: app)
+        guard let progress = try await reads.read(of: app, await store.progress(app: app, id: id)) else {
+            throw .unknownMessage
         }
-        guard let progress else { throw .unknownMessage }
         return progress
     }
 
@@ -91,26 +85,15 @@ struct MessageHandlers: Sendable {
         return MessageID(id)
     }
 
-    private static let states = MessageState.allCases.map(\.name).joined(separator: ", ")
-
     /// Lists messages, newest first. A page may be short, or empty, while more follow: each reads a bounded number of
     /// rows.
     func list(_ call: Call) async throws(Problem) -> Answer {
         let limit = try call.query.limit(.messages)
-        let before = try call.query["cursor"].map { (text) throws(Problem) in
-            guard let id = UniversalID(text: text) else { throw Problem.invalidCursor }
-            return MessageID(id)
-        }
-        let state = try call.query["state"].map { (text) throws(Problem) in
-            guard let state = MessageState(name: text) else {
-                throw Problem(.invalidQuery, "state must be one of \(Self.states).")
-            }
-            return state
-        }
+        let before = try call.query.cursor { UniversalID(text: $0).map(MessageID.init) }
+        let state = try call.query.choice("state", MessageState.allCases.map(\.name), MessageState.init(name:))
         let app = try await apps.app(of: call)
-        let page = try await reads.read(of: app.id) { () async throws(StoreFault) in
-            try await intake.list(app: app.id, before: before, limit: limit, state: state)
-        }
+        let page = try await reads.read(
+            of: app.id, await store.list(app: app.id, before: before, limit: limit, state: state))
         return Answer(.ok, MessageAnswer.page(page.items, next: page.next?.value.text))
     }
 }

@@ -4,7 +4,6 @@ import Model
 import ProviderInterface
 import Providers
 
-/// The limits of one message, in addition to its provider's own limits.
 package enum MessageLimits {
     /// The most `localizations`: each is compiled, and checked, for every provider.
     package static let localizationsMax = 64
@@ -15,7 +14,6 @@ package enum MessageLimits {
     package static let recordsMax = 16
 }
 
-/// A message as a client requested it: its content and its audience.
 package struct MessageRequest: Equatable, Sendable {
     /// One content, or one for each record if `apns` is a list. Each is sent as one push, in order.
     package let contents: [MessageContent]
@@ -87,8 +85,8 @@ package struct MessageRequest: Equatable, Sendable {
 
     private static func readText(_ reader: inout EnvelopeReader) throws(Problem) -> NotificationText {
         let text = NotificationText(
-            title: try reader.shownText("title"), subtitle: try reader.shownText("subtitle"),
-            body: try reader.shownText("body"))
+            title: try reader.anyString("title"), subtitle: try reader.anyString("subtitle"),
+            body: try reader.anyString("body"))
         try reader.end()
         return text
     }
@@ -96,7 +94,7 @@ package struct MessageRequest: Equatable, Sendable {
     private static func readLocalizations(_ notification: inout EnvelopeReader) throws(Problem) -> [Localization] {
         guard let value = notification.take("localizations") else { return [] }
         let pointer = notification.pointer / "localizations"
-        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        let object = try value.members(at: pointer)
         guard object.count <= MessageLimits.localizationsMax else {
             throw Problem(
                 .valueTooLong,
@@ -135,13 +133,12 @@ package struct MessageRequest: Equatable, Sendable {
     private static func readMembers(_ reader: inout EnvelopeReader) throws(Problem) -> [DataMember] {
         guard let value = reader.take("data") else { return [] }
         let pointer = reader.pointer / "data"
-        guard let object = value.object else { throw .wrongType(value, "an object", at: pointer) }
+        let object = try value.members(at: pointer)
         var members: [DataMember] = []
         members.reserveCapacity(object.count)
         for member in object.members {
             guard !member.name.isEmpty else {
-                throw Problem(
-                    .invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
+                throw Problem(.invalidValue, "A key of data is empty; FCM requires a name.", at: pointer / member.name)
             }
             guard !isReserved(member.name) else {
                 throw Problem(
@@ -186,12 +183,9 @@ package struct MessageRequest: Equatable, Sendable {
             throw Problem(
                 .invalidValue, "A list of records must have 1 to \(MessageLimits.recordsMax) records.", at: pointer)
         }
-        var records: [JSONText] = []
-        for (place, value) in values.enumerated() {
-            guard value.object != nil else { throw .wrongType(value, "an object", at: pointer / place) }
-            records.append(JSONText(value))
+        return try values.enumerated().map { (place, value) throws(Problem) in
+            try JSONText(.object(value.members(at: pointer / place)))
         }
-        return records
     }
 
     /// Reads an object that is passed through as it is. The provider's module checks its members.
@@ -199,8 +193,7 @@ package struct MessageRequest: Equatable, Sendable {
         _ provider: Provider, _ reader: inout EnvelopeReader
     ) throws(Problem) -> JSONText? {
         guard let value = reader.take(provider.name) else { return nil }
-        guard value.object != nil else { throw .wrongType(value, "an object", at: reader.pointer / provider.name) }
-        return JSONText(value)
+        return try JSONText(.object(value.members(at: reader.pointer / provider.name)))
     }
 }
 
@@ -212,14 +205,5 @@ extension MessageContent {
         return shown.contains { $0.map(TemplateText.isOne) ?? false }
             || data.contains { TemplateText.isOne($0.name) || TemplateText.hasOpening($0.json.bytes.span) }
             || overrides.providers.contains { overrides[$0].map { TemplateText.hasOpening($0.bytes.span) } ?? false }
-    }
-}
-
-extension EnvelopeReader {
-    /// Takes text that a person reads. It may be empty, and may have several lines.
-    fileprivate mutating func shownText(_ name: String) throws(Problem) -> String? {
-        guard let value = take(name) else { return nil }
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / name) }
-        return text
     }
 }

@@ -3,7 +3,6 @@ import Calendar
 import JSON
 import Model
 
-/// The progress of a message, beside its account.
 enum ProgressAnswer {
     /// The most routes that are listed. Those with the most waiting pushes come first.
     private static let waitsMax = 100
@@ -11,43 +10,33 @@ enum ProgressAnswer {
     /// Writes `waiting`, if someone has to act on a credential, and `progress`.
     static func write(_ progress: MessageProgress, to writer: inout JSONWriter) {
         writeCredentialWaits(progress.waits, to: &writer)
-        writer.name("progress")
-        writer.beginObject()
-        writer.time("at", progress.at)
-        writer.member("ended", progress.account.outcomes.reduce(0, +))
-        writeProviders(progress, to: &writer)
-        writeWaits(progress, to: &writer)
-        writer.name("estimate")
-        writer.beginObject()
-        writer.name("audience")
-        if let audience = progress.estimatedAudience { writer.integer(audience) } else { writer.null() }
-        writer.optionalTime("finished_at", progress.estimatedEnd)
-        writer.name("pushes_per_second")
-        writer.rate(progress.pushesPerSecond)
-        writer.endObject()
-        writer.endObject()
+        writer.object("progress") { writer in
+            writer.time("at", progress.at)
+            writer.member("ended", progress.account.outcomes.reduce(0, +))
+            writeProviders(progress, to: &writer)
+            writeWaits(progress, to: &writer)
+            writer.object("estimate") {
+                $0.optionalInteger("audience", progress.estimatedAudience)
+                $0.optionalTime("finished_at", progress.estimatedEnd)
+                $0.rate("pushes_per_second", progress.pushesPerSecond)
+            }
+        }
     }
 
     private static func writeProviders(_ progress: MessageProgress, to writer: inout JSONWriter) {
-        writer.name("providers")
-        writer.beginObject()
-        for (part, account) in zip(progress.providers, progress.account.providers) {
-            writer.name(part.provider.name)
-            writer.beginObject()
-            writer.name("audience")
-            if progress.account.audience == nil { writer.null() } else { writer.integer(account.members) }
-            MessageAnswer.writeOutcomes(to: &writer, account.count)
-            writer.member("pending", account.pending)
-            writer.member("sending", part.sending)
-            writer.member("ready", part.ready)
-            writer.member("waiting", part.waiting)
-            MessageAnswer.writeReasons(part.reasons, to: &writer)
-            writer.member("other_reasons", part.otherReasons)
-            writer.name("pushes_per_second")
-            writer.rate(account.pending > 0 ? part.pace?.perSecond : nil)
-            writer.endObject()
+        writer.object("providers") { writer in
+            for (part, account) in zip(progress.providers, progress.account.providers) {
+                writer.object(part.provider.name) { writer in
+                    MessageAnswer.writeCounts(of: account, isKnown: progress.account.audience != nil, to: &writer)
+                    writer.member("sending", part.sending)
+                    writer.member("ready", part.ready)
+                    writer.member("waiting", part.waiting)
+                    MessageAnswer.writeReasons(part.reasons, to: &writer)
+                    writer.member("other_reasons", part.otherReasons)
+                    writer.rate("pushes_per_second", account.pending > 0 ? part.pace?.perSecond : nil)
+                }
+            }
         }
-        writer.endObject()
     }
 
     private static func writeWaits(_ progress: MessageProgress, to writer: inout JSONWriter) {
@@ -59,10 +48,7 @@ enum ProgressAnswer {
         for wait in progress.waits.prefix(waitsMax) {
             writer.beginObject()
             writer.member("for", isCancelled && wait.cause == .onHold ? "cancellation" : wait.cause.name)
-            writer.member("provider", wait.provider.name)
-            writer.member("environment", wait.environment.name)
-            writer.member("topic", wait.topic)
-            writer.member("pushes", wait.pushes)
+            write(wait, to: &writer)
             writer.optionalTime("since", wait.since)
             writer.optionalTime("until", wait.until)
             writer.optional("reason", wait.reason)
@@ -71,14 +57,10 @@ enum ProgressAnswer {
         writer.endArray()
     }
 
-    /// Writes a wait of the whole message.
     private static func writeWait(of cause: String, until: WallInstant?, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("for", cause)
-        for name in ["provider", "environment", "topic", "pushes", "since"] {
-            writer.name(name)
-            writer.null()
-        }
+        for name in ["provider", "environment", "topic", "pushes", "since"] { writer.optional(name, nil) }
         writer.optionalTime("until", until)
         writer.optional("reason", nil)
         writer.endObject()
@@ -88,19 +70,18 @@ enum ProgressAnswer {
     private static func writeCredentialWaits(_ waits: [PushWait], to writer: inout JSONWriter) {
         let waits = waits.filter { $0.cause == .credential || $0.cause == .credentialRefused }
         guard !waits.isEmpty else { return }
-        writer.name("waiting")
-        writer.beginArray()
-        for wait in waits.prefix(waitsMax) {
-            writer.beginObject()
-            writer.member("provider", wait.provider.name)
-            writer.member("environment", wait.environment.name)
-            writer.member("topic", wait.topic)
-            writer.member("pushes", wait.pushes)
+        writer.objects("waiting", waits.prefix(waitsMax)) { writer, wait in
+            write(wait, to: &writer)
             writer.member("for", wait.cause == .credential ? "credential" : "provider")
             writer.optional("reason", wait.reason)
-            writer.endObject()
         }
-        writer.endArray()
+    }
+
+    private static func write(_ wait: PushWait, to writer: inout JSONWriter) {
+        writer.member("provider", wait.provider.name)
+        writer.member("environment", wait.environment.name)
+        writer.member("topic", wait.topic)
+        writer.member("pushes", wait.pushes)
     }
 }
 
@@ -123,7 +104,6 @@ extension MessageProgress {
 }
 
 extension PushWait.Cause {
-    /// The name of the cause in the API.
     fileprivate var name: String {
         switch self {
         case .onHold: "resume"
@@ -138,7 +118,8 @@ extension PushWait.Cause {
 
 extension JSONWriter {
     /// Writes a rate to a tenth; null if it is unknown.
-    fileprivate mutating func rate(_ perSecond: Double?) {
+    fileprivate mutating func rate(_ member: String, _ perSecond: Double?) {
+        name(member)
         guard let perSecond, perSecond.isFinite, perSecond < 1e12 else { return null() }
         let tenths = Int64((max(0, perSecond) * 10).rounded())
         raw(Array("\(tenths / 10).\(tenths % 10)".utf8))

@@ -6,7 +6,7 @@ import Model
 extension EnvelopeReader {
     /// Reads `send_at`, and the options that say whose clock shows it. nil means at once.
     mutating func sendHour() throws(Problem) -> SendHour? {
-        let text = try hourText()
+        let text = try anyString("send_at")
         let isLocal = try bool("device_local_time") ?? false
         let isLateSent = try choice("local_time_passed", ["suppress", "send"]) {
             ["suppress": false, "send": true][$0]
@@ -29,12 +29,6 @@ extension EnvelopeReader {
     }
 
     private static var localExample: String { "2026-12-01T12:00:00" }
-
-    private mutating func hourText() throws(Problem) -> String? {
-        guard let value = take("send_at") else { return nil }
-        guard let text = value.string else { throw .wrongType(value, "a string", at: pointer / "send_at") }
-        return text
-    }
 
     private func instant(_ text: String) throws(Problem) -> WallInstant {
         if let instant = RFC3339.parse(text) { return instant }

@@ -49,30 +49,23 @@ extension Problem {
     }
 
     package init(_ fault: CredentialFault, _ repetition: Repetition) {
-        if case .store(let fault) = fault { self.init(fault, repetition) } else { self.init(refusing: fault) }
-    }
-
-    private init(refusing fault: CredentialFault) {
-        let code: ProblemCode
-        switch fault {
-        case .unusable(let fault):
-            self.init(fault)
-            return
-        case .unknownCredential: code = .unknownCredential
-        case .overloaded, .openingTooSlow: code = .overloaded
-        case .shareUsedUp: code = .shareUsedUp
-        case .store: preconditionFailure("a fault of the store is mapped by its own switch")
-        case .vault: code = .vaultFailed
+        func tryAgain(_ code: ProblemCode) -> Problem {
+            Problem(code, fault.description, retryAfterSeconds: RetryHint.overloaded)
         }
-        self.init(
-            code, fault.description,
-            retryAfterSeconds: code == .overloaded || code == .shareUsedUp ? RetryHint.overloaded : nil)
+        self =
+            switch fault {
+            case .store(let fault): Problem(fault, repetition)
+            case .unusable(let fault): Problem(fault)
+            case .unknownCredential: Problem(.unknownCredential, fault.description)
+            case .overloaded, .openingTooSlow: tryAgain(.overloaded)
+            case .shareUsedUp: tryAgain(.shareUsedUp)
+            case .vault: Problem(.vaultFailed, fault.description)
+            }
     }
 }
 
 /// The effect of a repetition, which a client has to know if the fate of its request is unknown.
 package enum Repetition {
-    /// It only reads.
     case reads
     /// It has no further effect.
     case isIdempotent
@@ -81,6 +74,11 @@ package enum Repetition {
     /// It may have the effect a second time.
     case mayDouble
 }
+
+/// Asks a store, and translates its fault for the client.
+func translating<Value>(
+    _ repetition: Repetition, _ answer: @autoclosure () async throws(StoreFault) -> Value
+) async throws(Problem) -> Value { do { return try await answer() } catch { throw Problem(error, repetition) } }
 
 extension Problem {
     package init(_ fault: StoreFault, _ repetition: Repetition) {
@@ -132,27 +130,19 @@ extension Problem {
     }
 
     private static func outcomeUnknown(_ repetition: Repetition) -> Problem {
-        switch repetition {
-        case .reads, .isIdempotent:
-            Problem(
-                .outcomeUnknown,
-                "The connection to the database broke before it confirmed. Send the request again: that is harmless.",
-                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
-        case .isKeyed:
-            Problem(
-                .outcomeUnknown,
-                "The connection to the database broke before it confirmed. Send the same request again with the same "
-                    + "Idempotency-Key: it takes effect once.",
-                retryAfterSeconds: RetryHint.databaseUnavailable, cause: "commit unknown")
-        case .mayDouble:
-            // No Retry-After: a client that retries automatically would cause the effect twice.
-            Problem(
-                .outcomeUnknown,
-                "The connection to the database broke before it confirmed. The request may have taken effect, or not. "
-                    + "Check before you repeat it: a repetition may take effect a second time. With an Idempotency-Key "
-                    + "you could repeat it safely.",
-                cause: "commit unknown")
-        }
+        let advice =
+            switch repetition {
+            case .reads, .isIdempotent: "Send the request again: that is harmless."
+            case .isKeyed: "Send the same request again with the same Idempotency-Key: it takes effect once."
+            case .mayDouble:
+                "The request may have taken effect, or not. Check before you repeat it: a repetition may take effect a "
+                    + "second time. With an Idempotency-Key you could repeat it safely."
+            }
+        // A client that retries automatically must not cause the effect twice.
+        let retryAfterSeconds = repetition == .mayDouble ? nil : RetryHint.databaseUnavailable
+        return Problem(
+            .outcomeUnknown, "The connection to the database broke before it confirmed. " + advice,
+            retryAfterSeconds: retryAfterSeconds, cause: "commit unknown")
     }
 
     static let unknownApp = Problem(

@@ -22,30 +22,21 @@ package struct Problem: Error, Equatable, Sendable {
 
     package init(
         _ code: ProblemCode, _ detail: String, at pointer: JSONPointer? = nil, position: Int? = nil,
-        missing scopes: [APIScope] = [],
-        retryAfterSeconds: Int? = nil, allow: String? = nil, cause: String? = nil
+        missing scopes: [APIScope] = [], retryAfterSeconds: Int? = nil, allow: String? = nil, cause: String? = nil
     ) {
-        self.code = code
-        self.detail = detail
-        self.pointer = pointer
-        self.position = position
-        missingScopes = scopes
-        self.retryAfterSeconds = retryAfterSeconds
-        self.allow = allow
-        self.cause = cause
+        (self.code, self.detail, self.pointer, self.position) = (code, detail, pointer, position)
+        (missingScopes, self.retryAfterSeconds, self.allow, self.cause) = (scopes, retryAfterSeconds, allow, cause)
     }
 
     /// The gateway itself serves this page, so that the reference works wherever the gateway runs.
     private static let typePrefix = "/errors#"
 
     package var body: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("type", Self.typePrefix + code.rawValue)
-        writer.member("title", code.title)
-        writeMembers(to: &writer)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.body { writer in
+            writer.member("type", Self.typePrefix + code.rawValue)
+            writer.member("title", code.title)
+            writeMembers(to: &writer)
+        }
     }
 
     /// Writes the members that a refused line of an import has too.
@@ -55,10 +46,6 @@ package struct Problem: Error, Equatable, Sendable {
         writer.member("detail", detail)
         if let pointer { writer.member("pointer", pointer.description) }
         if let position { writer.member("position", position) }
-        guard !missingScopes.isEmpty else { return }
-        writer.name("missing_scopes")
-        writer.beginArray()
-        for scope in missingScopes { writer.string(scope.rawValue) }
-        writer.endArray()
+        if !missingScopes.isEmpty { writer.strings("missing_scopes", missingScopes.map(\.rawValue)) }
     }
 }

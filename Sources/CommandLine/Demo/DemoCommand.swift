@@ -5,21 +5,18 @@ import Foundation
 package struct DemoCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Runs a complete demonstration on this machine.",
-        discussion: HelpText.of(
-            """
+        discussion: """
             Starts a gateway with a PostgreSQL of its own, and stand-ins of APNs and FCM; registers installations (APNs \
             production and sandbox, FCM; three languages, some dead); broadcasts to them in their languages, with a badge; \
             and shows the counts, and what two phones received. It keeps running until Ctrl-C, so that you can try things.
 
             Its data is in --folder, and the next run uses it again.
-            """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"]))
+            """, examples: ["carillon demo", "carillon demo --once --installations 10000 --folder /tmp/garden"])
 
-    @Option(
-        help: ArgumentHelp("The folder for the demonstration's data.", valueName: "path"), completion: .directory)
+    @Option(help: .value("path", "The folder for the demonstration's data."), completion: .directory)
     var folder = "data/demo"
-    @Option(help: ArgumentHelp("The number of installations.", valueName: "count")) var installations = 1_000
-    @Option(help: ArgumentHelp("The gateway's port; if it is taken, another one is used.", valueName: "port"))
-    var port: UInt16 = 8_080
+    @Option(help: .value("count", "The number of installations.")) var installations = 1_000
+    @Option(help: .value("port", "The gateway's port; if it is taken, another one is used.")) var port: UInt16 = 8_080
     @Flag(help: "Ends after the counts are shown.") var once = false
     @Flag(help: "Prints the message's counts as JSON, for scripts; the rest goes to standard error.") var json = false
 

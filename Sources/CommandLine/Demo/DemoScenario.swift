@@ -5,9 +5,7 @@ import JSON
 struct Narrator {
     let isBesideTheAnswer: Bool
 
-    func write(_ line: String) {
-        isBesideTheAnswer ? Console.remark(line) : Console.write(line)
-    }
+    func write(_ line: String) { isBesideTheAnswer ? Console.remark(line) : Console.write(line) }
 }
 
 /// The steps of a demo, and what they show.
@@ -61,9 +59,7 @@ struct DemoScenario: Sendable {
         }
     }
 
-    private func path(_ segments: String...) -> String {
-        "/v1/apps/" + ([Self.app] + segments).joined(separator: "/")
-    }
+    private func path(_ segments: String...) -> String { "/v1/apps/" + ([Self.app] + segments).joined(separator: "/") }
 
     private var lines: [String] { (1...installations).map { DemoDevice($0).registration } }
 
@@ -97,7 +93,7 @@ struct DemoScenario: Sendable {
             outcomes?.object?.members.reduce(0) { $0 + ($1.value.integer ?? 0) } ?? 0
         }
         let audience = account.count("audience")
-        let providers = account.object?["providers"]?.object?.members ?? []
+        let providers = account.members("providers")
         let byProvider = providers.reduce(0) { $0 + sum($1.value.object?["outcomes"]) }
         guard account.shown("state") == "finished", audience > 0, sum(account.object?["outcomes"]) == audience,
             byProvider == audience, account.count("pending") == 0
@@ -122,7 +118,7 @@ struct DemoScenario: Sendable {
 
     func showFeedback() async throws {
         let page = try await client.get(path("feedback"), [("limit", "1000")], as: .list(of: .feedback))
-        let items = page.object?["items"]?.array ?? []
+        let items = page.elements("items")
         for item in items.prefix(3) {
             narrator.write("  \(item.shown("installation")) \(item.shown("verdict")): \(item.shown("reason"))")
         }

@@ -117,8 +117,7 @@ package final class ChildPrograms: Sendable {
         executable name: String? = nil, _ body: (ChildPrograms) async throws -> Void
     ) async throws {
         let children = ChildPrograms(name)
-        let outcome: Result<Void, any Error>
-        do { outcome = .success(try await body(children)) } catch { outcome = .failure(error) }
+        let outcome = await Result(of: { try await body(children) })
         await children.stop()
         // The signal's task ends this program. The body's failure is then expected and not reported.
         while children.state.withLock({ $0.asked }) != nil { try? await Task.sleep(for: Self.timeout) }

@@ -35,17 +35,13 @@ package struct OwnStandIns: Sendable {
         else { throw CommandFault(.failed, "the stand-ins ended: \(child.lastOutput)") }
         self.ready = ready
         process = child.process.id
-        self.production = production
-        self.sandbox = sandbox
-        self.fcm = fcm
+        (self.production, self.sandbox, self.fcm) = (production, sandbox, fcm)
         authorityFile = authority
     }
 
     /// The credentials that the stand-ins accept, as the gateway takes them.
     package func credentials() throws(CommandFault) -> [JSONValue] {
-        func contents(_ member: String) throws(CommandFault) -> String {
-            try text(ofFile: ready[member]?.string ?? "")
-        }
+        func contents(_ member: String) throws(CommandFault) -> String { try text(ofFile: ready[member]?.string ?? "") }
         guard let account = try? JSONReader.read(Array(try contents("fcm_service_account_file").utf8)) else {
             throw CommandFault(.failed, "the stand-in's service account can't be read")
         }
@@ -59,7 +55,6 @@ package struct OwnStandIns: Sendable {
         ]
     }
 
-    /// The payload of the last push that a token received.
     package func received(_ token: String, at url: String) async throws -> JSONValue? {
         try await pushes(to: token, at: url).last?.object?["payload"]
     }
@@ -69,7 +64,6 @@ package struct OwnStandIns: Sendable {
         try await ask(url + "/simulator/received/" + GatewayClient.escaped(token)).object?["pushes"]?.array ?? []
     }
 
-    /// The number of pushes that all stand-ins received.
     package func requests() async throws -> Int64 {
         var count: Int64 = 0
         for url in [production, sandbox, fcm] {
@@ -91,8 +85,7 @@ package struct OwnStandIns: Sendable {
         // A sink reads no bodies over HTTP/2.
         configuration.httpVersion = .http1Only
         let client = HTTPClient(configuration: configuration)
-        let outcome: Result<JSONValue, any Error>
-        do {
+        let outcome = await Result(of: {
             var request = HTTPClientRequest(url: url)
             if let body {
                 request.method = .POST
@@ -103,14 +96,12 @@ package struct OwnStandIns: Sendable {
                 throw CommandFault(.failed, "the stand-in at \(url) answered \(response.status.code)")
             }
             let body = try await response.body.collect(upTo: Self.answerBytesMax)
-            outcome = .success(try JSONReader.read(Array(body.readableBytesView), limits: .trusted))
-        } catch let fault as CommandFault {
-            outcome = .failure(fault)
-        } catch {
-            let why = NetworkTrouble(error).sentence
-            outcome = .failure(CommandFault(.failed, "the stand-in at \(url) can't be reached: \(why)"))
-        }
+            return try JSONReader.read(Array(body.readableBytesView), limits: .trusted)
+        })
         try? await client.shutdown()
-        return try outcome.get()
+        do { return try outcome.get() } catch let fault as CommandFault { throw fault } catch {
+            let why = NetworkTrouble(error).sentence
+            throw CommandFault(.failed, "the stand-in at \(url) can't be reached: \(why)")
+        }
     }
 }

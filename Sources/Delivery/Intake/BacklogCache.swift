@@ -12,9 +12,6 @@ package struct BacklogBounds: Equatable, Sendable {
     private let single: Int
     private let broadcasts: Int
 
-    /// - Parameters:
-    ///   - messages: the largest number of messages of each urgency.
-    ///   - broadcasts: the largest number of bulk messages.
     package init(messages: Int, broadcasts: Int) {
         precondition(messages > 0 && broadcasts > 0)
         single = messages
@@ -39,7 +36,6 @@ package final class BacklogCache: Sendable {
     package static let timesMax = 40
     /// The time after which a request that counts and does not return is no longer waited for.
     package static let countingMax: Duration = .seconds(10)
-    /// The number of backlogs remembered at once.
     private static let countsMax = 4_096
 
     private struct Backlog: Hashable {
@@ -49,28 +45,9 @@ package final class BacklogCache: Sendable {
 
     private struct Count {
         var open: Int
+        var until: MonotonicInstant
         /// True for a count that holds for more than one `countedFor`.
         let isCostly: Bool
-        let until: MonotonicInstant
-        /// The part of `open` that was taken since a request began to count; nil: none is counting.
-        var taken: Int?
-        var countingUntil: MonotonicInstant?
-
-        func isCounted(_ now: MonotonicInstant) -> Bool { now < until }
-        func isBeingCounted(_ now: MonotonicInstant) -> Bool { countingUntil.map { now < $0 } ?? false }
-
-        mutating func take(_ count: Int) {
-            open += count
-            if let taken { self.taken = taken + count }
-        }
-    }
-
-    /// The answer that is known without counting.
-    package enum Room: Equatable, Sendable {
-        /// There was room, and it is now taken.
-        case taken
-        case full
-        case uncounted
     }
 
     package let bounds: BacklogBounds
@@ -79,28 +56,23 @@ package final class BacklogCache: Sendable {
     package init(bounds: BacklogBounds) { self.bounds = bounds }
 
     /// Takes room for `count` messages, by the remembered count.
-    package func take(_ count: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant) -> Room {
-        let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
+    ///
+    /// - Returns: whether there was room; nil: the caller must count the backlog, and call `note`.
+    package func take(_ count: Int, of app: AppID, _ urgency: MessageUrgency, now: MonotonicInstant) -> Bool? {
+        let backlog = Backlog(app: app, urgency: urgency)
         return counts.withLock { counts in
-            guard var known = counts[backlog] else { return .uncounted }
-            if known.isCounted(now) || known.isCostly && known.isBeingCounted(now) {
-                guard known.open + count <= max else {
-                    // A count from long ago says nothing any more.
-                    return known.isCostly && now < known.until + Self.countingMax ? .full : .uncounted
-                }
-                counts[backlog]?.take(count)
-                return .taken
+            guard let known = counts[backlog] else { return nil }
+            guard now < known.until else {
+                if known.isCostly { counts[backlog]?.until = now + Self.countingMax }
+                return nil
             }
-            if known.isCostly {
-                known.taken = 0
-                known.countingUntil = now + Self.countingMax
-                counts[backlog] = known
-            }
-            return .uncounted
+            guard known.open + count <= bounds.max(urgency) else { return known.isCostly ? false : nil }
+            counts[backlog]?.open += count
+            return true
         }
     }
 
-    /// Takes room by a fresh count. Other requests may have counted at the same time and taken room by their counts.
+    /// Takes room by a fresh count.
     ///
     /// - Parameters:
     ///   - counted: the number of unfinished messages.
@@ -111,35 +83,17 @@ package final class BacklogCache: Sendable {
     ) -> Bool {
         let (backlog, max) = (Backlog(app: app, urgency: urgency), bounds.max(urgency))
         let times = min(Self.timesMax, 1 + counted / Self.cheapMax)
-        return counts.withLock { counts in
-            let known = counts[backlog]
-            // Room taken meanwhile may be included in the count, or not.
-            let taken = known?.taken ?? 0
-            let hasRoom = counted + taken + added <= max
-            if hasRoom, let known, known.taken == nil, known.isCounted(now), known.open + added <= max {
-                counts[backlog]?.open = Swift.max(known.open, counted) + added
-            } else if hasRoom || times > 1 {
-                if counts.count >= Self.countsMax, known == nil { counts = [:] }
-                counts[backlog] = Count(
-                    open: counted + taken + (hasRoom ? added : 0), isCostly: times > 1,
-                    until: now + Self.countedFor * times)
-            }
-            return hasRoom
-        }
-    }
-
-    /// Ends a count that failed, so that the next request counts.
-    package func stopCounting(_ app: AppID, _ urgency: MessageUrgency) {
-        counts.withLock { $0[Backlog(app: app, urgency: urgency)]?.countingUntil = nil }
-    }
-
-    /// Gives back room that was taken but not used.
-    package func giveBack(_ count: Int, of app: AppID, _ urgency: MessageUrgency) {
-        let backlog = Backlog(app: app, urgency: urgency)
+        let hasRoom = counted + added <= max
+        guard hasRoom || times > 1 else { return false }
         counts.withLock { counts in
-            guard let known = counts[backlog] else { return }
-            counts[backlog]?.open = Swift.max(0, known.open - count)
-            counts[backlog]?.taken = known.taken.map { Swift.max(0, $0 - count) }
+            var open = counted + (hasRoom ? added : 0)
+            // Requests that counted at the same time may have taken room that this count does not include.
+            if let known = counts[backlog], !known.isCostly, now < known.until, known.open + added <= max {
+                open = Swift.max(open, known.open + added)
+            }
+            if counts.count >= Self.countsMax, counts[backlog] == nil { counts = [:] }
+            counts[backlog] = Count(open: open, until: now + Self.countedFor * times, isCostly: times > 1)
         }
+        return hasRoom
     }
 }

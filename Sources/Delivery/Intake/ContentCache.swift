@@ -44,7 +44,5 @@ package final class ContentCache: Sendable {
         }
     }
 
-    package func content(of id: MessageID) -> Content? {
-        generations.withLock { $0.recent[id] ?? $0.old[id] }
-    }
+    package func content(of id: MessageID) -> Content? { generations.withLock { $0.recent[id] ?? $0.old[id] } }
 }

@@ -13,7 +13,6 @@ package struct DirectMessage: Sendable {
 ///
 /// Messages that arrive while a transaction is under way form the next group. None waits for a group to fill.
 package struct DirectMessages: Sendable {
-    /// The most messages in one transaction.
     private static let groupMax = 100
 
     private let committer: GroupCommitter<DirectMessage, Result<CutReply, StoreFault>>

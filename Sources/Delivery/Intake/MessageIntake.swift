@@ -64,36 +64,17 @@ package struct MessageIntake: Sendable {
             if let earlier = try await earlier(idempotency, app) { return earlier }
             return .refusedHour(error)
         }
+        let (urgency, count) = (self.urgency(of: audience), contents.count)
         let request = Request(
-            contents: contents, audience: audience, app: app, urgency: urgency(of: audience), sendAt: sendAt,
-            dueAt: dueAt, ratePerSecond: ratePerSecond, idempotency: idempotency)
-        let room = backlog.take(contents.count, of: app, request.urgency, now: Clocks.monotonicNow())
-        let status: KnownStatus
-        do { status = try await self.status(for: request, room) } catch {
-            switch room {
-            case .taken: backlog.giveBack(contents.count, of: app, request.urgency)
-            case .uncounted: backlog.stopCounting(app, request.urgency)
-            case .full: break
-            }
-            throw error
-        }
-        let isTaken: Bool =
-            switch room {
-            case .taken: true
-            case .full: false
-            case .uncounted:
-                backlog.note(
-                    status.openMessages, adding: contents.count, of: app, request.urgency,
-                    now: Clocks.monotonicNow())
-            }
-        var isUnused = isTaken
-        defer { if isUnused { backlog.giveBack(contents.count, of: app, request.urgency) } }
-        let outcome = try await write(request, status, hasRoom: isTaken, answer)
-        if case .accepted = outcome { isUnused = false }
-        return outcome
+            contents: contents, audience: audience, app: app, urgency: urgency, sendAt: sendAt, dueAt: dueAt,
+            ratePerSecond: ratePerSecond, idempotency: idempotency)
+        let known = backlog.take(count, of: app, urgency, now: Clocks.monotonicNow())
+        let status = try await status(for: request, hasRoom: known)
+        let hasRoom =
+            known ?? backlog.note(status.openMessages, adding: count, of: app, urgency, now: Clocks.monotonicNow())
+        return try await write(request, status, hasRoom: hasRoom, answer)
     }
 
-    /// A request to send messages.
     private struct Request: Sendable {
         let contents: [MessageContent]
         let audience: Audience
@@ -106,9 +87,7 @@ package struct MessageIntake: Sendable {
 
         var state: MessageState { dueAt == nil ? .accepted : .scheduled }
         /// It may be cut when it is accepted (`CutMessage`).
-        var isDirect: Bool {
-            contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil
-        }
+        var isDirect: Bool { contents.count == 1 && urgency == .transactional && sendAt == nil && ratePerSecond == nil }
     }
 
     private struct KnownStatus {
@@ -120,23 +99,21 @@ package struct MessageIntake: Sendable {
 
     /// Returns the app's status. While there is room by the remembered count, a direct message is checked for the
     /// remembered providers, because the transaction that writes it reads them again.
-    private func status(
-        for request: Request, _ room: BacklogCache.Room
-    ) async throws(StoreFault) -> KnownStatus {
+    ///
+    /// - Parameter hasRoom: nil: the unfinished messages have to be counted.
+    private func status(for request: Request, hasRoom: Bool?) async throws(StoreFault) -> KnownStatus {
         let now = Clocks.monotonicNow()
-        if request.isDirect, room == .taken, let providers = reached.providers(of: request.app, now: now) {
+        if request.isDirect, hasRoom == true, let providers = reached.providers(of: request.app, now: now) {
             return KnownStatus(openMessages: 0, providers: providers, isRemembered: true)
         }
         let status = try await store.status(
-            of: request.app, request.urgency,
-            countingTo: room == .uncounted ? backlog.bounds.max(request.urgency) : 0)
+            of: request.app, request.urgency, countingTo: hasRoom == nil ? backlog.bounds.max(request.urgency) : 0)
         reached.note(status.providers, of: request.app, now: now)
         return KnownStatus(openMessages: status.openMessages, providers: status.providers, isRemembered: false)
     }
 
     private typealias MakeAnswer = @Sendable ([MessageID], MessageState) -> [UInt8]
 
-    /// Checks and writes the messages.
     private func write(
         _ request: Request, _ known: KnownStatus, hasRoom: Bool, _ answer: MakeAnswer
     ) async throws(StoreFault) -> Reply {
@@ -145,7 +122,7 @@ package struct MessageIntake: Sendable {
             var messages: [CheckedMessage]
             do throws(FaultyContent) { messages = try self.messages(request, reached: status.providers) } catch {
                 if status.isRemembered {
-                    status = try await self.status(for: request, .full)
+                    status = try await self.status(for: request, hasRoom: false)
                     continue
                 }
                 // The first request may have been accepted while the app reached fewer providers. Its repetition gets
@@ -225,13 +202,11 @@ package struct MessageIntake: Sendable {
         let place: Int
     }
 
-    /// Returns a checked message for each content.
     private func messages(_ request: Request, reached: [Provider]) throws(FaultyContent) -> [CheckedMessage] {
         var messages: [CheckedMessage] = []
         var first: CompiledMessage?
         for (place, content) in request.contents.enumerated() {
-            let asked =
-                request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
+            let asked = request.audience.providersAsked ?? CompiledMessage.providersAsked(content, reached: reached)
             let id = Self.newID(request.sendAt, request.dueAt)
             let compiled = CompiledMessage(content, message: id, for: asked, besides: first)
             first = first ?? compiled
@@ -267,42 +242,6 @@ package struct MessageIntake: Sendable {
         message.ignoredLimits = content.options.ignored
         message.ratePerSecond = request.ratePerSecond
         return message
-    }
-
-    package func account(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageAccount? {
-        try await store.account(app: app, id: id)
-    }
-
-    package func control(_ control: ControlRequest, _ id: MessageID, app: AppID) async throws(StoreFault)
-        -> ControlReply
-    {
-        try await store.control(control, app: app, id: id)
-    }
-
-    /// Returns the account of a message, and its remaining progress.
-    package func progress(_ id: MessageID, app: AppID) async throws(StoreFault) -> MessageProgress? {
-        try await store.progress(app: app, id: id)
-    }
-
-    /// Returns nil if there is no such message.
-    package func failures(
-        _ id: MessageID, app: AppID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int
-    ) async throws(StoreFault) -> FailurePage? {
-        try await store.failures(app: app, id: id, filter: filter, from: cursor, limit: limit)
-    }
-
-    /// Returns nil if there is no such message.
-    package func pushHistory(
-        _ id: MessageID, app: AppID, installation: String
-    ) async throws(StoreFault) -> PushHistory? {
-        try await store.pushHistory(app: app, id: id, installation: installation)
-    }
-
-    /// Lists messages, newest first.
-    package func list(
-        app: AppID, before: MessageID?, limit: Int, state: MessageState?
-    ) async throws(StoreFault) -> MessagePage {
-        try await store.list(app: app, before: before, limit: limit, state: state)
     }
 
     private func urgency(of audience: Audience) -> MessageUrgency {

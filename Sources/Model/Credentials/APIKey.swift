@@ -38,19 +38,11 @@ package struct APIKeyRecord: Equatable, Sendable {
         id: Int64, app: String?, appID: AppID?, name: String, scopes: [APIScope], hint: String, createdAt: WallInstant,
         expiresAt: WallInstant?, lastUsedAt: WallInstant?
     ) {
-        self.id = id
-        self.app = app
-        self.appID = appID
-        self.name = name
-        self.scopes = scopes
-        self.hint = hint
-        self.createdAt = createdAt
-        self.expiresAt = expiresAt
-        self.lastUsedAt = lastUsedAt
+        (self.id, self.app, self.appID, self.name, self.scopes) = (id, app, appID, name, scopes)
+        (self.hint, self.createdAt, self.expiresAt, self.lastUsedAt) = (hint, createdAt, expiresAt, lastUsedAt)
     }
 }
 
-/// A key to be created.
 package struct NewAPIKey: Equatable, Sendable {
     package let name: String
     package let scopes: [APIScope]
@@ -59,10 +51,6 @@ package struct NewAPIKey: Equatable, Sendable {
     package let expiresAt: WallInstant?
 
     package init(name: String, scopes: [APIScope], sha256: [UInt8], hint: String, expiresAt: WallInstant?) {
-        self.name = name
-        self.scopes = scopes
-        self.sha256 = sha256
-        self.hint = hint
-        self.expiresAt = expiresAt
+        (self.name, self.scopes, self.sha256, self.hint, self.expiresAt) = (name, scopes, sha256, hint, expiresAt)
     }
 }

@@ -26,9 +26,7 @@ package struct Rejection: Equatable, Sendable {
     package let invalidSince: WallInstant?
 
     package init(fault: RejectionFault, reason: String, invalidSince: WallInstant? = nil) {
-        self.fault = fault
-        self.reason = reason
-        self.invalidSince = invalidSince
+        (self.fault, self.reason, self.invalidSince) = (fault, reason, invalidSince)
     }
 }
 

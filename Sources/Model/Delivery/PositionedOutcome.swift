@@ -1,4 +1,3 @@
-/// The outcome of the push at one position of a parcel.
 package struct PositionedOutcome: Equatable, Sendable {
     package let position: Int32
     package let outcome: Outcome

@@ -12,11 +12,8 @@ package struct ProviderVerdict: Equatable, Sendable {
         outcome: Outcome, connection: ConnectionAdvice, alarm: ProviderAlarm?, reason: String = "",
         isDocumented: Bool = true
     ) {
-        self.outcome = outcome
-        self.connection = connection
-        self.alarm = alarm
-        self.reason = reason
-        self.isDocumented = isDocumented
+        (self.outcome, self.connection, self.alarm) = (outcome, connection, alarm)
+        (self.reason, self.isDocumented) = (reason, isDocumented)
     }
 }
 

@@ -13,21 +13,14 @@ package struct PushFailure: Equatable, Sendable {
     package let provider: Provider?
     package let terminalStatus: TerminalStatus
     package let at: WallInstant
-    /// The number of attempts.
     package let attempts: Int16
 
     package init(
         installation: String?, user: String? = nil, token: DeviceToken? = nil, kind: TokenKind, provider: Provider?,
         terminalStatus: TerminalStatus, at: WallInstant, attempts: Int16
     ) {
-        self.installation = installation
-        self.user = user
-        self.token = token
-        self.kind = kind
-        self.provider = provider
-        self.terminalStatus = terminalStatus
-        self.at = at
-        self.attempts = attempts
+        (self.installation, self.user, self.token, self.kind) = (installation, user, token, kind)
+        (self.provider, self.terminalStatus, self.at, self.attempts) = (provider, terminalStatus, at, attempts)
     }
 }
 
@@ -47,17 +40,11 @@ package struct PushHistory: Equatable, Sendable {
         message: MessageID, acceptedAt: WallInstant, installation: String, kind: TokenKind,
         registration: RegistrationID?, status: PushStatus, steps: [PushStep]
     ) {
-        self.message = message
-        self.acceptedAt = acceptedAt
-        self.installation = installation
-        self.kind = kind
-        self.registration = registration
-        self.status = status
-        self.steps = steps
+        (self.message, self.acceptedAt, self.installation, self.kind) = (message, acceptedAt, installation, kind)
+        (self.registration, self.status, self.steps) = (registration, status, steps)
     }
 }
 
-/// The current status of a push.
 package enum PushStatus: Equatable, Sendable {
     /// The audience is still being cut and has not reached the device. → notInAudience, waiting
     case planning
@@ -83,11 +70,7 @@ package struct PendingPush: Equatable, Sendable {
     package let cause: String?
 
     package init(parcel: ParcelID, leg: RouteDescription, attempts: Int16, dueAt: WallInstant, cause: String?) {
-        self.parcel = parcel
-        self.leg = leg
-        self.attempts = attempts
-        self.dueAt = dueAt
-        self.cause = cause
+        (self.parcel, self.leg, self.attempts, self.dueAt, self.cause) = (parcel, leg, attempts, dueAt, cause)
     }
 }
 
@@ -97,9 +80,7 @@ package struct RouteDescription: Equatable, Sendable {
     package let environment: PushEnvironment
     package let topic: String
     package init(provider: Provider, environment: PushEnvironment, topic: String) {
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
+        (self.provider, self.environment, self.topic) = (provider, environment, topic)
     }
 }
 
@@ -120,10 +101,6 @@ package struct PushStep: Equatable, Sendable {
     }
 
     package init(at: WallInstant, parcel: ParcelID?, leg: RouteDescription?, attempts: Int16, event: Event) {
-        self.at = at
-        self.parcel = parcel
-        self.leg = leg
-        self.attempts = attempts
-        self.event = event
+        (self.at, self.parcel, self.leg, self.attempts, self.event) = (at, parcel, leg, attempts, event)
     }
 }

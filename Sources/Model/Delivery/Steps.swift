@@ -44,33 +44,6 @@ package enum Step: Int, Sendable, CaseIterable {
     case cutWritten = 19
     /// They are committed; no client has an answer, and nothing was sent.
     case cutCommitted = 20
-
-    /// The kinds of work that pass a step.
-    package enum Work: Sendable {
-        case everyMessage, broadcast, directMessage, control
-    }
-
-    /// Scheduled messages and control requests pass the steps of `control` beside those of broadcasts.
-    package var work: Work {
-        switch self {
-        case .messageRead, .messageAnswered, .batchSubmitted, .firstAnswer, .lastAnswer, .verdictsCommitted,
-            .settleWritten, .settleCommitted:
-            .everyMessage
-        case .messageWritten, .messageCommitted, .sliceWritten, .sliceCommitted, .leaseWritten, .leaseCommitted:
-            .broadcast
-        case .cutWritten, .cutCommitted: .directMessage
-        case .scheduleWritten, .scheduleCommitted, .stopWritten, .stopCommitted: .control
-        }
-    }
-
-    /// The steps that every broadcast passes, in their order.
-    package static let ofBroadcasts = allCases.filter { $0.work == .everyMessage || $0.work == .broadcast }
-
-    /// The steps that a direct message passes if its lane can send, in their order.
-    package static let ofDirectMessages: [Step] = [
-        .messageRead, .cutWritten, .cutCommitted, .messageAnswered, .batchSubmitted, .firstAnswer, .lastAnswer,
-        .settleWritten, .settleCommitted,
-    ]
 }
 
 /// A listener that every step is reported to. Called on any thread.

@@ -9,9 +9,7 @@ package struct Audience: Equatable, Sendable {
     package var kind: TokenKind?
 
     package init(_ selection: Selection, providers: [Provider]? = nil, kind: TokenKind? = nil) {
-        self.selection = selection
-        self.providers = providers
-        self.kind = kind
+        (self.selection, self.providers, self.kind) = (selection, providers, kind)
     }
 
     package enum Selection: Equatable, Sendable {
@@ -67,9 +65,7 @@ package struct TagExpression: Equatable, Sendable {
     package var none: [String]
 
     package init(any: [String] = [], all: [String] = [], none: [String] = []) {
-        self.any = any
-        self.all = all
-        self.none = none
+        (self.any, self.all, self.none) = (any, all, none)
     }
 
     /// Whether it requires no tag and only excludes some.
@@ -85,9 +81,6 @@ package struct InlineTarget: Hashable, Sendable {
     package let token: DeviceToken
 
     package init(provider: Provider, environment: PushEnvironment, topic: String, token: DeviceToken) {
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
-        self.token = token
+        (self.provider, self.environment, self.topic, self.token) = (provider, environment, topic, token)
     }
 }

@@ -1,7 +1,7 @@
 import Basis
 
 /// The states of a message. The numbers are stored in the database.
-package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
+package enum MessageState: Int16, Hashable, Sendable, NamedCase {
     case accepted = 1
     case scheduled = 2
     case planning = 3
@@ -20,11 +20,6 @@ package enum MessageState: Int16, Hashable, Sendable, CaseIterable {
         case .finished: "finished"
         case .cancelled: "cancelled"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }
 
@@ -68,26 +63,13 @@ package struct MessageAccount: Equatable, Sendable {
         form: MessageForm? = nil, sendAt: WallInstant? = nil, localHour: LocalHour? = nil,
         ratePerSecond: Int32? = nil
     ) {
-        self.id = id
-        self.state = state
-        self.acceptedAt = acceptedAt
-        self.expiresAt = expiresAt
-        self.finishedAt = finishedAt
-        self.audience = audience
-        self.outcomes = outcomes
-        self.pending = pending
-        self.reasons = reasons
-        self.providers = providers
-        self.form = form
-        self.sendAt = sendAt
-        self.localHour = localHour
-        self.ratePerSecond = ratePerSecond
+        (self.id, self.state, self.acceptedAt, self.expiresAt) = (id, state, acceptedAt, expiresAt)
+        (self.finishedAt, self.audience, self.outcomes, self.pending) = (finishedAt, audience, outcomes, pending)
+        (self.reasons, self.providers, self.form, self.sendAt) = (reasons, providers, form, sendAt)
+        (self.localHour, self.ratePerSecond) = (localHour, ratePerSecond)
     }
 
-    package func count(_ state: TerminalState) -> Int64 {
-        let place = Int(state.rawValue) - 1
-        return place < outcomes.count ? outcomes[place] : 0
-    }
+    package func count(_ state: TerminalState) -> Int64 { outcomes.count(of: state) }
 }
 
 /// The requested form of a message, without its content and receivers. Kept as long as its account.
@@ -98,9 +80,7 @@ package struct MessageForm: Equatable, Sendable {
     package let asked: JSONText
 
     package init(pushType: PushType, isDryRun: Bool, asked: JSONText) {
-        self.pushType = pushType
-        self.isDryRun = isDryRun
-        self.asked = asked
+        (self.pushType, self.isDryRun, self.asked) = (pushType, isDryRun, asked)
     }
 }
 
@@ -114,17 +94,20 @@ package struct ProviderAccount: Equatable, Sendable {
     package let pending: Int64
 
     package init(provider: Provider, outcomes: [Int64], pending: Int64) {
-        self.provider = provider
-        self.outcomes = outcomes
-        self.pending = pending
+        (self.provider, self.outcomes, self.pending) = (provider, outcomes, pending)
     }
 
     /// The number of audience members that belong to this provider.
     package var members: Int64 { outcomes.reduce(pending, +) }
 
-    package func count(_ state: TerminalState) -> Int64 {
+    package func count(_ state: TerminalState) -> Int64 { outcomes.count(of: state) }
+}
+
+extension [Int64] {
+    /// The count of a state in a list that has one per state.
+    fileprivate func count(of state: TerminalState) -> Int64 {
         let place = Int(state.rawValue) - 1
-        return place < outcomes.count ? outcomes[place] : 0
+        return place < count ? self[place] : 0
     }
 }
 
@@ -153,14 +136,8 @@ package struct FeedbackItem: Equatable, Sendable {
         id: Int64, installation: String, kind: TokenKind, provider: Provider, verdict: FeedbackVerdict, reason: String,
         at: WallInstant, environments: EnvironmentChange? = nil
     ) {
-        self.id = id
-        self.installation = installation
-        self.kind = kind
-        self.provider = provider
-        self.verdict = verdict
-        self.reason = reason
-        self.at = at
-        self.environments = environments
+        (self.id, self.installation, self.kind, self.provider) = (id, installation, kind, provider)
+        (self.verdict, self.reason, self.at, self.environments) = (verdict, reason, at, environments)
     }
 }
 

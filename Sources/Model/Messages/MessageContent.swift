@@ -22,14 +22,8 @@ package struct MessageContent: Equatable, Sendable {
         sound: String? = nil, data: [DataMember] = [], options: MessageOptions = MessageOptions(),
         overrides: ProviderOverrides = ProviderOverrides(), isTemplate: Bool = false
     ) {
-        self.notification = notification
-        self.localizations = localizations
-        self.badge = badge
-        self.sound = sound
-        self.data = data
-        self.options = options
-        self.overrides = overrides
-        self.isTemplate = isTemplate
+        (self.notification, self.localizations, self.badge, self.sound) = (notification, localizations, badge, sound)
+        (self.data, self.options, self.overrides, self.isTemplate) = (data, options, overrides, isTemplate)
     }
 }
 
@@ -51,7 +45,6 @@ package struct ProviderOverrides: Equatable, Sendable, ExpressibleByDictionaryLi
 
     package var isEmpty: Bool { texts.allSatisfy { $0 == nil } }
 
-    /// The providers that have an object.
     package var providers: [Provider] { Provider.allCases.filter { self[$0] != nil } }
 
     private static func place(_ provider: Provider) -> Int { Int(provider.rawValue) - 1 }
@@ -77,9 +70,7 @@ package struct NotificationText: Equatable, Sendable {
     package var body: String?
 
     package init(title: String? = nil, subtitle: String? = nil, body: String? = nil) {
-        self.title = title
-        self.subtitle = subtitle
-        self.body = body
+        (self.title, self.subtitle, self.body) = (title, subtitle, body)
     }
 
     /// The length of all its texts, in UTF-8.
@@ -95,7 +86,6 @@ package enum BadgeChange: Hashable, Sendable {
     case value(Int32)
 }
 
-/// One member of a message's `data`.
 package struct DataMember: Equatable, Sendable {
     package let name: String
     package let json: JSONText
@@ -115,7 +105,7 @@ package struct JSONText: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "JSON of \(bytes.count) bytes" }
 }
 
-package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
+package enum PushPriority: Int16, Hashable, Sendable, NamedCase {
     /// Delivered at the device's convenience.
     case normal = 1
     /// Delivered at once.
@@ -126,11 +116,6 @@ package enum PushPriority: Int16, Hashable, Sendable, CaseIterable {
         case .normal: "normal"
         case .high: "high"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }
 
@@ -146,18 +131,14 @@ package struct MessageOptions: Equatable, Sendable {
     /// Whether this is a dry run without delivery: APNs pushes are built and checked, FCM's are sent with
     /// `validate_only`.
     package var isDryRun: Bool
-    /// The app's limits that this message ignores.
     package var ignored: AppLimits = []
 
     package init(
         priority: PushPriority? = nil, ttlSeconds: Int32? = nil, collapseID: String? = nil,
         pushType: PushType = .alert, isDryRun: Bool = false
     ) {
-        self.priority = priority
-        self.ttlSeconds = ttlSeconds
-        self.collapseID = collapseID
-        self.pushType = pushType
-        self.isDryRun = isDryRun
+        (self.priority, self.ttlSeconds, self.collapseID) = (priority, ttlSeconds, collapseID)
+        (self.pushType, self.isDryRun) = (pushType, isDryRun)
     }
 
     /// The lifetime of a push without a time to live.

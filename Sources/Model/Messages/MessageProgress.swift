@@ -20,12 +20,8 @@ package struct MessageProgress: Equatable, Sendable {
         account: MessageAccount, at: WallInstant, providers: [ProviderProgress], waits: [PushWait],
         lastDue: WallInstant? = nil, scanned: Double? = nil
     ) {
-        self.account = account
-        self.at = at
-        self.providers = providers
-        self.waits = waits
-        self.lastDue = lastDue
-        self.scanned = scanned
+        (self.account, self.at, self.providers) = (account, at, providers)
+        (self.waits, self.lastDue, self.scanned) = (waits, lastDue, scanned)
     }
 
     /// Whether a later query would show no more than elapsed time.
@@ -65,13 +61,8 @@ package struct ProviderProgress: Equatable, Sendable {
         provider: Provider, sending: Int64, ready: Int64, waiting: Int64, reasons: [TerminalTotal], otherReasons: Int64,
         pace: Pace?
     ) {
-        self.provider = provider
-        self.sending = sending
-        self.ready = ready
-        self.waiting = waiting
-        self.reasons = reasons
-        self.otherReasons = otherReasons
-        self.pace = pace
+        (self.provider, self.sending, self.ready, self.waiting) = (provider, sending, ready, waiting)
+        (self.reasons, self.otherReasons, self.pace) = (reasons, otherReasons, pace)
     }
 
     fileprivate var withoutPace: ProviderProgress {
@@ -112,7 +103,6 @@ package struct Pace: Equatable, Sendable {
         return idle > time + time + Self.lateMax ? nil : time
     }
 
-    /// One year.
     private static let secondsMax = 366.0 * 86_400
 
     private static func seconds(_ time: Duration) -> Double { Double(time.wholeNanoseconds) / 1e9 }
@@ -151,14 +141,8 @@ package struct PushWait: Equatable, Sendable {
         cause: Cause, provider: Provider, environment: PushEnvironment, topic: String, pushes: Int64,
         since: WallInstant? = nil, until: WallInstant? = nil, reason: String? = nil
     ) {
-        self.cause = cause
-        self.provider = provider
-        self.environment = environment
-        self.topic = topic
-        self.pushes = pushes
-        self.since = since
-        self.until = until
-        self.reason = reason
+        (self.cause, self.provider, self.environment, self.topic) = (cause, provider, environment, topic)
+        (self.pushes, self.since, self.until, self.reason) = (pushes, since, until, reason)
     }
 }
 

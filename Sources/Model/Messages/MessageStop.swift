@@ -1,4 +1,3 @@
-/// A request to control an accepted message.
 package enum ControlRequest: Equatable, Sendable {
     case pause, resume, cancel
     /// Pushes per second over all processes, 1 to `MessageRate.perSecondMax`; nil: as fast as its providers accept
@@ -6,7 +5,6 @@ package enum ControlRequest: Equatable, Sendable {
     case rate(Int32?)
 }
 
-/// The limits of a message's rate.
 package enum MessageRate {
     /// More than any provider accepts.
     package static let perSecondMax: Int32 = 1_000_000
@@ -22,7 +20,6 @@ package struct RatedMessage: Equatable, Sendable {
     }
 }
 
-/// The result of a control request.
 package enum ControlReply: Equatable, Sendable {
     /// The request is in effect, from now on or already before.
     case done

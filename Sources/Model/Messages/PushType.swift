@@ -1,7 +1,7 @@
 /// The type of a push, named as in APNs. The numbers are stored in the database.
 ///
 /// One table in module APNs holds each type's rules for topic, priority, size and repetition.
-package enum PushType: Int16, Hashable, Sendable, CaseIterable {
+package enum PushType: Int16, Hashable, Sendable, NamedCase {
     case alert = 1
     case background = 2
     case voip = 3
@@ -29,10 +29,5 @@ package enum PushType: Int16, Hashable, Sendable, CaseIterable {
         case .widgets: "widgets"
         case .controls: "controls"
         }
-    }
-
-    package init?(name: String) {
-        guard let match = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = match
     }
 }

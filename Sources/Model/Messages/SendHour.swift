@@ -1,6 +1,5 @@
 import Basis
 
-/// The requested send time of a message.
 package enum SendHour: Equatable, Sendable {
     /// The same instant for every device.
     case instant(WallInstant)

@@ -6,15 +6,14 @@ struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Checks settings, database, keys, credentials, clock and providers, and says what to do.",
-        discussion: HelpText.of(
-            """
+        discussion: """
             Reads the settings as serve does, so run it with the same environment, beside a running gateway or not. It \
             changes nothing. Ends with 1 where something keeps the gateway from working.
             """,
-            examples: [
-                "carillon doctor",
-                #"carillon doctor --json | jq -r '.items[] | select(.level == "bad") | .finding'"#,
-            ]))
+        examples: [
+            "carillon doctor",
+            #"carillon doctor --json | jq -r '.items[] | select(.level == "bad") | .finding'"#,
+        ])
 
     @Flag(help: "Prints the findings as one JSON document, for scripts.") var json = false
 

@@ -98,8 +98,7 @@ package enum DoctorRules {
         _ subject: String, _ name: String, notAfterSeconds end: Int64?, refusedFor reason: String?, now: WallInstant
     ) -> Finding {
         if let reason {
-            return .bad(
-                subject, "\(name) is refused by the provider: \(reason)", "add a working one, and activate it")
+            return .bad(subject, "\(name) is refused by the provider: \(reason)", "add a working one, and activate it")
         }
         guard let end else { return .good(subject, "\(name) is in use") }
         return expiry(subject, name, end, now, remedy: "renew it at Apple, add it, and activate it")

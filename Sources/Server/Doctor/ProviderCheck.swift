@@ -42,16 +42,10 @@ struct ProviderCheck {
                 "CARILLON_PROVIDER_CA_FILE: \(settings.providerCAFile ?? "") holds no certificate in PEM, or can't be read",
                 "correct it, or leave it out")
         }
-        let outcome: Result<HTTPClientResponse, any Error>
-        do {
-            let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
-            outcome = .success(
-                try await client.execute(
-                    HTTPClientRequest(url: "https://\(host):\(endpoint.port)/"),
-                    timeout: .nanoseconds(Self.deadline.wholeNanoseconds)))
-        } catch {
-            outcome = .failure(error)
-        }
+        let request = HTTPClientRequest(url: "https://\(Endpoint(host: endpoint.host, port: endpoint.port))/")
+        let outcome = await Result(of: {
+            try await client.execute(request, timeout: .nanoseconds(Self.deadline.wholeNanoseconds))
+        })
         try? await client.shutdown()
         switch outcome {
         // Any answer proves that the provider is there and trusted.
@@ -86,7 +80,6 @@ struct ProviderCheck {
     }
 }
 
-/// The use of an active credential.
 struct ProviderUse: Hashable, Sendable {
     let provider: Provider
     let environment: PushEnvironment
