@@ -52,10 +52,10 @@ struct LimitedParcel: Sendable {
         let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
         if let first = limited.first {
             let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
-            let counting = capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64(parcels[first].app.value) }]
-            let ids = rising(limited.flatMap { parcels[$0].ids })
-            let answers = try await transaction.run(
-                counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
+            let counting =
+                capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64("app", parcels[first].app.value) }]
+            let ids = limited.flatMap { parcels[$0].ids }.rising
+            let answers = try await transaction.run(counting + parcels[first].limits(of: ids))
             let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
             for place in limited {
                 parcels[place].deferForQuietHours(&members[place], users)
@@ -73,48 +73,33 @@ struct LimitedParcel: Sendable {
     ///
     /// - Parameters:
     ///   - members: the result of `judge`, one for each parcel.
-    ///   - badge: the change for the free members of a single parcel; nil: the caller writes the badges.
+    ///   - single: the row of a single parcel, whose free members' badges change; nil: the caller writes the badges.
     static func writes(
-        _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising badge: (change: Int16, value: Int32)?
+        _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising single: ParcelRow?
     ) -> [Query] {
         var writes: [Query] = []
-        if let badge, badge.change != BadgeChange.none.column, let raised = members.first?.raised, !raised.isEmpty {
-            var parameters = Parameters()
-            parameters.int16(badge.change)
-            parameters.int32(badge.value)
-            writes.append(MemberSQL.raiseBadges.query(MemberKeys(raised), parameters))
+        if let single, single.hasBadges, let raised = members.first?.raised, !raised.isEmpty {
+            writes.append(MemberSQL.raiseBadges(of: raised, single))
         }
         let changed = parcels.indices.filter { members[$0].uncounted != parcels[$0].uncounted }
         if !changed.isEmpty {
             writes.append(
                 Query(LimitSQL.mark) {
-                    $0.int64Array(changed.map { parcels[$0].parcel.value })
-                    $0.bytesArray(changed.map { members[$0].uncounted?.bytes })
+                    $0.int64Array("parcels", changed.map { parcels[$0].parcel.value })
+                    $0.bytesArray("uncounted", changed.map { members[$0].uncounted?.bytes })
                 })
         }
         return writes
     }
 
-    private static func rising(_ ids: [Int64]) -> [Int64] {
-        var distinct: [Int64] = []
-        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
-        return distinct
-    }
-
     private func isFresh(_ place: Int) -> Bool { isFirst || uncounted?[Int(indices[place])] ?? false }
 
-    private var ofApp: Query {
-        Query(LimitSQL.ofApp) {
-            $0.int64(app.value)
-            $0.instant(leasedAt)
-        }
-    }
-
-    private func limits(of ids: [Int64]) -> Query {
+    /// The queries for the limits of the app, and for those of its members.
+    private func limits(of ids: [Int64]) -> [Query] {
         var parameters = Parameters()
-        parameters.int64(app.value)
-        parameters.instant(leasedAt)
-        return LimitSQL.ofMembers.query(MemberKeys(ids), parameters)
+        parameters.int64("app", app.value)
+        parameters.instant("now", leasedAt)
+        return [Query(LimitSQL.ofApp, parameters), LimitSQL.ofMembers.query(MemberKeys(ids), parameters)]
     }
 
     private func deferForQuietHours(_ members: inout LimitedMembers, _ users: LimitedUsers) {
@@ -184,14 +169,14 @@ private struct LimitedUsers {
 
     /// - Parameters: answers to `LimitSQL.ofApp` and `LimitSQL.ofMembers`.
     init(app own: ResultSet, _ rows: ResultSet) throws(PostgresError) {
-        cap = try own.int32OrNil(0, 1)
-        day = try own.int32(0, 2)
-        ownUntil = try own.instantOrNil(0, 0)
+        (ownUntil, cap, day) = try own.one { row throws(PostgresError) in
+            (try row.instantOrNil(), try row.int32OrNil(), try row.int32())
+        }
         known.reserveCapacity(rows.rowCount)
-        for row in 0..<rows.rowCount {
-            known[try rows.int64(row, 0)] = (
-                try rows.instantOrNil(row, 1), rows.isNull(row, 2) ? nil : try rows.text(row, 2)
-            )
+        for place in 0..<rows.rowCount {
+            var row = rows.row(place)
+            let id = try row.int64()
+            known[id] = (try row.instantOrNil(), try row.textOrNil())
         }
     }
 
