@@ -114,7 +114,7 @@ struct CopyTests {
                 _ = try await transaction.copyIn("COPY staged FROM STDIN (FORMAT binary)") {
                     writer async throws(PostgresError) in try await fill(writer, 1..<6)
                 }
-                let timeout = try await transaction.run(query("SHOW statement_timeout")).text(0, 0)
+                let timeout = try await transaction.run(query("SHOW statement_timeout")).one(String.init)
                 #expect(timeout == "30s")
                 return try await transaction.run(
                     query("INSERT INTO \(name) SELECT * FROM staged ON CONFLICT DO NOTHING")
@@ -138,7 +138,7 @@ struct CopyTests {
                 reader async throws(PostgresError) in try await reader.nextBytes()
             }
             #expect(first?.prefix(4).elementsEqual("1\n2\n".utf8) == true)
-            #expect(try await pool.read(query("SELECT name FROM \(name) WHERE id = 1")).text(0, 0) == "a, b")
+            #expect(try await pool.read(query("SELECT name FROM \(name) WHERE id = 1")).one(String.init) == "a, b")
         }
     }
 
