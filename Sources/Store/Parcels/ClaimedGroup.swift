@@ -103,22 +103,19 @@ struct ClaimedGroup: Sendable {
     static func judge(
         _ groups: inout [ClaimedGroup], in transaction: PostgresTransaction
     ) async throws(PostgresError) {
-        var limited: [(group: Int, place: Int, parcel: LimitedParcel)] = []
-        for group in groups.indices {
-            for place in groups[group].parcels.indices {
-                if let parcel = groups[group].parcels[place].limited { limited.append((group, place, parcel)) }
+        let limited = groups.indices.flatMap { group in
+            groups[group].parcels.indices.filter { groups[group].parcels[$0].isLimited }.map {
+                (group: group, place: $0)
             }
         }
         guard !limited.isEmpty else { return }
-        let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
+        let judged = try await ClaimedParcel.judge(
+            limited.map { groups[$0.group].parcels[$0.place] }, in: transaction)
         for (each, members) in zip(limited, judged) { groups[each.group].parcels[each.place].judged = members }
         for group in groups.indices {
-            let own = limited.indices.filter { limited[$0].group == group }
-            guard !own.isEmpty else { continue }
             // The badges of several parcels are written together.
-            groups[group].writes = LimitedParcel.writes(
-                own.map { limited[$0].parcel }, own.map { judged[$0] },
-                raising: groups[group].isSingle ? groups[group].parcels[0].row : nil)
+            groups[group].writes = ClaimedParcel.writes(
+                groups[group].parcels.filter { $0.judged != nil }, raisesBadges: groups[group].isSingle)
         }
     }
 

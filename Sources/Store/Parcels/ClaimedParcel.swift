@@ -18,7 +18,7 @@ struct ClaimedParcel: Sendable {
     /// Rising.
     var ids: [Int64] = []
     /// The members that the badge mark leaves out; nil: it covers all.
-    private var uncounted: MemberBitmap?
+    private(set) var uncounted: MemberBitmap?
     /// The registrations that its message's audience no longer includes.
     var excluded: [Int64: AudienceChange] = [:]  // lookup only
     /// The members after the app's limits were applied; nil: no limits apply.
@@ -88,15 +88,6 @@ struct ClaimedParcel: Sendable {
     var expectedRoute: RouteID { row.origin?.route ?? route }
     /// The parcel was leased whole, and nothing of it has been settled so far.
     var isUntouched: Bool { epoch == 1 && settles == 0 && settledBits.isEmpty && uncounted == nil }
-
-    /// nil: it has expired, or no limit applies, none deferred a member before, and its audience excludes no member.
-    var limited: LimitedParcel? {
-        guard row.limits != nil || uncounted != nil || !excluded.isEmpty, !row.isExpired else { return nil }
-        return LimitedParcel(
-            parcel: id, message: row.message, app: row.app, leasedAt: row.leasedAt, limits: row.limits ?? [],
-            isFirst: row.isUnmarked, uncounted: uncounted, memberCount: memberCount, indices: indices, ids: ids,
-            excluded: Set(excluded.keys))
-    }
 
     /// This lease is the first that may send, and the limits did not increment the badges one by one.
     var raisesBadges: Bool { row.isUnmarked && !row.isExpired && judged == nil }
