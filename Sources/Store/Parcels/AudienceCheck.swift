@@ -30,38 +30,24 @@ struct AudienceCheck: Sendable {
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
         var excluded = [[Int64: AudienceChange]](repeating: [:], count: parcels.count)  // lookup only
-        var places: [UniversalID: [Int]] = [:]  // lookup only
-        var messages: [UniversalID] = []
-        for (place, parcel) in parcels.enumerated() where parcel.row.hasConditions {
-            let message = parcel.row.message.value
-            if places[message, default: []].isEmpty { messages.append(message) }
-            places[message, default: []].append(place)
-        }
-        guard !messages.isEmpty else { return excluded }
-        let conditions = try await conditions(of: messages, in: transaction)
-        var queries: [Query] = []
-        var asked: [(place: Int, named: Set<[UInt8]>?)] = []
-        for message in messages {
+        let places = parcels.indices.filter { parcels[$0].row.hasConditions }
+        guard !places.isEmpty else { return excluded }
+        let conditions = try await conditions(of: places.map { parcels[$0].row.message }, in: transaction)
+        var checks: [(place: Int, named: Set<[UInt8]>?, query: Query)] = []
+        for place in places {
             // A message without content can't be sent at all.
-            guard let conditions = conditions[message] else { continue }
-            for place in places[message] ?? [] {
-                let keys = MemberKeys(parcels[place].ids)
-                switch conditions.audience.selection {
-                case .users(let names):
-                    queries.append(AudienceCheckSQL.users.query(keys))
-                    asked.append((place, Set(names.map { Array($0.utf8) })))
-                case .tags(let expression):
-                    queries.append(query(keys, expression))
-                    asked.append((place, nil))
-                case .filter(let text):
-                    queries.append(try query(keys, text, conditions.sentFrom))
-                    asked.append((place, nil))
-                case .all, .installations, .tokens, .stale: continue
-                }
+            guard let conditions = conditions[parcels[place].row.message] else { continue }
+            let keys = MemberKeys(parcels[place].ids)
+            switch conditions.audience.selection {
+            case .users(let names):
+                checks.append((place, Set(names.map { Array($0.utf8) }), AudienceCheckSQL.users.query(keys)))
+            case .tags(let expression): checks.append((place, nil, query(keys, expression)))
+            case .filter(let text): checks.append((place, nil, try query(keys, text, conditions.sentFrom)))
+            case .all, .installations, .tokens, .stale: continue
             }
         }
-        let answers = try await transaction.run(queries)
-        for ((place, named), rows) in zip(asked, answers) {
+        let answers = try await transaction.run(checks.map(\.query))
+        for ((place, named, _), rows) in zip(checks, answers) {
             guard let named else {
                 for id in try rows.map(Int64.init) { excluded[place][id] = .condition }
                 continue
@@ -74,13 +60,13 @@ struct AudienceCheck: Sendable {
     }
 
     private static func conditions(
-        of messages: [UniversalID], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [UniversalID: Conditions] {
-        let query = Query(AudienceCheckSQL.audiences) { $0.uuidArray("messages", messages) }
+        of messages: [MessageID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [MessageID: Conditions] {
+        let query = Query(AudienceCheckSQL.audiences) { $0.uuidArray("messages", messages.map(\.value)) }
         let read = try await transaction.run(query).map { row throws(PostgresError) in
-            (message: try row.uuid(), conditions: try Conditions(&row))
+            (MessageID(try row.uuid()), try Conditions(&row))
         }
-        return Dictionary(read.map { ($0.message, $0.conditions) }) { first, _ in first }
+        return Dictionary(read) { first, _ in first }
     }
 
     private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {
