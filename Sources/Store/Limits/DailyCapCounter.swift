@@ -20,38 +20,21 @@ struct DailyCapCounter: Sendable {
     func free(
         _ asked: [(message: UniversalID, users: [String])], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Set<[UInt8]>] {
-        var free = [Set<[UInt8]>](repeating: [], count: asked.count)
         guard asked.count > 1 else {
-            guard let (message, users) = asked.first else { return free }
-            let found = try await transaction.run(counting(message, Self.eachOnce(users)))[1]
+            guard !asked.isEmpty else { return [] }
+            let found = try await transaction.run(counting(asked))[1]
             return [Set(try found.map { row throws(PostgresError) in try row.textBytes() })]
+        }
+        let days = try await transaction.run(counting(asked))[1].map { row throws(PostgresError) in
+            (user: try row.textBytes(), messages: try row.uuidArray())
         }
         var places: [UniversalID: [Int]] = [:]  // lookup only
         for (place, (message, _)) in asked.enumerated() { places[message, default: []].append(place) }
-        let found = try await transaction.run(counting(asked))[1]
-        let days = try found.map { row throws(PostgresError) in
-            (user: try row.textBytes(), messages: try row.uuidArray())
-        }
+        var free = [Set<[UInt8]>](repeating: [], count: asked.count)
         for day in days {
             for place in day.messages.flatMap({ places[$0] ?? [] }) { free[place].insert(day.user) }
         }
         return free
-    }
-
-    private static func eachOnce(_ users: [String]) -> [String] {
-        var distinct: [String] = []
-        var known: Set<[UInt8]> = []
-        for owner in users where known.insert(Array(owner.utf8)).inserted { distinct.append(owner) }
-        return distinct
-    }
-
-    private func counting(_ message: UniversalID, _ users: [String]) -> [Query] {
-        var counted = parameters
-        counted.uuid("message", message)
-        counted.textArray("users", users)
-        var count = counted
-        count.int32("cap", cap)
-        return [Query(LimitSQL.count, count), Query(LimitSQL.counted, counted)]
     }
 
     private func counting(_ asked: [(message: UniversalID, users: [String])]) -> [Query] {
@@ -70,23 +53,23 @@ struct DailyCapCounter: Sendable {
                 }
             }
         }
-        var ends: [Int32] = []
-        for own in messages { ends.append((ends.last ?? 0) + Int32(own.count)) }
-        var counted = parameters
+        var counted = Parameters()
+        counted.int32("day", day)
+        counted.int64("app", app.value)
         counted.textArray("users", users)
         var count = counted
+        count.int32("cap", cap)
+        if asked.count == 1 {
+            count.uuid("message", asked[0].message)
+            counted.uuid("message", asked[0].message)
+            return [Query(LimitSQL.count, count), Query(LimitSQL.counted, counted)]
+        }
+        var ends: [Int32] = []
+        for own in messages { ends.append((ends.last ?? 0) + Int32(own.count)) }
         count.int32Array("begins", zip(messages, ends).map { $1 - Int32($0.count) + 1 })
         count.int32Array("ends", ends)
         count.uuidArray("messages", messages.flatMap { $0 })
-        count.int32("cap", cap)
         counted.uuidArray("messages", asked.map(\.message))
         return [Query(LimitSQL.countGroup, count), Query(LimitSQL.countedGroup, counted)]
-    }
-
-    private var parameters: Parameters {
-        var parameters = Parameters()
-        parameters.int32("day", day)
-        parameters.int64("app", app.value)
-        return parameters
     }
 }
