@@ -43,6 +43,7 @@ enum RateSQL {
             AND m.rate_per_second IS NOT NULL AND b.message_id <> ALL (:skipped)
         """
 
+    private static let (leased, limited) = (ParcelState.leased.sql, ParcelState.rateLimited.sql)
     private static let now = "coalesce(:now, now())"
     private static let leaseEnd = "\(now) + :lease_us * interval '1 microsecond'"
 
@@ -60,7 +61,7 @@ enum RateSQL {
                 FROM message_rates b JOIN messages m ON m.id = b.message_id
                 CROSS JOIN LATERAL (
                     SELECT p.id, p.badge_marked, p.pending, p.due_at, p.expires_at > \(now) AS is_sent FROM parcels p
-                    WHERE p.message_id = b.message_id AND p.route_id = :route AND p.state = \(ParcelState.rateLimited.sql)
+                    WHERE p.message_id = b.message_id AND p.route_id = :route AND p.state = \(limited)
                         AND p.due_at <= \(now) AND p.service = :service AND p.format = ANY (:formats)
                     ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
                 ) AS due
@@ -70,8 +71,7 @@ enum RateSQL {
                 UPDATE message_rates b SET next_at = \(next(after: "next.share", perSecond: "next.rate"))
                 FROM next WHERE b.message_id = next.message_id AND next.is_sent
             )
-            UPDATE parcels p SET state = CASE WHEN next.share = next.pending
-                    THEN \(ParcelState.leased.sql) ELSE \(ParcelState.rateLimited.sql) END,
+            UPDATE parcels p SET state = CASE WHEN next.share = next.pending THEN \(leased) ELSE \(limited) END,
                 epoch = p.epoch + CASE WHEN next.share = next.pending THEN 1 ELSE 0 END,
                 owner = CASE WHEN next.share = next.pending THEN :owner END,
                 lease_until = CASE WHEN next.share = next.pending THEN \(leaseEnd) END,
@@ -95,9 +95,9 @@ enum RateSQL {
         INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, attempt, lapses,
             retry_spent, badge_marked, answer_lost, due_at, expires_at, owner, lease_until, members, member_count,
             pending, waits_for, uncounted)
-        SELECT message_id, app_id, route_id, format, service, priority, \(ParcelState.leased.sql), 1, attempt, lapses,
-            retry_spent, true, answer_lost, due_at, expires_at, :owner, \(leaseEnd), :members, :member_count,
-            :member_count, waits_for, :uncounted
+        SELECT message_id, app_id, route_id, format, service, priority, \(leased), 1, attempt, lapses, retry_spent, true,
+            answer_lost, due_at, expires_at, :owner, \(leaseEnd), :members, :member_count, :member_count, waits_for,
+            :uncounted
         FROM whole
         RETURNING id
         """)
@@ -111,8 +111,7 @@ enum RateSQL {
             SELECT other.id, sum(other.member_count) OVER (ORDER BY other.due_at, other.id) AS total
             FROM (
                 SELECT * FROM parcels p
-                WHERE p.message_id = :message AND p.route_id = :route AND p.state = \(ParcelState.rateLimited.sql)
-                    AND p.due_at <= \(now)
+                WHERE p.message_id = :message AND p.route_id = :route AND p.state = \(limited) AND p.due_at <= \(now)
                 ORDER BY p.due_at, p.id LIMIT :parcels_max
             ) AS other JOIN parcels own ON own.id = :parcel AND other.format = own.format
                 AND other.attempt = own.attempt AND other.lapses = own.lapses AND other.retry_spent = own.retry_spent
@@ -122,8 +121,8 @@ enum RateSQL {
                 AND other.uncounted IS NULL
         )
         DELETE FROM parcels WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE id = ANY (ARRAY(SELECT id FROM alike WHERE total <= :members_max))
-                AND state = \(ParcelState.rateLimited.sql)
+            SELECT id FROM parcels
+            WHERE id = ANY (ARRAY(SELECT id FROM alike WHERE total <= :members_max)) AND state = \(limited)
             ORDER BY id FOR UPDATE SKIP LOCKED))
         RETURNING id, members, member_count
         """)
@@ -140,8 +139,7 @@ enum RateSQL {
         SELECT (extract(epoch FROM min(\(instant("b.next_at"))) - \(now)) * 1000000)::bigint
         FROM message_rates b JOIN messages m ON m.id = b.message_id
         WHERE \(mayGoOn) AND EXISTS (
-            SELECT FROM parcels p
-            WHERE p.message_id = b.message_id AND p.route_id = :route AND p.state = \(ParcelState.rateLimited.sql)
+            SELECT FROM parcels p WHERE p.message_id = b.message_id AND p.route_id = :route AND p.state = \(limited)
                 AND p.service = :service AND p.due_at <= \(now) AND p.format = ANY (:formats))
         """)
 
@@ -153,23 +151,21 @@ enum RateSQL {
         """
         WITH RECURSIVE hop AS (
             SELECT b.message_id, b.next_at, (
-                SELECT p.route_id FROM parcels p
-                WHERE p.message_id = b.message_id AND p.state = \(ParcelState.rateLimited.sql)
+                SELECT p.route_id FROM parcels p WHERE p.message_id = b.message_id AND p.state = \(limited)
                 ORDER BY p.message_id, p.route_id LIMIT 1) AS route_id
             FROM message_rates b JOIN messages m ON m.id = b.message_id WHERE NOT (\(ControlSQL.isStopped("m")))
             UNION ALL
             SELECT hop.message_id, hop.next_at, (
                 SELECT p.route_id FROM parcels p
-                WHERE p.message_id = hop.message_id AND p.state = \(ParcelState.rateLimited.sql)
-                    AND p.route_id > hop.route_id
+                WHERE p.message_id = hop.message_id AND p.state = \(limited) AND p.route_id > hop.route_id
                 ORDER BY p.message_id, p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
             SELECT hop.route_id, waiting.service, min(\(instant("hop.next_at"))) AS next_at
             FROM hop CROSS JOIN LATERAL (
                 SELECT p.service FROM parcels p
-                WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id
-                    AND p.state = \(ParcelState.rateLimited.sql) AND p.due_at <= \(now) AND p.format = ANY (:formats)
+                WHERE p.message_id = hop.message_id AND p.route_id = hop.route_id AND p.state = \(limited)
+                    AND p.due_at <= \(now) AND p.format = ANY (:formats)
                 LIMIT 1
             ) AS waiting
             WHERE hop.route_id IS NOT NULL GROUP BY 1, 2
@@ -184,8 +180,7 @@ enum RateSQL {
     static let charge = Statement(
         "message_rates_charge",
         """
-        UPDATE message_rates b SET
-            next_at = \(next(after: ":pushes", perSecond: "m.rate_per_second"))
+        UPDATE message_rates b SET next_at = \(next(after: ":pushes", perSecond: "m.rate_per_second"))
         FROM messages m WHERE b.message_id = :message AND m.id = b.message_id AND m.rate_per_second IS NOT NULL
         """)
 

@@ -15,13 +15,14 @@ enum ParcelSQL {
 
     private static let all: [MessageUrgency] = [.transactional, .bulk]
 
+    private static let (ready, leased) = (ParcelState.ready.sql, ParcelState.leased.sql)
     private static let now = "coalesce(:now, now())"
 
     private static func isDue(_ which: String, _ urgency: MessageUrgency) -> String {
         """
-        EXISTS (SELECT 1 FROM parcels p WHERE p.state = \(ParcelState.ready.sql) AND p.route_id = hop.route_id
-            AND p.priority = \(urgency.sql) AND p.service = services.service AND p.format = services.format
-            AND p.due_at <= \(now) AND \(which))
+        EXISTS (SELECT 1 FROM parcels p
+            WHERE p.state = \(ready) AND p.route_id = hop.route_id AND p.priority = \(urgency.sql)
+                AND p.service = services.service AND p.format = services.format AND p.due_at <= \(now) AND \(which))
         """
     }
 
@@ -40,15 +41,13 @@ enum ParcelSQL {
         "parcel_ready_routes",
         """
         WITH RECURSIVE services AS MATERIALIZED (
-            SELECT service, format
-            FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service)
+            SELECT service, format FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service)
                 CROSS JOIN unnest(:formats) AS format
         ), hop AS (
-            (SELECT route_id FROM parcels WHERE state = \(ParcelState.ready.sql) AND route_id > :route
-                ORDER BY route_id LIMIT 1)
+            (SELECT route_id FROM parcels WHERE state = \(ready) AND route_id > :route ORDER BY route_id LIMIT 1)
             UNION ALL
             SELECT (SELECT p.route_id FROM parcels p
-                WHERE p.state = \(ParcelState.ready.sql) AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
+                WHERE p.state = \(ready) AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), asked AS MATERIALIZED (
             SELECT hop.route_id, \(services(isOrdinary, of: [.transactional])) AS urgent,
@@ -65,10 +64,9 @@ enum ParcelSQL {
     static let rescue = Statement(
         "parcel_rescue",
         """
-        UPDATE parcels SET state = \(ParcelState.ready.sql), owner = NULL, lease_until = NULL,
-            lapses = least(lapses + 1, 32767)
+        UPDATE parcels SET state = \(ready), owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
         WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE state = \(ParcelState.leased.sql) AND lease_until < \(now)
+            SELECT id FROM parcels WHERE state = \(leased) AND lease_until < \(now)
             ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 
@@ -101,7 +99,7 @@ enum ParcelSQL {
         let isKept = "(\(isStopped) OR \(isRateLimited))"
         return """
             UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN \(ParcelState.onHold.sql)
-                    WHEN \(isRateLimited) THEN \(ParcelState.rateLimited.sql) ELSE \(ParcelState.leased.sql) END,
+                    WHEN \(isRateLimited) THEN \(ParcelState.rateLimited.sql) ELSE \(leased) END,
                 epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
                 owner = CASE WHEN NOT \(isKept) THEN :owner END,
                 lease_until = CASE WHEN NOT \(isKept) THEN \(leaseEnd) END,
@@ -144,7 +142,7 @@ enum ParcelSQL {
     ) -> Statement {
         let bulk = """
             , bulk AS MATERIALIZED (
-                SELECT p.id, p.badge_marked \(ready(.bulk, which)) AND NOT EXISTS (SELECT FROM urgent)
+                SELECT p.id, p.badge_marked \(candidates(.bulk, which)) AND NOT EXISTS (SELECT FROM urgent)
                 ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
             )
             """
@@ -153,9 +151,8 @@ enum ParcelSQL {
             name,
             """
             WITH urgent AS MATERIALIZED (
-                SELECT p.id, p.badge_marked, p.member_count, p.due_at,
-                    p.origin_route_id IS NOT NULL AS is_apart
-                \(ready(.transactional, which))
+                SELECT p.id, p.badge_marked, p.member_count, p.due_at, p.origin_route_id IS NOT NULL AS is_apart
+                \(candidates(.transactional, which))
                 ORDER BY p.due_at, p.id LIMIT :parcels_max FOR UPDATE SKIP LOCKED
             )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
                 SELECT id, badge_marked, place FROM (
@@ -170,10 +167,10 @@ enum ParcelSQL {
             """)
     }
 
-    private static func ready(_ urgency: MessageUrgency, _ which: String) -> String {
+    private static func candidates(_ urgency: MessageUrgency, _ which: String) -> String {
         """
         FROM parcels p
-            WHERE p.route_id = :route AND p.service = :service AND p.state = \(ParcelState.ready.sql)
+            WHERE p.route_id = :route AND p.service = :service AND p.state = \(ready)
                 AND p.priority = \(urgency.sql) AND p.due_at <= \(now) AND p.format = ANY (:formats) AND \(which)
         """
     }
@@ -217,8 +214,7 @@ enum ParcelSQL {
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
-    static let claimExpired = claim(
-        "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= \(now)")
+    static let claimExpired = claim("parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= \(now)")
     static let claimRateLimited = RateSQL.claim(returning: columns)
 
     /// Makes a parcel that is not leased due later.
@@ -232,8 +228,8 @@ enum ParcelSQL {
     // The cast keeps the planner from reading all leased parcels.
     private static let isHeld = """
         SELECT lease.place, p.id FROM unnest(:parcels, :epochs) WITH ORDINALITY AS lease (parcel, epoch, place)
-            JOIN parcels p ON p.id = lease.parcel AND p.epoch = lease.epoch AND p.owner = :owner
-                AND p.state::integer = \(ParcelState.leased.sql)
+            JOIN parcels p
+                ON p.id = lease.parcel AND p.epoch = lease.epoch AND p.owner = :owner AND p.state::integer = \(leased)
         """
 
     /// Extends leases and never shortens them, under `PlannerSQL.throughKeys`. It returns the places of those renewed,
@@ -242,10 +238,8 @@ enum ParcelSQL {
         "parcel_renew",
         """
         WITH held AS MATERIALIZED (\(isHeld) FOR NO KEY UPDATE OF p SKIP LOCKED)
-        UPDATE parcels p
-        SET lease_until = greatest(lease_until, \(leaseEnd))
-        FROM held WHERE p.id = held.id
-        RETURNING held.place
+        UPDATE parcels p SET lease_until = greatest(lease_until, \(leaseEnd))
+        FROM held WHERE p.id = held.id RETURNING held.place
         """)
 
     /// The places of the leases that still are the owner's, renewed or not.

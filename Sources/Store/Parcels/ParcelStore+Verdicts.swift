@@ -93,17 +93,14 @@ extension ParcelStore {
 
     /// Keeps one verdict for each registration, by rising id: the gravest, and the last among equals.
     private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
-        let sorted = verdicts.enumerated().sorted {
-            $0.element.registration == $1.element.registration
-                ? $0.offset < $1.offset : $0.element.registration < $1.element.registration
-        }
+        // The sort is stable.
         var kept: [GuardedVerdict] = []
-        for (_, verdict) in sorted {
-            guard let last = kept.last, last.registration == verdict.registration else {
-                kept.append(verdict)
-                continue
+        for verdict in verdicts.sorted(by: { $0.registration < $1.registration }) {
+            if let last = kept.last, last.registration == verdict.registration {
+                if last.verdict.target == .retired, verdict.verdict.target != .retired { continue }
+                kept.removeLast()
             }
-            if !last.verdict.isDeath || verdict.verdict.isDeath { kept[kept.count - 1] = verdict }
+            kept.append(verdict)
         }
         return kept
     }
@@ -116,13 +113,6 @@ extension VerdictReport {
 }
 
 extension TokenVerdict {
-    fileprivate var isDeath: Bool {
-        switch self {
-        case .unregistered: true
-        case .suspected, .suspectedInBoth, .cleared, .found: false
-        }
-    }
-
     /// The state that the verdict leads to, if it counts.
     fileprivate var target: RegistrationState {
         switch self {

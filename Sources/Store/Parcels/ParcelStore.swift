@@ -40,8 +40,8 @@ package struct ParcelStore: Sendable {
             $0.int64("limit", Int64(limit))
             $0.instant("now", now)
         }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query).map(DueRoute.init) }
-        return ReadyRoutePage(routes: rows.flatMap(\.ready), last: rows.last?.route.id, isFull: rows.count == limit)
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query).map(ReadyRoute.due) }
+        return ReadyRoutePage(routes: rows.flatMap(\.ready), last: rows.last?.route, isFull: rows.count == limit)
     }
 
     /// Returns the routes that have a rate-limited parcel, and the time until one may be leased. They come by rising
@@ -55,7 +55,7 @@ package struct ParcelStore: Sendable {
             $0.instant("now", now)
         }
         return try await translating { () throws(PostgresError) in
-            try await pool.read(query).map(RateLimitedRoute.init).compactMap(\.ready)
+            try await pool.read(query).map(ReadyRoute.rateLimited).compactMap { $0 }
         }
     }
 
@@ -97,35 +97,24 @@ private struct RouteRow {
     }
 }
 
-/// A route with due parcels, and the numbers of the services that have some.
-private struct DueRoute {
-    let route: RouteRow
-    let ordinary: [Int16]
-    let lapsed: [Int16]
-    let urgent: [Int16]
-
-    init(_ row: inout Row) throws(PostgresError) {
-        route = try RouteRow(&row)
-        (ordinary, lapsed, urgent) = (try row.int16Array(), try row.int16Array(), try row.int16Array())
-    }
-
-    var ready: [ReadyRoute] {
-        TopicService.allCases.compactMap { service in
+extension ReadyRoute {
+    /// Reads a route with due parcels, and the numbers of the services that have some.
+    fileprivate static func due(_ row: inout Row) throws(PostgresError) -> (route: RouteID, ready: [ReadyRoute]) {
+        let route = try RouteRow(&row)
+        let (ordinary, lapsed, urgent) = (try row.int16Array(), try row.int16Array(), try row.int16Array())
+        let ready = TopicService.allCases.compactMap { service in
             let (isOrdinary, isLapsed) = (ordinary.contains(service.rawValue), lapsed.contains(service.rawValue))
-            guard isOrdinary || isLapsed else { return nil }
+            guard isOrdinary || isLapsed else { return nil as ReadyRoute? }
             return route.ready(
                 service, hasOrdinary: isOrdinary, hasUrgent: urgent.contains(service.rawValue), hasLapsed: isLapsed)
         }
+        return (route.id, ready)
     }
-}
 
-/// A route's service with rate-limited parcels; nil: this program doesn't know it.
-private struct RateLimitedRoute {
-    let ready: ReadyRoute?
-
-    init(_ row: inout Row) throws(PostgresError) {
+    /// Reads a route's service with rate-limited parcels; returns nil if this program doesn't know it.
+    fileprivate static func rateLimited(_ row: inout Row) throws(PostgresError) -> ReadyRoute? {
         let (route, service) = (try RouteRow(&row), TopicService(rawValue: try row.int16()))
         let quantumAfter = Duration.microseconds(try row.int64())
-        ready = service.flatMap { route.ready($0, quantumAfter: quantumAfter) }
+        return service.flatMap { route.ready($0, quantumAfter: quantumAfter) }
     }
 }

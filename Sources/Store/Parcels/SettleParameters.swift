@@ -43,8 +43,8 @@ extension Parameters {
         }
         int64Array("event_places", history.map(\.place))
         int64Array("event_numbers", history.map(\.number))
-        int16Array("event_states", history.map(\.entry.event.state))
-        textArray("event_reasons", history.map(\.entry.event.reason))
+        int16Array("event_states", history.map(\.entry.event.columns.state))
+        textArray("event_reasons", history.map(\.entry.event.columns.reason))
         int16Array("event_attempts", history.map(\.entry.attempts))
         int64Array("event_first_members", history.map { $0.entry.members.first?.value ?? 0 })
         int64Array("event_last_members", history.map { $0.entry.members.last?.value ?? 0 })
@@ -84,18 +84,10 @@ extension Settlement {
 }
 
 extension HistoryEvent {
-    /// The value of the column `state`.
-    fileprivate var state: Int16 {
+    fileprivate var columns: (state: Int16, reason: String) {
         switch self {
-        case .ended(let terminalStatus): terminalStatus.state.rawValue
-        case .goesOn: 0
-        }
-    }
-
-    fileprivate var reason: String {
-        switch self {
-        case .ended(let terminalStatus): terminalStatus.reason
-        case .goesOn(let cause): cause.rawValue
+        case .ended(let terminalStatus): (terminalStatus.state.rawValue, terminalStatus.reason)
+        case .goesOn(let cause): (0, cause.rawValue)
         }
     }
 }
