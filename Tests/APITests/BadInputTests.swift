@@ -64,15 +64,14 @@ extension GatewayWorld {
         let tables = try await pool.read(
             Query(Statement(unprepared: "SELECT relname::text FROM pg_stat_user_tables ORDER BY relname")))
         var contents: [String] = []
-        for row in 0..<tables.rowCount {
-            let table = try tables.text(row, 0)
+        for table in try tables.map(String.init) {
             let rows = try await pool.read(
                 Query(
                     Statement(
                         unprepared:
                             "SELECT coalesce(string_agg(r, E'\\n' ORDER BY r), '') FROM (SELECT (to_jsonb(t) - 'last_used_at')::text AS r FROM \(table) t) s"
                     )))
-            contents.append("\(table): \(try rows.text(0, 0))")
+            contents.append("\(table): \(try rows.one(String.init))")
         }
         return contents
     }

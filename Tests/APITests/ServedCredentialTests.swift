@@ -102,7 +102,7 @@ struct ServedCredentialTests {
             #expect(try await Self.states(world, path) == ["retired", "active"])
             try await world.refuse(.idempotencyMismatch, "POST", path, body + " ", headers: key)
             let stored = Statement(unprepared: "SELECT answer FROM idempotency_keys")
-            let answer = try await world.pool.read(Query(stored)).bytes(0, 0)
+            let answer = try await world.pool.read(Query(stored)).one { row throws(PostgresError) in try row.bytes() }
             #expect(!String(decoding: answer, as: UTF8.self).contains("PRIVATE"))
         }
     }
@@ -191,10 +191,11 @@ struct ServedCredentialTests {
             await token.freshen()
             let bearer = try #require(token.current).value
             let columns = "SELECT sealed FROM credentials UNION ALL SELECT sealed FROM provider_tokens"
-            let rows = try await world.pool.read(Query(Statement(unprepared: columns)))
-            #expect(rows.rowCount == 3)
-            for row in 0..<rows.rowCount {
-                let sealed = try rows.bytes(row, 0)
+            let rows = try await world.pool.read(Query(Statement(unprepared: columns))).map {
+                row throws(PostgresError) in try row.bytes()
+            }
+            #expect(rows.count == 3)
+            for (row, sealed) in rows.enumerated() {
                 for secret in [pem, der, bearer] {
                     #expect(!Self.share(secret, sealed), "row \(row) contains a secret")
                 }

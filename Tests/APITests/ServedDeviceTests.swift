@@ -82,11 +82,12 @@ struct ServedDeviceTests {
             let path = try await world.makeApp() + "/devices/i1"
             let body = GatewayWorld.registration(1)
             #expect(try await world.expect(201, "PUT", path, body).member("environment") == "production")
-            let rows = try await world.pool.read(
-                Query(Statement(unprepared: "SELECT id, environment FROM routes ORDER BY environment")))
+            let routes = try await world.pool.read(
+                Query(Statement(unprepared: "SELECT id FROM routes ORDER BY environment"))
+            ).map(Int64.init).map(RouteID.init)
             let verdict = GuardedVerdict(
-                registration: RegistrationID(1), generation: TokenGeneration(1), route: RouteID(try rows.int64(0, 0)),
-                verdict: .found(on: RouteID(try rows.int64(1, 0))), asOf: WallInstant(secondsSince1970: 0))
+                registration: RegistrationID(1), generation: TokenGeneration(1), route: routes[0],
+                verdict: .found(on: routes[1]), asOf: WallInstant(secondsSince1970: 0))
             _ = try await world.stores.parcels.applyVerdicts([verdict])
             #expect(try await world.expect(200, "GET", path).member("environment") == "sandbox")
             let again = try await world.expect(200, "PUT", path, body).json()

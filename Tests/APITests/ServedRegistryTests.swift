@@ -1,6 +1,7 @@
 import API
 import JSON
 import Postgres
+import TestSupport
 import Testing
 
 private let fcmToken = "dXk2bN9fQ0m:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx_sD7"
@@ -23,8 +24,9 @@ struct ServedRegistryTests {
             #expect(try made.member("provider") == "fcm" && made.member("environment") == "production")
             #expect(try made.member("token") == "…_sD7")
             #expect(!made.text.contains(fcmToken))
-            let rows = try await world.pool.read(Query(Statement(unprepared: "SELECT token FROM registrations")))
-            #expect(try rows.bytes(0, 0) == Array(fcmToken.utf8))
+            let token = try await world.pool.read(Query(Statement(unprepared: "SELECT token FROM registrations")))
+                .one { row throws(PostgresError) in try row.bytes() }
+            #expect(token == Array(fcmToken.utf8))
             try await world.refuse(
                 .kindNotAllowed, "PUT", path, Self.fcm(fcmToken, #", "kind": "voip""#), pointer: "/kind")
         }
@@ -124,11 +126,10 @@ struct ServedRegistryTests {
         try await withGateway(limits: limits) { world in
             let devices = try await world.makeApp() + "/devices?tag=new"
             let others = try await world.makeApp("other") + "/devices"
-            let waiting = Statement(
-                unprepared: """
-                    SELECT count(*) FROM pg_stat_activity
-                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'
-                    """)
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'
+                """
             let (locked, isLocked) = AsyncStream<Void>.makeStream()
             let (free, isFree) = AsyncStream<Void>.makeStream()
             defer { isFree.finish() }
@@ -141,8 +142,8 @@ struct ServedRegistryTests {
                 }
             }
             for await _ in locked {}
-            func wait(for count: Int64) async throws {
-                while try await world.pool.read(Query(waiting)).int64(0, 0) < count { try Task.checkCancellation() }
+            func wait(for count: Int) async throws {
+                while try await world.pool.number(waiting) < count { try Task.checkCancellation() }
             }
             async let first = world.expect(200, "GET", devices)
             async let second = world.expect(200, "GET", devices)

@@ -151,9 +151,10 @@ extension World {
                     AND owner IN (SELECT owner FROM told_leases WHERE address IS NOT NULL)
                 """)
         return try await database { pool in
-            let rows = try await pool.read(Query(statement))
-            let pending = try (0..<rows.rowCount).reduce(0) { $0 + Int(try rows.int32($1, 1)) }
-            return (try (0..<rows.rowCount).map { try rows.int64($0, 0) }, pending)
+            let rows = try await pool.read(Query(statement)).map { row throws(PostgresError) in
+                (parcel: try row.int64(), pending: Int(try row.int32()))
+            }
+            return (rows.map(\.parcel), rows.reduce(0) { $0 + $1.pending })
         }
     }
 

@@ -34,19 +34,19 @@ extension World {
     func waits(of installation: String, _ message: String, _ app: App) async throws -> [RecordedWait] {
         let statement = Statement(
             unprepared: """
-                SELECT w.cause, w.microseconds, w.members, r.id FROM told_waits w, registrations r
+                SELECT r.id, w.members, w.cause, w.microseconds FROM told_waits w, registrations r
                 WHERE w.message_id = '\(message)' AND r.installation = '\(installation)'
                     AND r.app_id = (SELECT id FROM apps WHERE slug = '\(app)')
                 ORDER BY w.ctid
                 """)
         return try await database { pool in
-            let rows = try await pool.read(Query(statement))
-            return try (0..<rows.rowCount).compactMap { row in
-                let members = try MemberList.decode(try rows.bytes(row, 2))
-                guard members.contains(try rows.int64(row, 3)) else { return nil }
-                return RecordedWait(
-                    cause: try rows.text(row, 0), length: .microseconds(try rows.int64(row, 1)))
+            let rows = try await pool.read(Query(statement)).map { row throws(PostgresError) in
+                (
+                    device: try row.int64(), members: try row.bytes(),
+                    wait: RecordedWait(cause: try row.text(), length: .microseconds(try row.int64()))
+                )
             }
+            return try rows.filter { try MemberList.decode($0.members).contains($0.device) }.map(\.wait)
         }
     }
 }

@@ -254,13 +254,13 @@ extension World {
         let fingerprint = Hashes.sha256(Array("\(name)/".utf8) + (try signingKey.publicPEM()))
         let statement = Statement(
             unprepared: """
-                INSERT INTO provider_tokens (key_fingerprint, sealed, issued_at) VALUES ($1, $2, $3)
+                INSERT INTO provider_tokens (key_fingerprint, sealed, issued_at) VALUES (:fingerprint, :sealed, :issued_at)
                 ON CONFLICT (key_fingerprint) DO UPDATE SET sealed = excluded.sealed, issued_at = excluded.issued_at
                 """)
         let query = Query(statement) {
-            $0.bytes(fingerprint)
-            $0.bytes([1] + nonce + sealed)
-            $0.instant(issuedAt)
+            $0.bytes("fingerprint", fingerprint)
+            $0.bytes("sealed", [1] + nonce + sealed)
+            $0.instant("issued_at", issuedAt)
         }
         try await database { pool in _ = try await pool.run(query) }
     }

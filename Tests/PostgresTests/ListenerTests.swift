@@ -5,9 +5,9 @@ import Testing
 
 private func write(_ pool: PostgresPool, _ channel: String, _ payload: String) async throws {
     _ = try await pool.run(
-        query("SELECT pg_notify($1, $2)") {
-            $0.text(channel)
-            $0.text(payload)
+        query("SELECT pg_notify(:channel, :payload)") {
+            $0.text("channel", channel)
+            $0.text("payload", payload)
         })
 }
 
@@ -85,9 +85,10 @@ struct ListenerTests {
                 #expect(await events.next() == .listening)
                 for hundred in 0..<30 {
                     _ = try await pool.run(
-                        query("SELECT pg_notify($1, i::text) FROM generate_series($2 + 1, $2 + 100) AS i") {
-                            $0.text(channel)
-                            $0.int32(Int32(hundred * 100))
+                        query("SELECT pg_notify(:channel, i::text) FROM generate_series(:first + 1, :first + 100) AS i")
+                        {
+                            $0.text("channel", channel)
+                            $0.int32("first", Int32(hundred * 100))
                         })
                 }
                 var received = 0

@@ -27,7 +27,7 @@ struct OutageTests {
                 }
                 #expect(await pool.census().outage == .unreachable)
                 _ = try await server.start()
-                #expect(try await pool.run(query("SELECT 3::int4")).int32(0, 0) == 3)
+                #expect(try await pool.run(query("SELECT 3::int4")).one(Int32.init) == 3)
                 #expect(await pool.census().outage == nil)
             }
         }
@@ -39,7 +39,7 @@ struct OutageTests {
             try await withPool(settings) { pool in
                 _ = try await pool.run(query("SELECT 1"))
                 await server.stop()
-                let waiting = Task { try await pool.run(query("SELECT 4::int4")).int32(0, 0) }
+                let waiting = Task { try await pool.run(query("SELECT 4::int4")).one(Int32.init) }
                 try await eventually("the query to wait") { await pool.census().waiting == 1 }
                 _ = try await server.start()
                 #expect(try await waiting.value == 4)
@@ -66,7 +66,7 @@ struct OutageTests {
                 for writer in writers { writer.cancel() }
                 var answers = WriteAnswers()
                 for writer in writers { answers.add(await writer.value) }
-                let rows = try await pool.read(query("SELECT id FROM \(journal) ORDER BY id")).int64Column(0)
+                let rows = try await pool.read(query("SELECT id FROM \(journal) ORDER BY id")).map(Int64.init)
                 let stored = Set(rows)
                 #expect(stored.count == rows.count)
                 #expect(answers.committed.isSubset(of: stored))
@@ -92,13 +92,14 @@ struct OutageTests {
     /// Writes rising ids, each once, until it is cancelled.
     private func write(_ pool: PostgresPool, _ journal: String, firstID: Int64) async -> WriteAnswers {
         var answers = WriteAnswers()
-        let insert = Statement("insert_journal", "INSERT INTO \(journal) VALUES ($1)")
+        let insert = Statement("insert_journal", "INSERT INTO \(journal) VALUES (:id)")
         var id = firstID
         while !Task.isCancelled {
             id += 1
             let error = await failure { () async throws(PostgresError) in
-                if id % 2 == 0 { return try await pool.run(Query(insert) { $0.int64(id) }).affectedRows }
-                return try await pool.run([Query(insert) { $0.int64(id) }], transaction: TransactionOptions()).count
+                if id % 2 == 0 { return try await pool.run(Query(insert) { $0.int64("id", id) }).affectedRows }
+                return try await pool.run([Query(insert) { $0.int64("id", id) }], transaction: TransactionOptions())
+                    .count
             }
             switch error {
             case nil: answers.committed.insert(id)
@@ -134,7 +135,7 @@ struct BrokenConnectionTests {
                     try await eventually("the query to sleep") {
                         try await observer.read(
                             query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-                        ).int64(0, 0) == 1
+                        ).one(Int64.init) == 1
                     }
                     try await killPostmaster(server)
                     let error = await conversation.value
@@ -147,12 +148,12 @@ struct BrokenConnectionTests {
     @Test("gets replaced unnoticed if an operator ends its idle session")
     func terminated() async throws {
         try await withPool { pool in
-            let victim = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+            let victim = try await pool.read(query("SELECT pg_backend_pid()")).one(Int32.init)
             try await withPool { other in
                 _ = try await other.run(query("SELECT pg_terminate_backend(\(victim), 10000)"))
             }
             // The connection was idle: nothing is lost, and no caller notices.
-            let replaced = try await pool.run(query("SELECT pg_backend_pid()")).int32(0, 0)
+            let replaced = try await pool.run(query("SELECT pg_backend_pid()")).one(Int32.init)
             #expect(replaced != victim)
         }
     }
@@ -162,7 +163,7 @@ struct BrokenConnectionTests {
         try await withPool { pool in
             let error = await failure { () async throws(PostgresError) in
                 try await pool.transaction { transaction async throws(PostgresError) in
-                    let victim = try await transaction.run(query("SELECT pg_backend_pid()")).int32(0, 0)
+                    let victim = try await transaction.run(query("SELECT pg_backend_pid()")).one(Int32.init)
                     _ = try await pool.run(query("SELECT pg_terminate_backend(\(victim), 10000)"))
                     _ = try await transaction.run(query("SELECT 1"))
                 }
@@ -177,7 +178,7 @@ struct BrokenConnectionTests {
     func silent(writes: Bool) async throws {
         try await withOwnServer { _, settings, _ in
             try await withPool(settings) { pool in
-                let backend = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+                let backend = try await pool.read(query("SELECT pg_backend_pid()")).one(Int32.init)
                 kill(backend, SIGSTOP)
                 defer { kill(backend, SIGCONT) }
                 let error = await failure { () async throws(PostgresError) in
@@ -188,7 +189,7 @@ struct BrokenConnectionTests {
                     }
                 }
                 #expect(error == (writes ? .commitUnknown : .deadlinePassed))
-                #expect(try await pool.run(query("SELECT 5::int4")).int32(0, 0) == 5)
+                #expect(try await pool.run(query("SELECT 5::int4")).one(Int32.init) == 5)
             }
         }
     }

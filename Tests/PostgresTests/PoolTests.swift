@@ -24,7 +24,7 @@ struct BusyPoolTests {
                 }
                 #expect(error == .poolExhausted)
             }
-            #expect(try await pool.run(query("SELECT 1::int4")).int32(0, 0) == 1)
+            #expect(try await pool.run(query("SELECT 1::int4")).one(Int32.init) == 1)
         }
     }
 
@@ -54,8 +54,8 @@ struct BusyPoolTests {
             let sum = try await withThrowingTaskGroup(of: Int32.self) { group in
                 for number in 0..<1_000 {
                     group.addTask {
-                        let number = query("SELECT $1") { $0.int32(Int32(number)) }
-                        return try await pool.run(number, deadline: .seconds(600)).int32(0, 0)
+                        let number = query("SELECT :number") { $0.int32("number", Int32(number)) }
+                        return try await pool.run(number, deadline: .seconds(600)).one(Int32.init)
                     }
                 }
                 return try await group.reduce(0, +)
@@ -90,7 +90,7 @@ struct BusyPoolTests {
 }
 
 private func takeLock(_ lock: Int64) -> Query {
-    query("SELECT pg_advisory_xact_lock($1)") { $0.int64(lock) }
+    query("SELECT pg_advisory_xact_lock(:lock)") { $0.int64("lock", lock) }
 }
 
 /// Holds an advisory lock during the work, so that a conversation lasts exactly as long as the test wants.
@@ -131,8 +131,8 @@ struct CancelTests {
         try await withPool(pool: small(2, waiters: 1_000, wait: .seconds(600))) { pool in
             let tasks = (0..<400).map { number in
                 Task {
-                    let number = query("SELECT $1") { $0.int32(Int32(number)) }
-                    return try await pool.run(number, deadline: .seconds(600)).int32(0, 0)
+                    let number = query("SELECT :number") { $0.int32("number", Int32(number)) }
+                    return try await pool.run(number, deadline: .seconds(600)).one(Int32.init)
                 }
             }
             for (index, task) in tasks.enumerated() where index % 2 == 0 { task.cancel() }
@@ -155,13 +155,13 @@ struct DeadlineTests {
     @Test("ends the statement on the server, and keeps the connection")
     func serverSide() async throws {
         try await withPool(pool: small(1, wait: .seconds(5))) { pool in
-            let before = try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0)
+            let before = try await pool.read(query("SELECT pg_backend_pid()")).one(Int32.init)
             let error = await failure { () async throws(PostgresError) in
                 try await pool.run(query("SELECT pg_sleep(60)"), deadline: .milliseconds(30))
             }
             #expect(error == .deadlinePassed)
-            #expect(try await pool.read(query("SELECT pg_backend_pid()")).int32(0, 0) == before)
-            #expect(try await pool.read(query("SHOW statement_timeout")).text(0, 0) == "30s")
+            #expect(try await pool.read(query("SELECT pg_backend_pid()")).one(Int32.init) == before)
+            #expect(try await pool.read(query("SHOW statement_timeout")).one(String.init) == "30s")
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 private func answers(_ settings: PostgresSettings) async throws -> Bool {
     var answer = false
-    try await withPool(settings) { pool in answer = try await pool.run(query("SELECT true")).bool(0, 0) }
+    try await withPool(settings) { pool in answer = try await pool.run(query("SELECT true")).one(Bool.init) }
     return answer
 }
 
@@ -139,10 +139,10 @@ struct PrivateServerTests {
             #expect(unsafe stat(folder + "/postgres", &status) == 0)
             #expect(status.st_mode & 0o077 == 0)
             try await withPool(settings) { pool in
-                let socketFolder = try await pool.read(query("SHOW unix_socket_directories")).text(0, 0)
+                let socketFolder = try await pool.read(query("SHOW unix_socket_directories")).one(String.init)
                 #expect(unsafe stat(socketFolder, &status) == 0)
                 #expect(status.st_mode & 0o777 == 0o700)
-                #expect(try await pool.read(query("SHOW listen_addresses")).text(0, 0) == "")
+                #expect(try await pool.read(query("SHOW listen_addresses")).one(String.init) == "")
             }
         }
     }
@@ -152,10 +152,10 @@ struct PrivateServerTests {
         try await withOwnServer { server, settings, folder in
             try await withPool(settings) { pool in
                 try await pool.script("CREATE TABLE tokens (token text PRIMARY KEY)")
-                let insert = Statement("insert_token", "INSERT INTO tokens VALUES ($1)")
+                let insert = Statement("insert_token", "INSERT INTO tokens VALUES (:token)")
                 for _ in 0..<2 {
                     _ = await failure { () async throws(PostgresError) in
-                        try await pool.run(Query(insert) { $0.text("hunter2") })
+                        try await pool.run(Query(insert) { $0.text("token", "hunter2") })
                     }
                 }
                 for sql in ["SELECT 'hunter2'::int4", "SELEC hunter2", "DO $$ BEGIN RAISE WARNING 'hunter2'; END $$"] {

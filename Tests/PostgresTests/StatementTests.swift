@@ -30,4 +30,15 @@ struct StatementTests {
             #expect(read == (-1, "three"))
         }
     }
+
+    @Test("name places in an array from 1, and readers return them from 0, or throw behind the end")
+    func places() async throws {
+        try await withPool { pool in
+            let statement = Statement("places", "SELECT place FROM unnest(:texts) WITH ORDINALITY AS t (text, place)")
+            let rows = try await pool.run(Query(statement) { $0.textArray("texts", ["a", "b"]) })
+            #expect(try rows.places(upTo: 2) == [0, 1])
+            let error = await failure { () throws(PostgresError) in try rows.places(upTo: 1) }
+            #expect(error == .unexpectedShape(statement: "places", column: 0))
+        }
+    }
 }

@@ -40,7 +40,7 @@ private func expectVigilance(_ url: String) async throws {
                 SELECT concat_ws(' ', current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'),
                     current_setting('tcp_keepalives_count'), current_setting('tcp_user_timeout'))
                 """))
-        #expect(try reported.text(0, 0) == "10 5 3 25000")
+        #expect(try reported.one(String.init) == "10 5 3 25000")
     }
 }
 

@@ -111,6 +111,6 @@ func killPostmaster(_ server: PrivateServer) async throws {
 
 extension PostgresPool {
     func count(_ table: String) async throws -> Int64 {
-        try await read(query("SELECT count(*) FROM \(table)")).int64(0, 0)
+        try await read(query("SELECT count(*) FROM \(table)")).one(Int64.init)
     }
 }

@@ -17,10 +17,10 @@ struct TransactionTests {
             let ledger = try await table(pool)
             let sum = try await pool.transaction { transaction async throws(PostgresError) in
                 _ = try await transaction.run(query("UPDATE \(ledger) SET amount = 20 WHERE id = 1"))
-                return try await transaction.run(query("SELECT sum(amount)::int8 FROM \(ledger)")).int64(0, 0)
+                return try await transaction.run(query("SELECT sum(amount)::int8 FROM \(ledger)")).one(Int64.init)
             }
             #expect(sum == 30)
-            #expect(try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).int64(0, 0) == 30)
+            #expect(try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).one(Int64.init) == 30)
         }
     }
 
@@ -70,7 +70,7 @@ struct TransactionTests {
                 }
             }
             #expect(error?.sqlState == SQLState("23514"))
-            #expect(try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).int64(0, 0) == 20)
+            #expect(try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).one(Int64.init) == 20)
         }
     }
 
@@ -179,7 +179,7 @@ struct ConflictTests {
                 }
                 try await group.waitForAll()
             }
-            let sum = try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).int64(0, 0)
+            let sum = try await pool.read(query("SELECT sum(amount)::int8 FROM \(ledger)")).one(Int64.init)
             #expect(sum == 20 + 2 * 5 * 2)
         }
     }

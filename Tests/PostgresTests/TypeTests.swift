@@ -11,26 +11,44 @@ struct TypeTests {
     func scalars() async throws {
         try await withPool { pool in
             let sql = """
-                SELECT $1::int2, $2::int2, $3::int4, $4::int4, $5::int8, $6::int8, $7::bool, $8::bool, $9::text, $10::text,
-                    $11::bytea, $12::bytea, $13::uuid, $14::uuid, $15::float8, $16::float8
+                SELECT :int16_min::int2, :int16_max::int2, :int32_min::int4, :int32_max::int4, :int64_min::int8,
+                    :int64_max::int8, :yes::bool, :no::bool, :empty::text, :text::text, :no_bytes::bytea, :bytes::bytea,
+                    :uuid_min::uuid, :uuid_max::uuid, :zero::float8, :infinity::float8
                 """
             let everyByte = (0...255).map { UInt8($0) }
+            let text = "Zwölf Uhr 🕛'\"\\"
             let rows = try await pool.run(
                 query(sql) {
-                    $0.int16(.min); $0.int16(.max); $0.int32(.min); $0.int32(.max); $0.int64(.min); $0.int64(.max)
-                    $0.bool(true); $0.bool(false); $0.text(""); $0.text("Zwölf Uhr 🕛'\"\\")
-                    $0.bytes([]); $0.bytes(everyByte); $0.uuid(smallest); $0.uuid(largest)
-                    $0.double(-0.0); $0.double(.infinity)
+                    $0.int16("int16_min", .min)
+                    $0.int16("int16_max", .max)
+                    $0.int32("int32_min", .min)
+                    $0.int32("int32_max", .max)
+                    $0.int64("int64_min", .min)
+                    $0.int64("int64_max", .max)
+                    $0.bool("yes", true)
+                    $0.bool("no", false)
+                    $0.text("empty", "")
+                    $0.text("text", text)
+                    $0.bytes("no_bytes", [])
+                    $0.bytes("bytes", everyByte)
+                    $0.uuid("uuid_min", smallest)
+                    $0.uuid("uuid_max", largest)
+                    $0.double("zero", -0.0)
+                    $0.double("infinity", .infinity)
                 })
             #expect(rows.rowCount == 1 && rows.columnCount == 16)
-            #expect(try rows.int16(0, 0) == .min && rows.int16(0, 1) == .max)
-            #expect(try rows.int32(0, 2) == .min && rows.int32(0, 3) == .max)
-            #expect(try rows.int64(0, 4) == .min && rows.int64(0, 5) == .max)
-            #expect(try rows.bool(0, 6) && !rows.bool(0, 7))
-            #expect(try rows.text(0, 8) == "" && rows.text(0, 9) == "Zwölf Uhr 🕛'\"\\")
-            #expect(try rows.bytes(0, 10) == [] && rows.bytes(0, 11) == everyByte)
-            #expect(try rows.uuid(0, 12) == smallest && rows.uuid(0, 13) == largest)
-            #expect(try rows.double(0, 14).sign == .minus && rows.double(0, 15) == .infinity)
+            let read = try rows.one { row throws(PostgresError) in
+                (
+                    int16: [try row.int16(), try row.int16()], int32: [try row.int32(), try row.int32()],
+                    int64: [try row.int64(), try row.int64()], bool: [try row.bool(), try row.bool()],
+                    text: [try row.text(), try row.text()], bytes: [try row.bytes(), try row.bytes()],
+                    uuid: [try row.uuid(), try row.uuid()], double: [try row.double(), try row.double()]
+                )
+            }
+            #expect(read.int16 == [.min, .max] && read.int32 == [.min, .max] && read.int64 == [.min, .max])
+            #expect(read.bool == [true, false] && read.text == ["", text] && read.bytes == [[], everyByte])
+            #expect(
+                read.uuid == [smallest, largest] && read.double == [0, .infinity] && read.double[0].sign == .minus)
         }
     }
 
@@ -42,13 +60,14 @@ struct TypeTests {
                 .max, .min,
             ]
             let rows = try await pool.run(
-                query("SELECT i, i::text FROM unnest($1::timestamptz[]) WITH ORDINALITY AS t (i, n) ORDER BY n") {
-                    $0.instantArray(instants.map { WallInstant(microseconds: $0) })
+                query("SELECT i, i::text FROM unnest(:instants::timestamptz[]) WITH ORDINALITY AS t (i, n) ORDER BY n")
+                {
+                    $0.instantArray("instants", instants.map { WallInstant(microseconds: $0) })
                 })
-            #expect(try rows.instantColumn(0).map(\.microseconds) == instants)
-            #expect(try rows.text(0, 1) == "1970-01-01 00:00:00+00")
-            #expect(try rows.text(3, 1) == "2000-01-01 00:00:00+00")
-            #expect(try rows.text(7, 1) == "infinity" && rows.text(8, 1) == "-infinity")
+            let read = try rows.map { row throws(PostgresError) in (instant: try row.instant(), text: try row.text()) }
+            #expect(read.map(\.instant.microseconds) == instants)
+            #expect(read[0].text == "1970-01-01 00:00:00+00" && read[3].text == "2000-01-01 00:00:00+00")
+            #expect(read[7].text == "infinity" && read[8].text == "-infinity")
         }
     }
 
@@ -56,19 +75,31 @@ struct TypeTests {
     func nulls() async throws {
         try await withPool { pool in
             let sql = """
-                SELECT $1::int2, $2::int4, $3::int8, $4::bool, $5::text, $6::bytea, $7::uuid, $8::float8, $9::timestamptz,
-                    $10::jsonb
+                SELECT :int16::int2, :int32::int4, :int64::int8, :bool::bool, :text::text, :bytes::bytea, :uuid::uuid,
+                    :double::float8, :instant::timestamptz, :json::jsonb
                 """
             let rows = try await pool.run(
                 query(sql) {
-                    $0.int16(nil); $0.int32(nil); $0.int64(nil); $0.bool(nil); $0.text(nil); $0.bytes(nil)
-                    $0.uuid(nil); $0.double(nil); $0.instant(nil); $0.json(nil)
+                    $0.int16("int16", nil)
+                    $0.int32("int32", nil)
+                    $0.int64("int64", nil)
+                    $0.bool("bool", nil)
+                    $0.text("text", nil)
+                    $0.bytes("bytes", nil)
+                    $0.uuid("uuid", nil)
+                    $0.double("double", nil)
+                    $0.instant("instant", nil)
+                    $0.json("json", nil)
                 })
-            #expect((0..<10).allSatisfy { rows.isNull(0, $0) })
-            #expect(try rows.int16OrNil(0, 0) == nil && rows.int32OrNil(0, 1) == nil && rows.int64OrNil(0, 2) == nil)
-            #expect(try rows.boolOrNil(0, 3) == nil && rows.textOrNil(0, 4) == nil && rows.bytesOrNil(0, 5) == nil)
-            #expect(try rows.uuidOrNil(0, 6) == nil && rows.doubleOrNil(0, 7) == nil)
-            #expect(try rows.instantOrNil(0, 8) == nil && rows.jsonOrNil(0, 9) == nil)
+            let areNull = try rows.one { row throws(PostgresError) in
+                [
+                    try row.int16OrNil() == nil, try row.int32OrNil() == nil, try row.int64OrNil() == nil,
+                    try row.boolOrNil() == nil, try row.textOrNil() == nil, try row.bytesOrNil() == nil,
+                    try row.uuidOrNil() == nil, try row.doubleOrNil() == nil, try row.instantOrNil() == nil,
+                    try row.jsonOrNil() == nil,
+                ]
+            }
+            #expect(areNull == [Bool](repeating: true, count: 10))
         }
     }
 
@@ -76,12 +107,16 @@ struct TypeTests {
     func json() async throws {
         try await withPool { pool in
             let rows = try await pool.run(
-                query("SELECT $1::jsonb, $1::jsonb->>'a'") { $0.json(Array(#"{"a": "ü"}"#.utf8)) })
-            #expect(try rows.json(0, 0) == Array(#"{"a": "ü"}"#.utf8))
-            #expect(try rows.text(0, 1) == "ü")
+                query("SELECT :json::jsonb, :json::jsonb, :json::jsonb->>'a', :json::jsonb->>'a'") {
+                    $0.json("json", Array(#"{"a": "ü"}"#.utf8))
+                })
             var flat: [UInt8] = []
-            #expect(try rows.append(0, 0, to: &flat) == 11)
-            #expect(try rows.append(0, 1, to: &flat) == 2)
+            let read = try rows.one { row throws(PostgresError) in
+                let (json, jsonCount) = (try row.json(), try row.append(to: &flat))
+                return (json: json, jsonCount: jsonCount, text: try row.text(), textCount: try row.append(to: &flat))
+            }
+            #expect(read.json == Array(#"{"a": "ü"}"#.utf8) && read.text == "ü")
+            #expect(read.jsonCount == 11 && read.textCount == 2)
             #expect(flat == Array(#"{"a": "ü"}ü"#.utf8))
         }
     }
@@ -90,23 +125,35 @@ struct TypeTests {
     func unnest() async throws {
         try await withPool { pool in
             let sql = """
-                SELECT * FROM unnest($1::int8[], $2::int4[], $3::int2[], $4::text[], $5::bytea[], $6::timestamptz[],
-                    $7::bool[], $8::uuid[], $9::float8[], $10::jsonb[])
+                SELECT * FROM unnest(:int64::int8[], :int32::int4[], :int16::int2[], :text::text[], :bytes::bytea[],
+                    :instant::timestamptz[], :bool::bool[], :uuid::uuid[], :double::float8[], :json::jsonb[])
                 """
             let rows = try await pool.run(
                 query(sql) {
-                    $0.int64Array([1, nil]); $0.int32Array([nil, -2]); $0.int16Array([3, nil])
-                    $0.textArray(["vier", nil]); $0.bytesArray([nil, [5]])
-                    $0.instantArray([WallInstant(microseconds: 6), nil]); $0.boolArray([nil, true])
-                    $0.uuidArray([largest, nil]); $0.doubleArray([nil, 9.5]); $0.jsonArray([Array("10".utf8), nil])
+                    $0.int64Array("int64", [1, nil])
+                    $0.int32Array("int32", [nil, -2])
+                    $0.int16Array("int16", [3, nil])
+                    $0.textArray("text", ["vier", nil])
+                    $0.bytesArray("bytes", [nil, [5]])
+                    $0.instantArray("instant", [WallInstant(microseconds: 6), nil])
+                    $0.boolArray("bool", [nil, true])
+                    $0.uuidArray("uuid", [largest, nil])
+                    $0.doubleArray("double", [nil, 9.5])
+                    $0.jsonArray("json", [Array("10".utf8), nil])
                 })
-            #expect(rows.rowCount == 2)
-            #expect(try rows.int64(0, 0) == 1 && rows.int64OrNil(1, 0) == nil)
-            #expect(try rows.int32OrNil(0, 1) == nil && rows.int32(1, 1) == -2)
-            #expect(try rows.int16(0, 2) == 3 && rows.text(0, 3) == "vier" && rows.bytes(1, 4) == [5])
-            #expect(try rows.instant(0, 5).microseconds == 6 && rows.bool(1, 6) && rows.uuid(0, 7) == largest)
-            #expect(try rows.double(1, 8) == 9.5 && rows.json(0, 9) == Array("10".utf8))
-            #expect([3, 5, 7, 9].allSatisfy { rows.isNull(1, $0) })
+            let read = try rows.map { row throws(PostgresError) in
+                (
+                    int64: try row.int64OrNil(), int32: try row.int32OrNil(), int16: try row.int16OrNil(),
+                    text: try row.textOrNil(), bytes: try row.bytesOrNil(), instant: try row.instantOrNil(),
+                    bool: try row.boolOrNil(), uuid: try row.uuidOrNil(), double: try row.doubleOrNil(),
+                    json: try row.jsonOrNil()
+                )
+            }
+            #expect(read.map(\.int64) == [1, nil] && read.map(\.int32) == [nil, -2] && read.map(\.int16) == [3, nil])
+            #expect(read.map(\.text) == ["vier", nil] && read.map(\.bytes) == [nil, [5]])
+            #expect(read.map(\.instant?.microseconds) == [6, nil] && read.map(\.bool) == [nil, true])
+            #expect(read.map(\.uuid) == [largest, nil] && read.map(\.double) == [nil, 9.5])
+            #expect(read.map(\.json) == [Array("10".utf8), nil])
         }
     }
 
@@ -114,40 +161,53 @@ struct TypeTests {
     func arrays() async throws {
         try await withPool { pool in
             let rows = try await pool.run(
-                query("SELECT $1::int8[], $2::text[], $3::bytea[], $4::uuid[], '{}'::int4[], '{3,-4}'::int2[]") {
-                    $0.array(.int64, count: 1_000) { $1.int64(Int64($0)) }
-                    $0.textArray(["a", ""]); $0.bytesArray([[], [0, 255]]); $0.uuidArray([largest])
+                query(
+                    """
+                    SELECT :numbers::int8[], :texts::text[], :bytes::bytea[], :uuids::uuid[], '{}'::int4[],
+                        '{3,-4}'::int2[]
+                    """
+                ) {
+                    $0.array("numbers", .int64, count: 1_000) { $1.int64(Int64($0)) }
+                    $0.textArray("texts", ["a", ""])
+                    $0.bytesArray("bytes", [[], [0, 255]])
+                    $0.uuidArray("uuids", [largest])
                 })
-            #expect(try rows.int64Array(0, 0) == (0..<1_000).map { Int64($0) })
-            #expect(try rows.textArray(0, 1) == ["a", ""] && rows.bytesArray(0, 2) == [[], [0, 255]])
-            #expect(try rows.uuidArray(0, 3) == [largest] && rows.int32Array(0, 4) == [])
-            #expect(try rows.int16Array(0, 5) == [3, -4])
+            let read = try rows.one { row throws(PostgresError) in
+                (
+                    numbers: try row.int64Array(), texts: try row.textArray(), bytes: try row.bytesArray(),
+                    uuids: try row.uuidArray(), none: try row.int32Array(), small: try row.int16Array()
+                )
+            }
+            #expect(read.numbers == (0..<1_000).map { Int64($0) })
+            #expect(read.texts == ["a", ""] && read.bytes == [[], [0, 255]])
+            #expect(read.uuids == [largest] && read.none == [] && read.small == [3, -4])
         }
     }
 }
 
 @Suite("A query result of an unexpected shape")
 struct ShapeTests {
-    @Test("throws an error, and never traps", arguments: 0..<9)
+    @Test("throws an error, and never traps", arguments: 0..<10)
     func unexpected(which: Int) async throws {
         try await withPool { pool in
             let statement = Statement(
                 "shape", "SELECT 1::int4, NULL::int8, '{{1}}'::int8[], '{1,NULL}'::int8[], 'x'::text")
             let rows = try await pool.run(Query(statement))
+            let column = [0, 1, 2, 3, 0, 0, 5, -1, 4, 1][which]
             let error = await failure { () throws(PostgresError) in
+                var row = rows.row(which == 4 ? 1 : which == 5 ? -1 : 0)
+                row.skip(column)
                 switch which {
-                case 0: _ = try rows.int64(0, 0)
-                case 1: _ = try rows.int64(0, 1)
-                case 2: _ = try rows.int64Array(0, 2)
-                case 3: _ = try rows.int64Array(0, 3)
-                case 4: _ = try rows.int32(1, 0)
-                case 5: _ = try rows.int32(-1, 0)
-                case 6: _ = try rows.text(0, 5)
-                case 7: _ = try rows.bytes(0, -1)
-                default: _ = try rows.json(0, 4)
+                case 0, 1: _ = try row.int64()
+                case 2, 3: _ = try row.int64Array()
+                case 4, 5: _ = try row.int32()
+                case 6: _ = try row.text()
+                case 7: _ = try row.bytes()
+                case 8: _ = try row.json()
+                // A reader that leaves columns unread.
+                default: _ = try rows.one(Int32.init)
                 }
             }
-            let column = [0, 1, 2, 3, 0, 0, 5, -1, 4][which]
             #expect(error == .unexpectedShape(statement: "shape", column: column))
         }
     }
@@ -155,13 +215,13 @@ struct ShapeTests {
     @Test("throws an error if a prepared statement gets other parameter types")
     func parameterTypes() async throws {
         try await withPool { pool in
-            let statement = Statement("two_faces", "SELECT $1")
-            _ = try await pool.run(Query(statement) { $0.int64(1) })
+            let statement = Statement("two_faces", "SELECT :number")
+            _ = try await pool.run(Query(statement) { $0.int64("number", 1) })
             let error = await failure { () async throws(PostgresError) in
-                try await pool.run(Query(statement) { $0.int32(1) })
+                try await pool.run(Query(statement) { $0.int32("number", 1) })
             }
             #expect(error == .unexpectedShape(statement: "two_faces", column: -1))
-            #expect(try await pool.run(Query(statement) { $0.int64(2) }).int64(0, 0) == 2)
+            #expect(try await pool.run(Query(statement) { $0.int64("number", 2) }).one(Int64.init) == 2)
         }
     }
 }

@@ -103,8 +103,7 @@ enum StateText {
     }
 
     static func lines(of pool: PostgresPool) async throws -> [String] {
-        let rows = try await pool.read(Query(statement))
-        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+        try await pool.read(Query(statement)).map(String.init)
     }
 
     static func lines(of store: SimulatedStore) -> [String] {

@@ -137,8 +137,8 @@ struct CutTests {
             ]
             let replies = try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(
-                    query("SELECT FROM registration_pulse WHERE registration_id = $1 FOR UPDATE") {
-                        $0.int64(ids[1].value)
+                    query("SELECT FROM registration_pulse WHERE registration_id = :member FOR UPDATE") {
+                        $0.int64("member", ids[1].value)
                     })
                 return await store.cut(group, Self.order, now: StoreWorld.dawn, admit: Self.everyLane).replies
             }
@@ -194,9 +194,9 @@ struct CutTests {
                 query(
                     """
                     INSERT INTO routes (app_id, provider, environment, topic, number)
-                    SELECT $1, 2, 1, 'topic' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax - 1)) AS n
+                    SELECT :app, 2, 1, 'topic' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax - 1)) AS n
                     """
-                ) { $0.int64(world.app.value) })
+                ) { $0.int64("app", world.app.value) })
             let group = try ["last", "more"].enumerated().map { number, topic in
                 let target = InlineTarget(
                     provider: .fcm, environment: .production, topic: topic, token: StoreWorld.token(number))
@@ -263,6 +263,6 @@ extension StoreWorld {
     }
 
     fileprivate func setBadges(to badge: Int32) async throws {
-        _ = try await pool.run(query("UPDATE registration_pulse SET badge = $1") { $0.int32(badge) })
+        _ = try await pool.run(query("UPDATE registration_pulse SET badge = :badge") { $0.int32("badge", badge) })
     }
 }

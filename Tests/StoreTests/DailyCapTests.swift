@@ -5,6 +5,7 @@ import QueueRules
 import Reactor
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 // The time is noon in UTC on Saturday, 31 October 2026.
@@ -105,7 +106,7 @@ struct DailyCapTests {
                     query("SELECT FROM registration_pulse WHERE registration_id = 1 FOR UPDATE"))
                 _ = try await transaction.run(query("UPDATE registrations SET state = 1, token = '\\x07' WHERE id = 2"))
                 let lease = Task { try await world.lease() }
-                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
                 return lease
             }
             let parcel = try #require(try await lease.value)
@@ -202,12 +203,12 @@ struct DailyCapTests {
                 // The lock is on bob, since the lease counts ann first.
                 _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:bob' FOR UPDATE"))
                 let lease = Task { try await world.lease(at: now) }
-                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
                 let erasure = Task {
                     _ = try await world.stores.registry.erase(user: "ann", app: world.app)
                     isErased.raise()
                 }
-                while try await pool.read(query(waiting)).int64(0, 0) < 2, !isErased.isRaised {
+                while try await pool.number(waiting) < 2, !isErased.isRaised {
                     await Task.yield()
                 }
                 return (lease, erasure)

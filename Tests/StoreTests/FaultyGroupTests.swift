@@ -46,7 +46,7 @@ struct FaultyGroupTests {
             #expect(replies == [.success(.settled), .success(.settled)])
             // The lease lapses. In a lease of its own, the damage is thrown as an error.
             #expect(try await world.stores.parcels.rescue(now: dawn + .seconds(62)) == 1)
-            #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges_ranging, column 0"))
+            #expect(await fault(of: world) == .damaged("parcel \(bad): member_badges, column 0"))
         }
     }
 

@@ -129,7 +129,7 @@ struct GroupCommitterTests {
             SELECT EXISTS (SELECT FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event_type = 'Lock')
             """
-        while try await world.pool.read(query(isWaiting)).bool(0, 0) == false { await Task.yield() }
+        while try await world.pool.read(query(isWaiting)).one(Bool.init) == false { await Task.yield() }
     }
 
     @Test("rejects registrations beyond the limit of its queue")

@@ -1,5 +1,6 @@
 import Basis
 import Model
+import Postgres
 import Store
 import Testing
 
@@ -268,7 +269,7 @@ struct HistoryRetentionTests {
                 SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                 WHERE i.inhparent = 'push_history'::regclass ORDER BY 1
                 """))
-        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+        return try rows.map(String.init)
     }
 
     private func write(_ world: StoreWorld, day: Int64) async throws {

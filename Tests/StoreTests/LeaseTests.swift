@@ -1,6 +1,7 @@
 import Basis
 import Encodings
 import Model
+import Postgres
 import QueueRules
 import Store
 import Testing
@@ -189,7 +190,8 @@ struct LeaseTests {
         try await withStores { world in
             try await world.register(1...1)
             try await world.send(world.newMessage(1))
-            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels")).text(0, 0)
+            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels"))
+                .one(String.init)
             let bad = try await world.number("SELECT id FROM parcels")
             try await world.pool.script(#"UPDATE parcels SET members = '\xff'"#)
             try await world.send(world.newMessage(2), at: dawn + .seconds(1))

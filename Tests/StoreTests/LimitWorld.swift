@@ -1,5 +1,6 @@
 import Basis
 import Model
+import Postgres
 import QueueRules
 import Reactor
 import Store
@@ -70,7 +71,7 @@ extension StoreWorld {
     func badges() async throws -> [Int] {
         let rows = try await pool.read(
             query("SELECT badge::int8 FROM registration_pulse ORDER BY registration_id"))
-        return try (0..<rows.rowCount).map { Int(try rows.int64($0, 0)) }
+        return try rows.map(Int64.init).map(Int.init)
     }
 
     func suppressed(_ number: UInt64 = 1) async throws -> [TerminalTotal] {

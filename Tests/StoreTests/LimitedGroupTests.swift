@@ -3,6 +3,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import TestSupport
 import Testing
 
 // The time is noon in UTC on Saturday, 31 October 2026.
@@ -70,7 +71,7 @@ struct LimitedGroupTests {
                 transaction throws(PostgresError) -> Task<[LeasedParcel], any Error> in
                 _ = try await transaction.run(query("SELECT FROM user_days WHERE who = 'user:ann' FOR UPDATE"))
                 let lease = Task { try await world.leaseGroup() }
-                while try await pool.read(query(waiting)).int64(0, 0) < 1 { await Task.yield() }
+                while try await pool.number(waiting) < 1 { await Task.yield() }
                 // The lease waits for ann and has locked nobody after her.
                 _ = try await transaction.run(
                     query("SELECT FROM user_days WHERE who = 'user:zoe' FOR UPDATE NOWAIT"))

@@ -3,6 +3,7 @@ import Calendar
 import Content
 import Encodings
 import Model
+import Postgres
 import Store
 import Testing
 
@@ -53,15 +54,18 @@ struct LocalHourTests {
     private func parcels(_ world: StoreWorld) async throws -> [(
         names: [String], dueAt: WallInstant, lifetime: Duration
     )] {
-        let rows = try await world.pool.read(query("SELECT members, due_at, expires_at FROM parcels ORDER BY id"))
+        let rows = try await world.pool.read(query("SELECT members, due_at, expires_at FROM parcels ORDER BY id")).map {
+            row throws(PostgresError) in
+            (members: try row.bytes(), dueAt: try row.instant(), expiresAt: try row.instant())
+        }
         var parcels: [(names: [String], dueAt: WallInstant, lifetime: Duration)] = []
-        for row in 0..<rows.rowCount {
-            let ids = try MemberList.decode(try rows.bytes(row, 0))
+        for row in rows {
+            let ids = try MemberList.decode(row.members)
             let names = try await world.pool.read(
-                query("SELECT installation FROM registrations WHERE id = ANY ($1) ORDER BY id") { $0.int64Array(ids) })
-            let dueAt = try rows.instant(row, 1)
-            parcels.append(
-                (try (0..<names.rowCount).map { try names.text($0, 0) }, dueAt, try rows.instant(row, 2) - dueAt))
+                query("SELECT installation FROM registrations WHERE id = ANY (:members) ORDER BY id") {
+                    $0.int64Array("members", ids)
+                })
+            parcels.append((try names.map(String.init), row.dueAt, row.expiresAt - row.dueAt))
         }
         return parcels
     }

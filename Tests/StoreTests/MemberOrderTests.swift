@@ -3,6 +3,7 @@ import Model
 import Postgres
 import QueueRules
 import Reactor
+import TestSupport
 import Testing
 
 private let dawn = StoreWorld.dawn
@@ -20,7 +21,7 @@ struct MemberOrderTests {
         """
 
     private static func number(_ sql: String, _ pool: PostgresPool) async throws(PostgresError) -> Int {
-        Int(try await pool.run(query("SELECT count(*) FROM (\(sql)) AS found")).int64(0, 0))
+        try await pool.number("SELECT count(*) FROM (\(sql)) AS found")
     }
 
     @Test("locks the badge rows of its members by rising id, wherever the rows lie")

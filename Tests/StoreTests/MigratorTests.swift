@@ -32,7 +32,7 @@ struct MigratorTests {
             #expect(try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate() == ["0002_step"])
             #expect(try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate() == [])
             let rows = try await pool.read(query("SELECT name FROM schema_migrations ORDER BY position"))
-            #expect(try (0..<rows.rowCount).map { try rows.text($0, 0) } == ["0001_step", "0002_step"])
+            #expect(try rows.map(String.init) == ["0001_step", "0002_step"])
         }
     }
 
@@ -93,7 +93,7 @@ struct MigratorTests {
                 try await transaction.script(
                     "SET LOCAL deadlock_timeout = '1h'; LOCK TABLE ropes IN ACCESS SHARE MODE")
                 let waiting = Task { try await Migrator(pool: pool, history: [Self.first, Self.meeting]).migrate() }
-                while try await pool.read(Self.hasSignals).int64(0, 0) == 0 { await Task.yield() }
+                while try await pool.number(Self.hasSignals) == 0 { await Task.yield() }
                 try await transaction.script("LOCK TABLE bells IN ACCESS SHARE MODE")
                 return waiting
             }
@@ -112,7 +112,7 @@ struct MigratorTests {
                 try await transaction.script("LOCK TABLE ropes IN ROW EXCLUSIVE MODE")
                 let migration = Task { try await migrator.migrate { await waits.receive($0) } }
                 for _ in 1...5 {
-                    while try await pool.read(Self.hasSignals).int64(0, 0) == 0 { await Task.yield() }
+                    while try await pool.number(Self.hasSignals) == 0 { await Task.yield() }
                     try await pool.script(Self.wantSignals)
                 }
                 // This takes the locks in the opposite order to the step.
@@ -148,11 +148,10 @@ struct MigratorTests {
         }
     }
 
-    private static let hasSignals = query(
-        """
+    private static let hasSignals = """
         SELECT count(*) FROM pg_locks
         WHERE granted AND relation = 'bells'::regclass AND mode = 'AccessExclusiveLock'
-        """)
+        """
 
     // Far longer than a try takes on the slowest machine, and far shorter than an unlimited wait would hold the lock.
     private static let wantSignals = "SET LOCAL lock_timeout = '20s'; LOCK TABLE bells IN ROW EXCLUSIVE MODE"
@@ -194,8 +193,9 @@ struct MigratorTests {
                 Issue.record("\(String(describing: found))")
                 return
             }
-            let rows = try await pool.read(query("SELECT to_regclass('bells') IS NULL, to_regclass('tones') IS NULL"))
-            #expect(try !rows.bool(0, 0) && rows.bool(0, 1))
+            let tables = "SELECT relname::text FROM pg_class WHERE relname IN ('bells', 'tones')"
+            let kept = try await pool.read(query(tables)).map(String.init)
+            #expect(kept == ["bells"])
             #expect(try await Migrator(pool: pool, history: [Self.first, Self.second]).migrate() == ["0002_step"])
         }
     }

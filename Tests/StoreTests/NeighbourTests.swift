@@ -141,11 +141,8 @@ struct NeighbourTests {
                     SELECT id, generation, route_id FROM registrations
                     WHERE app_id = \(world.app.value) AND installation = 'batch-\(round)-' || n LIMIT 1) AS r
                 """))
-        return try (0..<rows.rowCount).map {
-            (
-                RegistrationID(try rows.int64($0, 0)), TokenGeneration(try rows.int32($0, 1)),
-                RouteID(try rows.int64($0, 2))
-            )
+        return try rows.map { row throws(PostgresError) in
+            (RegistrationID(try row.int64()), TokenGeneration(try row.int32()), RouteID(try row.int64()))
         }
     }
 

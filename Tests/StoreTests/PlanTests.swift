@@ -30,12 +30,14 @@ struct PlanTests {
             #expect(account.state == .sending)
             #expect(account.audience == 29)
             #expect(account.pending == 29)
-            let rows = try await world.pool.read(query("SELECT route_id, members FROM parcels ORDER BY id"))
+            let parcels = try await world.pool.read(query("SELECT route_id, members FROM parcels ORDER BY id")).map {
+                row throws(PostgresError) in (route: try row.int64(), members: try row.bytes())
+            }
             var planned: [Int64: [Int64]] = [:]
-            for row in 0..<rows.rowCount {
-                let members = try MemberList.decode(try rows.bytes(row, 1))
+            for parcel in parcels {
+                let members = try MemberList.decode(parcel.members)
                 #expect(members.count <= 5)
-                planned[try rows.int64(row, 0), default: []] += members
+                planned[parcel.route, default: []] += members
             }
             #expect(
                 planned[try await world.route().value] == production.map(\.value).filter { $0 != production[3].value })
@@ -324,12 +326,13 @@ struct PlanTests {
             for number in 1...3 as ClosedRange<UInt64> {
                 #expect(try await world.account(StoreWorld.message(number)).audience == 60)
             }
-            let rows = try await world.pool.read(query("SELECT message_id, members FROM parcels"))
+            let parcels = try await world.pool.read(query("SELECT message_id, members FROM parcels")).map {
+                row throws(PostgresError) in (message: try row.uuid(), members: try row.bytes())
+            }
             var seen: Set<[UInt64]> = []
-            for row in 0..<rows.rowCount {
-                for id in try MemberList.decode(try rows.bytes(row, 1)) {
-                    let message = try rows.uuid(row, 0)
-                    #expect(seen.insert([message.high, UInt64(id)]).inserted, "a member was planned twice")
+            for parcel in parcels {
+                for id in try MemberList.decode(parcel.members) {
+                    #expect(seen.insert([parcel.message.high, UInt64(id)]).inserted, "a member was planned twice")
                 }
             }
             #expect(seen.count == 180)
@@ -346,7 +349,7 @@ struct PlanTests {
                 _ = try await transaction.run(query("UPDATE messages SET accepted_at = accepted_at"))
                 // The planner was faster, or it waits for this transaction. It never skips the message.
                 let moved = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted) OR NOT EXISTS (SELECT FROM plans)"
-                while try await world.pool.read(query(moved)).bool(0, 0) == false { await Task.yield() }
+                while try await world.pool.read(query(moved)).one(Bool.init) == false { await Task.yield() }
             }
             let reply = try await planner.value
             #expect(reply != .nothing)

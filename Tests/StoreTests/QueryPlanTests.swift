@@ -254,12 +254,12 @@ struct QueryPlanTests {
     /// Returns each prepared statement of the pool's only connection, with its generic plan.
     private func plans(_ world: StoreWorld) async throws -> [(name: String, plan: String)] {
         let prepared = try await world.pool.read(
-            query("SELECT name, array_length(parameter_types, 1), statement FROM pg_prepared_statements ORDER BY name"))
+            query("SELECT name, array_length(parameter_types, 1), statement FROM pg_prepared_statements ORDER BY name")
+        ).map { row throws(PostgresError) in
+            (name: try row.text(), count: Int(try row.int32OrNil() ?? 0), sql: try row.text())
+        }
         var plans: [(name: String, plan: String)] = []
-        for row in 0..<prepared.rowCount {
-            let count = Int(try prepared.int32OrNil(row, 1) ?? 0)
-            let name = try prepared.text(row, 0)
-            if try prepared.text(row, 2).contains("pg_prepared_statements") { continue }
+        for (name, count, sql) in prepared where !sql.contains("pg_prepared_statements") {
             let values = count == 0 ? "" : "(" + Array(repeating: "NULL", count: count).joined(separator: ", ") + ")"
             // Statements that run under the settings of batches, which already matter at this size.
             let isOfBatches = name.contains("app_removal") || ["limits_wake", "plan_end"].contains(name)
@@ -275,8 +275,7 @@ struct QueryPlanTests {
                         """),
                     query("EXPLAIN (COSTS OFF) EXECUTE \"\(name)\"\(values)"),
                 ], transaction: TransactionOptions())[1]
-            let plan = try (0..<lines.rowCount).map { try lines.text($0, 0) }.joined(separator: "\n")
-            plans.append((name, plan))
+            plans.append((name, try lines.map(String.init).joined(separator: "\n")))
         }
         return plans
     }

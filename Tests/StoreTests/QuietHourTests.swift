@@ -3,6 +3,7 @@ import Model
 import Postgres
 import QueueRules
 import Store
+import TestSupport
 import Testing
 
 // Saturday, 31 October 2026, noon in UTC.
@@ -137,20 +138,25 @@ struct QuietHourTests {
                         (extract(epoch FROM max(instant) - min(instant)) / 60)::bigint + 1,
                         to_char(min(ended) AT TIME ZONE 'UTC', 'HH24:MI'), count(DISTINCT ended)
                     FROM generate_series(
-                            $1::timestamptz - interval '12 hours', $1::timestamptz + interval '8 hours', '1 minute')
+                            :midnight::timestamptz - interval '12 hours', :midnight::timestamptz + interval '8 hours', '1 minute')
                             AS instant,
-                        LATERAL (SELECT quiet_until(instant, $2::time, $3::time, 'Europe/Paris', 'UTC') AS ended) AS told
+                        LATERAL (SELECT quiet_until(instant, :from::time, :to::time, 'Europe/Paris', 'UTC') AS ended) AS quiet
                     WHERE ended IS NOT NULL
                     """)
-            let rows = try await world.pool.read(
-                Query(registration) {
-                    $0.text(night.day + "T00:00Z")
-                    $0.text(night.from)
-                    $0.text(night.to)
-                })
-            #expect(try [rows.text(0, 0), rows.text(0, 1)] == [night.quiet.from, night.quiet.to])
-            #expect(try rows.int64(0, 2) == rows.int64(0, 3), "the quiet hours have no gap")
-            #expect(try rows.text(0, 4) == night.quiet.to && rows.int64(0, 5) == 1)
+            let minutes = Query(registration) {
+                $0.text("midnight", night.day + "T00:00Z")
+                $0.text("from", night.from)
+                $0.text("to", night.to)
+            }
+            let found = try await world.pool.read(minutes).one { row throws(PostgresError) in
+                (
+                    span: [try row.text(), try row.text()], count: try row.int64(), length: try row.int64(),
+                    end: try row.text(), endCount: try row.int64()
+                )
+            }
+            #expect(found.span == [night.quiet.from, night.quiet.to])
+            #expect(found.count == found.length, "the quiet hours have no gap")
+            #expect(found.end == night.quiet.to && found.endCount == 1)
         }
     }
 
@@ -208,13 +214,14 @@ struct QuietHourTests {
         try await withStores { world in
             try await letWait(world)
             let pool = world.pool
-            let waiting = query(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+            let waiting = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
             let (change, meanwhile) = try await pool.transaction {
                 transaction throws(PostgresError) -> (Task<Void, any Error>, Task<[Int64], any Error>) in
                 _ = try await transaction.run(query("SELECT FROM parcels ORDER BY id LIMIT 1 FOR UPDATE"))
                 let change = Task { try await world.spare(at: dawn + .seconds(60)) }
-                while !Task.isCancelled, try await pool.read(waiting).int64(0, 0) < 1 { await Task.yield() }
+                while !Task.isCancelled, try await pool.number(waiting) < 1 { await Task.yield() }
                 let meanwhile = Task {
                     try await world.send(world.newMessage(4, lifetime: hour * 24))
                     return try await world.deliverAll()

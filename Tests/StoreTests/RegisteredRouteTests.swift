@@ -18,7 +18,7 @@ struct RegisteredRouteTests {
                         INSERT INTO routes (app_id, provider, environment) VALUES (\(app.value), \(provider), 1)
                         RETURNING id
                         """)
-                ).int64(0, 0)
+                ).one(Int64.init)
                 routes.append((Int(app.value), Int(id), provider))
             }
             try await body(world, routes)

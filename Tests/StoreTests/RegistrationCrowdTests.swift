@@ -1,6 +1,7 @@
 import Basis
 import GroupCommit
 import Model
+import Postgres
 import Registry
 import Store
 import Testing
@@ -319,25 +320,19 @@ struct RegistrationCrowdTests {
         let rows = try await world.pool.read(
             query(
                 """
-                SELECT r.installation, r.kind, r.provider, routes.environment, r.token, r.state, r.user_id, r.tags,
-                    p.badge, p.as_of
+                SELECT r.installation, r.kind, r.state, r.provider, r.token, routes.environment, r.user_id, r.tags,
+                    p.as_of, p.badge
                 FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id
                 JOIN routes ON routes.id = r.route_id
                 """))
-        var lines: [String] = []
-        for row in 0..<rows.rowCount {
-            let kind = try #require(TokenKind(rawValue: try rows.int16(row, 1)))
-            let provider = try #require(Provider(rawValue: try rows.int16(row, 2)))
-            let environment = try #require(PushEnvironment(rawValue: try rows.int16(row, 3)))
+        return try rows.map { row throws(PostgresError) in
+            let key = Backend.Key(installation: try row.text(), kind: try row.stored())
+            let isLive = try row.int16() != RegistrationState.retired.rawValue
             let device = Backend.Device(
-                provider: provider, token: DeviceToken(bytes: try rows.bytes(row, 4)), environment: environment,
-                user: try rows.textOrNil(row, 6), tags: try rows.textArray(row, 7),
-                asOf: try rows.instantOrNil(row, 9), badge: try rows.int32(row, 8))
-            lines.append(
-                line(
-                    Backend.Key(installation: try rows.text(row, 0), kind: kind), device,
-                    isLive: try rows.int16(row, 5) != RegistrationState.retired.rawValue))
-        }
-        return lines.sorted()
+                provider: try row.stored(), token: DeviceToken(bytes: try row.bytes()), environment: try row.stored(),
+                user: try row.textOrNil(), tags: try row.textArray(), asOf: try row.instantOrNil(),
+                badge: try row.int32())
+            return line(key, device, isLive: isLive)
+        }.sorted()
     }
 }

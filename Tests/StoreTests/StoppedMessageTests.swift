@@ -1,5 +1,6 @@
 import Basis
 import Model
+import Postgres
 import QueueRules
 import Store
 import Testing
@@ -53,7 +54,8 @@ struct CancelledMessageTests {
                 _ = try await world.control(.cancel, number)
             }
             let first = StoreWorld.message(1)
-            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels")).text(0, 0)
+            let members = try await world.pool.read(query("SELECT encode(members, 'hex') FROM parcels"))
+                .one(String.init)
             try await world.pool.script(
                 #"UPDATE parcels SET members = '\xff' WHERE message_id = '\#(first.value.text)'"#)
             let fault = await #expect(throws: StoreFault.self) { try await world.carryOut() }

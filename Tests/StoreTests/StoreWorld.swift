@@ -111,11 +111,11 @@ struct StoreWorld {
 
     func route(_ environment: PushEnvironment = .production) async throws -> RouteID {
         let rows = try await pool.read(
-            query("SELECT id FROM routes WHERE app_id = $1 AND environment = $2") {
-                $0.int64(app.value)
-                $0.int16(environment.rawValue)
+            query("SELECT id FROM routes WHERE app_id = :app AND environment = :environment") {
+                $0.int64("app", app.value)
+                $0.int16("environment", environment.rawValue)
             })
-        return RouteID(try rows.int64(0, 0))
+        return RouteID(try rows.one(Int64.init))
     }
 
     func lease(
@@ -131,8 +131,8 @@ struct StoreWorld {
     /// All members in the parcels of a message, in rising order.
     func members(of message: MessageID) async throws -> [Int64] {
         let rows = try await pool.read(
-            query("SELECT members FROM parcels WHERE message_id = $1") { $0.uuid(message.value) })
-        return try (0..<rows.rowCount).flatMap { try MemberList.decode(try rows.bytes($0, 0)) }.sorted()
+            query("SELECT members FROM parcels WHERE message_id = :message") { $0.uuid("message", message.value) })
+        return try rows.map { row throws(PostgresError) in try row.bytes() }.flatMap(MemberList.decode).sorted()
     }
 
     func account(_ id: MessageID = message(1)) async throws -> MessageAccount {
@@ -144,7 +144,7 @@ struct StoreWorld {
     }
 
     func number(_ sql: String) async throws -> Int {
-        Int(try await pool.read(query("SELECT (\(sql))::int8")).int64(0, 0))
+        try await pool.number("SELECT (\(sql))::int8")
     }
 
     /// The whole feed, once no transaction that could still write to it is running.

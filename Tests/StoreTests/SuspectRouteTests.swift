@@ -27,13 +27,13 @@ extension StoreWorld {
         let receive = query(
             """
             INSERT INTO route_minutes (route_id, minute, answered, suspected)
-            VALUES ($1, date_trunc('minute', $2::timestamptz), $3, $4)
+            VALUES (:route, date_trunc('minute', :now::timestamptz), :answered, :suspected)
             """
         ) { [route = try await route()] in
-            $0.int64(route.value)
-            $0.instant(now)
-            $0.int64(Int64(answered))
-            $0.int64(Int64(suspected))
+            $0.int64("route", route.value)
+            $0.instant("now", now)
+            $0.int64("answered", Int64(answered))
+            $0.int64("suspected", Int64(suspected))
         }
         _ = try await pool.run(receive)
     }

@@ -156,8 +156,8 @@ extension PostgresSettings {
 
 extension PostgresPool {
     /// Reads the one number that the query returns.
-    package func number(_ sql: String) async throws -> Int {
-        Int(try await read(Query(Statement(unprepared: sql))).int64(0, 0))
+    package func number(_ sql: String) async throws(PostgresError) -> Int {
+        Int(try await read(Query(Statement(unprepared: sql))).one(Int64.init))
     }
 }
 

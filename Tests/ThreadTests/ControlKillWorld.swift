@@ -98,9 +98,7 @@ struct ControlKillWorld {
         }
     }
 
-    private func rows(_ sql: String) async throws -> Int64 {
-        try await world.pool.read(Query(Statement(unprepared: sql))).int64(0, 0)
-    }
+    private func rows(_ sql: String) async throws -> Int { try await world.pool.number(sql) }
 
     private struct FailurePage: Decodable {
         struct Failure: Decodable {

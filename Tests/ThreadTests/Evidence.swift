@@ -1,5 +1,6 @@
 import Encodings
 import Foundation
+import Model
 import Postgres
 
 /// All evidence after a message has ended: the requests at the peer, the rows, and the client's responses.
@@ -62,24 +63,23 @@ extension World {
                         """)),
             Query(Statement(unprepared: "SELECT count(*) FROM parcels")),
         ])
-        let registrations = try (0..<answers[0].rowCount).map { row in
+        let registrations = try answers[0].map { row throws(PostgresError) in
             Evidence.Registration(
-                id: try answers[0].int64(row, 0), installation: try answers[0].text(row, 1),
-                state: Int(try answers[0].int16(row, 2)), badge: Int(try answers[0].int32(row, 3)))
+                id: try row.int64(), installation: try row.text(), state: Int(try row.int16()),
+                badge: Int(try row.int32()))
         }
-        let feedback = try (0..<answers[1].rowCount).map { row in
-            Evidence.Feedback(installation: try answers[1].text(row, 0), verdict: Int(try answers[1].int16(row, 1)))
+        let feedback = try answers[1].map { row throws(PostgresError) in
+            Evidence.Feedback(installation: try row.text(), verdict: Int(try row.int16()))
         }
-        let messages = try (0..<answers[2].rowCount).map { row in
-            Evidence.Message(
-                id: try answers[2].uuid(row, 0).text, state: Int(try answers[2].int16(row, 1)),
-                audience: Int(try answers[2].int64(row, 2)),
-                outcomes: try (3...9).map { Int(try answers[2].int64(row, $0)) })
+        let messages = try answers[2].map { row throws(PostgresError) in
+            var message = Evidence.Message(
+                id: try row.uuid().text, state: Int(try row.int16()), audience: Int(try row.int64()), outcomes: [])
+            for _ in TerminalState.allCases { message.outcomes.append(Int(try row.int64())) }
+            return message
         }
         return Evidence(
             devices: devices, pushes: try pushes(), registrations: registrations, feedback: feedback,
-            messages: messages,
-            parcelsLeft: Int(try answers[3].int64(0, 0)), answered: answered, account: account,
+            messages: messages, parcelsLeft: Int(try answers[3].one(Int64.init)), answered: answered, account: account,
             repeatsAllowed: repeatsAllowed, messagesSent: messagesSent)
     }
 }

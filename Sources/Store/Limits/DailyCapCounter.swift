@@ -20,48 +20,21 @@ struct DailyCapCounter: Sendable {
     func free(
         _ asked: [(message: UniversalID, users: [String])], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Set<[UInt8]>] {
-        var free = [Set<[UInt8]>](repeating: [], count: asked.count)
         guard asked.count > 1 else {
-            guard let (message, users) = asked.first else { return free }
-            let found = try await transaction.run(counting(message, Self.eachOnce(users)))[1]
-            for row in 0..<found.rowCount { free[0].insert(Array(try found.text(row, 0).utf8)) }
-            return free
+            guard !asked.isEmpty else { return [] }
+            let found = try await transaction.run(counting(asked))[1]
+            return [Set(try found.map { row throws(PostgresError) in try row.textBytes() })]
+        }
+        let days = try await transaction.run(counting(asked))[1].map { row throws(PostgresError) in
+            (user: try row.textBytes(), messages: try row.uuidArray())
         }
         var places: [UniversalID: [Int]] = [:]  // lookup only
         for (place, (message, _)) in asked.enumerated() { places[message, default: []].append(place) }
-        let found = try await transaction.run(counting(asked))[1]
-        for row in 0..<found.rowCount {
-            let who = Array(try found.text(row, 0).utf8)
-            for message in try found.uuidArray(row, 1) {
-                for place in places[message] ?? [] { free[place].insert(who) }
-            }
+        var free = [Set<[UInt8]>](repeating: [], count: asked.count)
+        for day in days {
+            for place in day.messages.flatMap({ places[$0] ?? [] }) { free[place].insert(day.user) }
         }
         return free
-    }
-
-    private static func eachOnce(_ users: [String]) -> [String] {
-        var distinct: [String] = []
-        var known: Set<[UInt8]> = []
-        for owner in users where known.insert(Array(owner.utf8)).inserted { distinct.append(owner) }
-        return distinct
-    }
-
-    private func counting(_ message: UniversalID, _ users: [String]) -> [Query] {
-        [
-            Query(LimitSQL.count) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.uuid(message)
-                $0.int32(cap)
-                $0.textArray(users)
-            },
-            Query(LimitSQL.counted) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.uuid(message)
-                $0.textArray(users)
-            },
-        ]
     }
 
     private func counting(_ asked: [(message: UniversalID, users: [String])]) -> [Query] {
@@ -80,31 +53,23 @@ struct DailyCapCounter: Sendable {
                 }
             }
         }
-        var begins: [Int32] = []
-        var ends: [Int32] = []
-        var last: Int32 = 0
-        for own in messages {
-            begins.append(last + 1)
-            last += Int32(own.count)
-            ends.append(last)
+        var counted = Parameters()
+        counted.int32("day", day)
+        counted.int64("app", app.value)
+        counted.textArray("users", users)
+        var count = counted
+        count.int32("cap", cap)
+        if asked.count == 1 {
+            count.uuid("message", asked[0].message)
+            counted.uuid("message", asked[0].message)
+            return [Query(LimitSQL.count, count), Query(LimitSQL.counted, counted)]
         }
-        let (owners, starts, stops, flat) = (users, begins, ends, messages.flatMap { $0 })
-        return [
-            Query(LimitSQL.countGroup) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.int32(cap)
-                $0.textArray(owners)
-                $0.int32Array(starts)
-                $0.int32Array(stops)
-                $0.uuidArray(flat)
-            },
-            Query(LimitSQL.countedGroup) {
-                $0.int32(day)
-                $0.int64(app.value)
-                $0.textArray(owners)
-                $0.uuidArray(asked.map(\.message))
-            },
-        ]
+        var ends: [Int32] = []
+        for own in messages { ends.append((ends.last ?? 0) + Int32(own.count)) }
+        count.int32Array("begins", zip(messages, ends).map { $1 - Int32($0.count) + 1 })
+        count.int32Array("ends", ends)
+        count.uuidArray("messages", messages.flatMap { $0 })
+        counted.uuidArray("messages", asked.map(\.message))
+        return [Query(LimitSQL.countGroup, count), Query(LimitSQL.countedGroup, counted)]
     }
 }

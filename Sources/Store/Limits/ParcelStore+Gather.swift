@@ -18,11 +18,8 @@ extension ClaimedParcel {
     /// The number of members that its quantum still has room for. It is 0 unless the parcel was leased whole and
     /// nothing of it was settled.
     private var room: Int {
-        get throws(PostgresError) {
-            guard isUntouched, let rate = try ratePerSecond, try !isExpired else { return 0 }
-            let quantum = MessagePace.quantum(of: GatherLimits.membersMax, perSecond: rate)
-            return max(0, quantum - ids.count)
-        }
+        guard isUntouched, let rate = row.ratePerSecond, !row.isExpired else { return 0 }
+        return max(0, MessagePace.quantum(of: GatherLimits.membersMax, perSecond: rate) - ids.count)
     }
 
     /// Adds the parcels that wait next and differ only in their members, whole parcels as long as there is room. Their
@@ -34,48 +31,50 @@ extension ClaimedParcel {
         for order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ResultSet? {
-        let room = try room
         guard room > 0 else { return nil }
-        let (own, wasMarked, message) = (id, try !isUnmarked, try message)
-        let found = try await transaction.run(
-            Query(RateSQL.gather) {
-                $0.int64(own.value)
-                $0.uuid(message)
-                $0.int64(order.route.value)
-                $0.bool(wasMarked)
-                $0.instant(now)
-                $0.int64(Int64(GatherLimits.parcelsMax))
-                $0.int64(Int64(room))
-            })
-        guard found.rowCount > 0 else { return nil }
-        for place in 0..<found.rowCount {
+        let gather = Query(RateSQL.gather) {
+            $0.int64("parcel", id.value)
+            $0.uuid("message", row.message.value)
+            $0.int64("route", order.route.value)
+            $0.bool("is_marked", !row.isUnmarked)
+            $0.int64("parcels_max", Int64(GatherLimits.parcelsMax))
+            $0.int64("members_max", Int64(room))
+            $0.instant("now", now)
+        }
+        let found = try await transaction.run(gather).map { row throws(PostgresError) in
+            (id: ParcelID(try row.int64()), members: try row.bytes(), count: Int(try row.int32()))
+        }
+        guard !found.isEmpty else { return nil }
+        for parcel in found {
             // If this parcel can't be read, the fault is about it.
-            atWork.note(ParcelID(try found.int64(place, 0)), isUrgent: false)
-            let count = Int(try found.int32(place, 2))
-            guard let members = try? MemberList.decode(found.bytes(place, 1)), members.count == count else {
+            atWork.note(parcel.id, isUrgent: false)
+            guard let members = try? MemberList.decode(parcel.members), members.count == parcel.count else {
                 throw Self.damaged
             }
             ids += members
         }
-        atWork.note(own, isUrgent: false)
+        atWork.note(id, isUrgent: false)
         ids.sort()
         guard zip(ids, ids.dropFirst()).allSatisfy({ $0 < $1 }) else { throw Self.damaged }
         let gathered = ids.count - memberCount
         (memberCount, indices) = (ids.count, (0..<Int32(ids.count)).map { $0 })
-        let (members, count) = (MemberList.encode(ids), Int32(ids.count))
-        let answers = try await transaction.run([
-            Query(RateSQL.grow) {
-                $0.int64(own.value)
-                $0.bytes(members)
-                $0.int32(count)
-            },
-            Query(RateSQL.charge) {
-                $0.uuid(message)
-                $0.int64(Int64(gathered))
-                $0.instant(now)
-            },
-            order.next(now: now),
-        ])
-        return answers[2]
+        let grow = Query(RateSQL.grow) {
+            $0.int64("parcel", id.value)
+            $0.bytes("members", MemberList.encode(ids))
+            $0.int32("count", Int32(ids.count))
+        }
+        return try await transaction.run([
+            grow, .charging(row.message, for: gathered, now: now), order.next(now: now),
+        ])[2]
+    }
+}
+
+extension Query {
+    static func charging(_ message: MessageID, for pushes: Int, now: WallInstant?) -> Query {
+        Query(RateSQL.charge) {
+            $0.uuid("message", message.value)
+            $0.int64("pushes", Int64(pushes))
+            $0.instant("now", now)
+        }
     }
 }

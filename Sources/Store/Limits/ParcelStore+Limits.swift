@@ -19,43 +19,31 @@ struct LimitedMembers: Sendable {
     var deferredCount: Int { deferrals.count { $0 != .none } }
 }
 
-/// A claimed parcel whose members must be checked one by one. Its app sets limits or did so at an earlier lease, or its
-/// message's audience excludes some of them.
-///
-/// A deferred member was never sent to, unless an earlier lease was free to send. Its badge and its user's cap stay as
-/// they are until a lease is free to send to it. The badge mark covers the other members, and a bitmap beside it holds
-/// those that it leaves out. All of it is one transaction with the lease, so the decisions outlive the process.
-struct LimitedParcel: Sendable {
-    let parcel: ParcelID
-    let message: MessageID
-    let app: AppID
-    let leasedAt: WallInstant
-    let limits: AppLimits
-    /// No earlier lease was free to send.
-    let isFirst: Bool
-    /// The members that the badge mark left out before.
-    let uncounted: MemberBitmap?
-    let memberCount: Int
-    let indices: [Int32]
-    /// Rising.
-    let ids: [Int64]
-    /// The members that its message's audience no longer includes. They end with this lease: neither their badges nor
-    /// their new owner's cap may count them.
-    let excluded: Set<Int64>
+// Parcels whose members must be checked one by one: their app sets limits or did so at an earlier lease, or their
+// message's audience excludes some of them.
+//
+// A deferred member was never sent to, unless an earlier lease was free to send. Its badge and its user's cap stay as
+// they are until a lease is free to send to it. The badge mark covers the other members, and a bitmap beside it holds
+// those that it leaves out. All of it is one transaction with the lease, so the decisions outlive the process.
+extension ClaimedParcel {
+    /// Whether it is one of these. An expired parcel is not: nothing will be sent.
+    var isLimited: Bool { !row.isExpired && (row.limits != nil || uncounted != nil || !excluded.isEmpty) }
+
+    private var limits: AppLimits { row.limits ?? [] }
 
     /// Judges the members of parcels of one route and claim, in this order, as one lease after the other would. It
     /// counts those that are free to be sent to. `writes` must follow in the same transaction.
     static func judge(
-        _ parcels: [LimitedParcel], in transaction: PostgresTransaction
+        _ parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [LimitedMembers] {
         var members = parcels.map { LimitedMembers(deferrals: [MemberDeferral](repeating: .none, count: $0.ids.count)) }
         let limited = parcels.indices.filter { !parcels[$0].limits.isEmpty }
         if let first = limited.first {
             let capped = limited.filter { parcels[$0].limits.contains(.dailyCap) }
-            let counting = capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64(parcels[first].app.value) }]
-            let ids = rising(limited.flatMap { parcels[$0].ids })
-            let answers = try await transaction.run(
-                counting + [parcels[first].ofApp, parcels[first].limits(of: ids)])
+            let counting =
+                capped.isEmpty ? [] : [Query(LimitSQL.counting) { $0.int64("app", parcels[first].row.app.value) }]
+            let ids = limited.flatMap { parcels[$0].ids }.rising
+            let answers = try await transaction.run(counting + parcels[first].limits(of: ids))
             let users = try LimitedUsers(app: answers[counting.count], answers[counting.count + 1])
             for place in limited {
                 parcels[place].deferForQuietHours(&members[place], users)
@@ -69,52 +57,34 @@ struct LimitedParcel: Sendable {
         return members
     }
 
-    /// Returns the queries that store which members are deferred. They run before the members' badges are read.
+    /// Returns the queries that store which members of judged parcels are deferred. They run before the members' badges
+    /// are read.
     ///
-    /// - Parameters:
-    ///   - members: the result of `judge`, one for each parcel.
-    ///   - badge: the change for the free members of a single parcel; nil: the caller writes the badges.
-    static func writes(
-        _ parcels: [LimitedParcel], _ members: [LimitedMembers], raising badge: (change: Int16, value: Int32)?
-    ) -> [Query] {
+    /// - Parameter raisesBadges: changes the badges of a single parcel's free members too.
+    static func writes(_ parcels: [ClaimedParcel], raisesBadges: Bool) -> [Query] {
         var writes: [Query] = []
-        if let badge, badge.change != BadgeChange.none.column, let raised = members.first?.raised, !raised.isEmpty {
-            var parameters = Parameters()
-            parameters.int16(badge.change)
-            parameters.int32(badge.value)
-            writes.append(MemberSQL.raiseBadges.query(MemberKeys(raised), parameters))
+        if raisesBadges, let single = parcels.first, single.row.hasBadges, let raised = single.judged?.raised,
+            !raised.isEmpty
+        {
+            writes.append(MemberSQL.raiseBadges(of: raised, single.row))
         }
-        let changed = parcels.indices.filter { members[$0].uncounted != parcels[$0].uncounted }
-        if !changed.isEmpty {
-            writes.append(
-                Query(LimitSQL.mark) {
-                    $0.int64Array(changed.map { parcels[$0].parcel.value })
-                    $0.bytesArray(changed.map { members[$0].uncounted?.bytes })
-                })
+        let changed = parcels.filter { $0.judged?.uncounted != $0.uncounted }
+        guard !changed.isEmpty else { return writes }
+        let mark = Query(LimitSQL.mark) {
+            $0.int64Array("parcels", changed.map(\.id.value))
+            $0.bytesArray("uncounted", changed.map { $0.judged?.uncounted?.bytes })
         }
-        return writes
+        return writes + [mark]
     }
 
-    private static func rising(_ ids: [Int64]) -> [Int64] {
-        var distinct: [Int64] = []
-        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
-        return distinct
-    }
+    private func isFresh(_ place: Int) -> Bool { row.isUnmarked || uncounted?[Int(indices[place])] ?? false }
 
-    private func isFresh(_ place: Int) -> Bool { isFirst || uncounted?[Int(indices[place])] ?? false }
-
-    private var ofApp: Query {
-        Query(LimitSQL.ofApp) {
-            $0.int64(app.value)
-            $0.instant(leasedAt)
-        }
-    }
-
-    private func limits(of ids: [Int64]) -> Query {
+    /// The queries for the limits of the app, and for those of its members.
+    private func limits(of ids: [Int64]) -> [Query] {
         var parameters = Parameters()
-        parameters.int64(app.value)
-        parameters.instant(leasedAt)
-        return LimitSQL.ofMembers.query(MemberKeys(ids), parameters)
+        parameters.int64("app", row.app.value)
+        parameters.instant("now", row.leasedAt)
+        return [Query(LimitSQL.ofApp, parameters), LimitSQL.ofMembers.query(MemberKeys(ids), parameters)]
     }
 
     private func deferForQuietHours(_ members: inout LimitedMembers, _ users: LimitedUsers) {
@@ -130,18 +100,15 @@ struct LimitedParcel: Sendable {
     ///
     /// Each parcel's users are counted before the next one's. A user who has reached the cap by then is deferred.
     private static func hold(
-        _ members: inout [LimitedMembers], of parcels: [LimitedParcel], _ capped: [Int], _ users: LimitedUsers,
+        _ members: inout [LimitedMembers], of parcels: [ClaimedParcel], _ capped: [Int], _ users: LimitedUsers,
         cap: Int32, in transaction: PostgresTransaction
     ) async throws(PostgresError) {
-        var asked: [(parcel: Int, members: [(place: Int, owner: String)])] = []
-        for parcel in capped {
-            let own = parcels[parcel].asked(members[parcel], users)
-            if !own.isEmpty { asked.append((parcel, own)) }
-        }
+        let asked = capped.map { (parcel: $0, members: parcels[$0].asked(members[$0], users)) }
+            .filter { !$0.members.isEmpty }
         guard let first = asked.first else { return }
-        let count = DailyCapCounter(day: users.day, app: parcels[first.parcel].app, cap: cap)
+        let count = DailyCapCounter(day: users.day, app: parcels[first.parcel].row.app, cap: cap)
         let free = try await count.free(
-            asked.map { (parcels[$0.parcel].message.value, $0.members.map(\.owner)) }, in: transaction)
+            asked.map { (parcels[$0.parcel].row.message.value, $0.members.map(\.owner)) }, in: transaction)
         for (turn, (parcel, own)) in asked.enumerated() {
             for (place, owner) in own where !free[turn].contains(Array(owner.utf8)) {
                 members[parcel].deferrals[place] = .dailyCap
@@ -150,26 +117,22 @@ struct LimitedParcel: Sendable {
     }
 
     private func asked(_ members: LimitedMembers, _ users: LimitedUsers) -> [(place: Int, owner: String)] {
-        var asked: [(place: Int, owner: String)] = []
-        for place in ids.indices
-        where members.deferrals[place] == .none && isFresh(place) && !excluded.contains(ids[place]) {
-            if let owner = users.owner(ids[place]) { asked.append((place, owner)) }
+        ids.enumerated().compactMap { place, id in
+            guard members.deferrals[place] == .none, isFresh(place), excluded[id] == nil else { return nil }
+            return users.owner(id).map { (place, $0) }
         }
-        return asked
     }
 
     private func finish(_ members: inout LimitedMembers) {
         var left = MemberBitmap(count: memberCount)
-        var isAnyLeft = false
-        for place in ids.indices where isFresh(place) {
-            if members.deferrals[place] == .none, !members.gone.contains(ids[place]), !excluded.contains(ids[place]) {
-                members.raised.append(ids[place])
+        for (place, id) in ids.enumerated() where isFresh(place) {
+            if members.deferrals[place] == .none, !members.gone.contains(id), excluded[id] == nil {
+                members.raised.append(id)
             } else {
                 left[Int(indices[place])] = true
-                isAnyLeft = true
             }
         }
-        members.uncounted = isAnyLeft ? left : nil
+        members.uncounted = left.setCount > 0 ? left : nil
     }
 }
 
@@ -184,14 +147,14 @@ private struct LimitedUsers {
 
     /// - Parameters: answers to `LimitSQL.ofApp` and `LimitSQL.ofMembers`.
     init(app own: ResultSet, _ rows: ResultSet) throws(PostgresError) {
-        cap = try own.int32OrNil(0, 1)
-        day = try own.int32(0, 2)
-        ownUntil = try own.instantOrNil(0, 0)
+        (ownUntil, cap, day) = try own.one { row throws(PostgresError) in
+            (try row.instantOrNil(), try row.int32OrNil(), try row.int32())
+        }
         known.reserveCapacity(rows.rowCount)
-        for row in 0..<rows.rowCount {
-            known[try rows.int64(row, 0)] = (
-                try rows.instantOrNil(row, 1), rows.isNull(row, 2) ? nil : try rows.text(row, 2)
-            )
+        for place in 0..<rows.rowCount {
+            var row = rows.row(place)
+            let id = try row.int64()
+            known[id] = (try row.instantOrNil(), try row.textOrNil())
         }
     }
 

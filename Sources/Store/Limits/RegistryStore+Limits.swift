@@ -54,10 +54,10 @@ extension RegistryStore {
     /// before and still count by it. A call after the user's registrations are gone therefore leaves nothing.
     func forgetDays(of user: String, _ app: AppID) async throws(StoreFault) {
         let queries = [
-            Query(LimitSQL.forgetting) { $0.int64(app.value) },
+            Query(LimitSQL.forgetting) { $0.int64("app", app.value) },
             Query(LimitSQL.erase) {
-                $0.int64(app.value)
-                $0.text(user)
+                $0.int64("app", app.value)
+                $0.text("user", user)
             },
         ]
         let pool = pool
@@ -72,8 +72,8 @@ extension NewMessage {
     var ignoringLimits: Query? {
         guard !ignoredLimits.isEmpty else { return nil }
         return Query(LimitSQL.ignore) {
-            $0.uuid(id.value)
-            $0.int16(ignoredLimits.rawValue)
+            $0.uuid("message", id.value)
+            $0.int16("limits", ignoredLimits.rawValue)
         }
     }
 }

@@ -164,17 +164,17 @@ struct CutGroup: Sendable {
 
     private var writeParcels: Query {
         Query(ParcelSQL.cut) {
-            $0.int64(messages[0].message.app.value)
-            $0.uuid(order.owner.value)
-            $0.int64(order.leaseFor.wholeMicroseconds)
-            $0.int16(messages[0].message.format)
-            $0.instant(now)
-            $0.uuidArray(parcels.map { messages[$0.message].message.id.value })
-            $0.int64Array(parcels.map(\.route))
-            $0.int16Array(parcels.map { messages[$0.message].message.pushType.service.rawValue })
-            $0.bytesArray(parcels.map(\.members))
-            $0.int32Array(parcels.map(\.count))
-            $0.boolArray(parcels.map { lanes[serviceRoute(of: $0)] != nil })
+            $0.int64("app", messages[0].message.app.value)
+            $0.uuid("owner", order.owner.value)
+            $0.int64("lease_us", order.leaseFor.wholeMicroseconds)
+            $0.int16("format", messages[0].message.format)
+            $0.instant("now", now)
+            $0.uuidArray("messages", parcels.map { messages[$0.message].message.id.value })
+            $0.int64Array("routes", parcels.map(\.route))
+            $0.int16Array("services", parcels.map { messages[$0.message].message.pushType.service.rawValue })
+            $0.bytesArray("members", parcels.map(\.members))
+            $0.int32Array("member_counts", parcels.map(\.count))
+            $0.boolArray("are_leased", parcels.map { lanes[serviceRoute(of: $0)] != nil })
         }
     }
 
@@ -223,9 +223,9 @@ struct CutGroup: Sendable {
         var queries: [Query] = []
         var readings: [Range<Int>] = []
         for place in claimed.indices {
-            try claimed[place].planBadges(&badges)
+            claimed[place].planBadges(&badges)
             queries += claimed[place].writes
-            let own = try claimed[place].readings
+            let own = claimed[place].readings
             readings.append(queries.count..<queries.count + own.count)
             queries += own
         }

@@ -43,7 +43,7 @@ extension MessageStore {
 extension MessageStore {
     /// The rates of those messages that have one.
     package func rates(among messages: [MessageID]) async throws(StoreFault) -> [RatedMessage] {
-        let query = Query(RateSQL.among) { $0.uuidArray(messages.map(\.value)) }
+        let query = Query(RateSQL.among) { $0.uuidArray("messages", messages.map(\.value)) }
         return try await translating { () throws(PostgresError) in
             let rows = try await pool.read(query)
             return try (0..<rows.rowCount).map { row throws(PostgresError) in
@@ -79,9 +79,13 @@ extension ControlRequest {
                 Query(ControlSQL.holdSchedule, named), Query(ControlSQL.resume, timed), Query(ControlSQL.goOn, named),
             ]
         case .rate(let perSecond):
-            var rated = named
-            rated.int32(perSecond)
-            let row = perSecond == nil ? Query(RateSQL.close, named) : Query(RateSQL.open, timed)
+            var closing = Parameters()
+            closing.int64("app", app.value)
+            closing.uuid("message", id.value)
+            var (rated, opening) = (closing, closing)
+            rated.int32("per_second", perSecond)
+            opening.instant("now", now)
+            let row = perSecond == nil ? Query(RateSQL.close, closing) : Query(RateSQL.open, opening)
             return [Query(RateSQL.change, rated), row]
         }
     }

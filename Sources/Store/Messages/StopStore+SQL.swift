@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// Statements that apply pause, resume and cancel to parcels, some at a time. Everything follows from rows, so any
@@ -15,11 +16,11 @@ enum StopSQL {
     }
 
     // Whether parcels on hold of the message, or some of them, will never be sent. $2 now.
-    private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelStore.onHoldState)))"
+    private static let isOver = "(m.state = 7 OR m.state = 5 AND \(hasExpired(state: ParcelState.onHold.rawValue)))"
 
     // Whether the message, or some of it, waits for a rate no longer. $2 now.
     private static let isRateLifted =
-        "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelStore.rateLimitedState)))"
+        "(m.rate_per_second IS NULL OR \(hasExpired(state: ParcelState.rateLimited.rawValue)))"
 
     /// $1 message to go on behind, $2 now, $3 messages at most. Returns messages that are stopped, have parcels on
     /// hold, or have parcels that are rate-limited in vain.
@@ -58,13 +59,13 @@ enum StopSQL {
             AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND \(ControlSQL.isStopped("m")))
         """)
 
-    /// $1 message, $2 parcels at most, $3 now. A due time that passed meanwhile becomes now.
+    /// A due time that passed meanwhile becomes now.
     static let release = Statement(
         "stop_release",
         """
-        UPDATE parcels SET state = 1, due_at = greatest(due_at, coalesce($3, now())) WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE message_id = $1 AND state = 3 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT \(ControlSQL.isStopped("m")))
+        UPDATE parcels SET state = 1, due_at = greatest(due_at, coalesce(:now, now())) WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE message_id = :message AND state = 3 ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = :message AND NOT \(ControlSQL.isStopped("m")))
         """)
 
     /// $1 message, $2 now, $3 parcels at most, $4 owner. The lease and its settle share a transaction, so nobody sees

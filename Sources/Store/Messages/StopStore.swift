@@ -190,9 +190,9 @@ extension Query {
         _ message: UniversalID, by statement: Statement, atMost limit: Int64 = StopStore.movedMax, now: WallInstant?
     ) -> Query {
         Query(statement) {
-            $0.uuid(message)
-            $0.int64(limit)
-            $0.instant(now)
+            $0.uuid("message", message)
+            $0.int64("limit", limit)
+            $0.instant("now", now)
         }
     }
 }

@@ -9,29 +9,27 @@ enum AudienceCheckSQL {
         return "\(message).audience_summary ^@ ANY (ARRAY[\(starts)])"
     }
 
-    /// The messages' audiences, and the time that is `now` in a filter: the same as at planning. Parameters:
-    /// $1 messages.
+    /// The messages' audiences, and the time that is `now` in a filter: the same as at planning.
     static let audiences = Statement(
         "audience_check_read",
         """
         SELECT c.message_id, c.audience, coalesce(m.due_at, m.accepted_at)
-        FROM message_contents c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ANY ($1)
+        FROM message_contents c JOIN messages m ON m.id = c.message_id WHERE c.message_id = ANY (:messages)
         """)
 
     // Retired registrations end as retired, whatever else has changed.
-    private static func isLive(_ state: String) -> String { "\(state) <> \(RegistrationState.retired.rawValue)" }
+    private static func isLive(_ state: String) -> String { "\(state) <> \(RegistrationState.retired.sql)" }
 
     /// The members with their users.
-    static let users = MemberStatement("audience_check_users", key: "id", after: 0) {
+    static let users = MemberStatement("audience_check_users", key: "id") {
         "SELECT id, user_id FROM registrations WHERE \($0) AND \(isLive("state"))"
     }
 
-    /// The members that do not fit. Parameters: $1 tags of which all must be present, $2 tags of which one must be
-    /// present (none given: any), $3 tags of which none may be present.
-    static let tags = MemberStatement("audience_check_tags", key: "id", after: 3) {
+    /// The members that do not fit. Without any tags of which one must be present, any tag will do.
+    static let tags = MemberStatement("audience_check_tags", key: "id") {
         """
         SELECT id FROM registrations WHERE \($0) AND \(isLive("state"))
-            AND NOT (tags @> $1 AND (cardinality($2) = 0 OR tags && $2) AND NOT tags && $3)
+            AND NOT (tags @> :all_of AND (cardinality(:one_of) = 0 OR tags && :one_of) AND NOT tags && :none_of)
         """
     }
 

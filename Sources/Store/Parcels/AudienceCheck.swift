@@ -16,87 +16,71 @@ struct AudienceCheck: Sendable {
         let audience: Audience
         /// The time that is `now` in a filter.
         let sentFrom: WallInstant
+
+        init(_ row: inout Row) throws(PostgresError) {
+            guard let audience = AudienceText.decode(try row.bytes()) else { throw AudienceCheck.damaged }
+            (self.audience, sentFrom) = (audience, try row.instant())
+        }
     }
+
+    private static let damaged = PostgresError.unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
 
     /// Returns for each parcel the registrations that its message's audience no longer includes, without deleted ones.
     static func excluded(
         from parcels: [ClaimedParcel], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [[Int64: AudienceChange]] {
         var excluded = [[Int64: AudienceChange]](repeating: [:], count: parcels.count)  // lookup only
-        var places: [UniversalID: [Int]] = [:]  // lookup only
-        var messages: [UniversalID] = []
-        for (place, parcel) in parcels.enumerated() where try parcel.hasConditions {
-            let message = try parcel.message
-            if places[message, default: []].isEmpty { messages.append(message) }
-            places[message, default: []].append(place)
-        }
-        guard !messages.isEmpty else { return excluded }
-        let conditions = try await conditions(of: messages, in: transaction)
-        var queries: [Query] = []
-        var asked: [(place: Int, named: Set<[UInt8]>?)] = []
-        for message in messages {
+        let places = parcels.indices.filter { parcels[$0].row.hasConditions }
+        guard !places.isEmpty else { return excluded }
+        let conditions = try await conditions(of: places.map { parcels[$0].row.message }, in: transaction)
+        var checks: [(place: Int, named: Set<[UInt8]>?, query: Query)] = []
+        for place in places {
             // A message without content can't be sent at all.
-            guard let conditions = conditions[message] else { continue }
-            for place in places[message] ?? [] {
-                let keys = MemberKeys(parcels[place].ids)
-                switch conditions.audience.selection {
-                case .users(let names):
-                    queries.append(AudienceCheckSQL.users.query(keys))
-                    asked.append((place, Set(names.map { Array($0.utf8) })))
-                case .tags(let expression):
-                    queries.append(query(keys, expression))
-                    asked.append((place, nil))
-                case .filter(let text):
-                    queries.append(try query(keys, text, conditions.sentFrom))
-                    asked.append((place, nil))
-                case .all, .installations, .tokens, .stale: continue
-                }
+            guard let conditions = conditions[parcels[place].row.message] else { continue }
+            let keys = MemberKeys(parcels[place].ids)
+            switch conditions.audience.selection {
+            case .users(let names):
+                checks.append((place, Set(names.map { Array($0.utf8) }), AudienceCheckSQL.users.query(keys)))
+            case .tags(let expression): checks.append((place, nil, query(keys, expression)))
+            case .filter(let text): checks.append((place, nil, try query(keys, text, conditions.sentFrom)))
+            case .all, .installations, .tokens, .stale: continue
             }
         }
-        let answers = try await transaction.run(queries)
-        for ((place, named), rows) in zip(asked, answers) {
-            for row in 0..<rows.rowCount {
-                let id = try rows.int64(row, 0)
-                guard let named else {
-                    excluded[place][id] = .condition
-                    continue
-                }
-                // Names are compared by bytes, as the database does.
-                let user = try rows.textBytesOrNil(row, 1)
-                if user.map({ !named.contains($0) }) ?? true { excluded[place][id] = .user }
+        let answers = try await transaction.run(checks.map(\.query))
+        for ((place, named, _), rows) in zip(checks, answers) {
+            guard let named else {
+                for id in try rows.map(Int64.init) { excluded[place][id] = .condition }
+                continue
             }
+            let members = try rows.map { row throws(PostgresError) in (try row.int64(), try row.textBytesOrNil()) }
+            // Names are compared by bytes, as the database does.
+            for (id, user) in members where user.map({ !named.contains($0) }) ?? true { excluded[place][id] = .user }
         }
         return excluded
     }
 
     private static func conditions(
-        of messages: [UniversalID], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> [UniversalID: Conditions] {
-        let rows = try await transaction.run([Query(AudienceCheckSQL.audiences) { $0.uuidArray(messages) }])[0]
-        var conditions: [UniversalID: Conditions] = [:]  // lookup only
-        for row in 0..<rows.rowCount {
-            guard let audience = AudienceText.decode(try rows.bytes(row, 1)) else {
-                throw .unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
-            }
-            conditions[try rows.uuid(row, 0)] = Conditions(audience: audience, sentFrom: try rows.instant(row, 2))
+        of messages: [MessageID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [MessageID: Conditions] {
+        let query = Query(AudienceCheckSQL.audiences) { $0.uuidArray("messages", messages.map(\.value)) }
+        let read = try await transaction.run(query).map { row throws(PostgresError) in
+            (MessageID(try row.uuid()), try Conditions(&row))
         }
-        return conditions
+        return Dictionary(read) { first, _ in first }
     }
 
     private static func query(_ keys: MemberKeys, _ expression: TagExpression) -> Query {
         var parameters = Parameters()
-        parameters.textArray(expression.all)
-        parameters.textArray(expression.any)
-        parameters.textArray(expression.none)
+        parameters.textArray("all_of", expression.all)
+        parameters.textArray("one_of", expression.any)
+        parameters.textArray("none_of", expression.none)
         return AudienceCheckSQL.tags.query(keys, parameters)
     }
 
     private static func query(
         _ keys: MemberKeys, _ text: String, _ sentFrom: WallInstant
     ) throws(PostgresError) -> Query {
-        guard let expression = try? FilterExpression(parsing: text) else {
-            throw .unexpectedShape(statement: AudienceCheckSQL.audiences.name, column: 1)
-        }
+        guard let expression = try? FilterExpression(parsing: text) else { throw damaged }
         var parameters = Parameters()
         let members = keys.condition(on: "r.id", adding: &parameters)
         let filter = FilterSQL(expression, now: sentFrom, adding: &parameters)

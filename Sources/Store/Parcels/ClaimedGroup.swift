@@ -28,24 +28,26 @@ struct ClaimedGroup: Sendable {
     private var badges: [[Int64: Int32]] = []
     /// The new values of the badges that the leases increment.
     private var raised: [Int64: Int32] = [:]  // lookup only
+    /// The members that a quantum takes of its parcel.
+    private var share = 0
 
     init(
         reading answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>
     ) throws(PostgresError) {
-        let places = try Self.inOrder(answer)
-        var isUrgent = true
-        for row in places where try answer.int16(row, 29) != MessageUrgency.transactional.rawValue { isUrgent = false }
-        atWork.note(ParcelID(try answer.int64(places[0], 0)), of: places.count, isUrgent: isUrgent)
-        var kept: Set<UniversalID> = []
-        for (place, row) in places.enumerated() {
-            let message = try answer.uuid(row, 1)
-            let state = try answer.int16(row, 25)
-            if let keeping = order.keeping(message, state, now: now) {
-                if order.isForRate(state) { isForRate = true }
-                if kept.insert(message).inserted { keepings.append(keeping) }
+        var claimed = try answer.map(order.scope == .rateLimited ? ClaimedRow.init(quantum:) : ClaimedRow.init(_:))
+        claimed.sort { $0.last < $1.last }
+        share = Int(claimed[0].last)
+        atWork.note(
+            claimed[0].parcel.id, of: claimed.count,
+            isUrgent: claimed.allSatisfy { $0.parcel.urgency == .transactional })
+        var kept: Set<MessageID> = []
+        for (place, row) in claimed.map(\.parcel).enumerated() {
+            if let keeping = order.keeping(row, now: now) {
+                if order.isForRate(row.state) { isForRate = true }
+                if kept.insert(row.message).inserted { keepings.append(keeping) }
             } else {
                 do {
-                    parcels.append(try ClaimedParcel(reading: answer, at: row, on: order.route))
+                    parcels.append(try ClaimedParcel(row, on: order.route))
                 } catch {
                     atWork.noteUnreadable(at: place)
                     throw error
@@ -54,19 +56,14 @@ struct ClaimedGroup: Sendable {
         }
     }
 
-    /// Rows of several parcels come in no order, with their place in the last column.
-    private static func inOrder(_ answer: ResultSet) throws(PostgresError) -> [Int] {
-        guard answer.rowCount > 1 else { return [0] }
-        var places: [(ordinal: Int64, row: Int)] = []
-        for row in 0..<answer.rowCount { places.append((try answer.int64(row, 31), row)) }
-        return places.sorted { $0.ordinal < $1.ordinal }.map(\.row)
-    }
-
     /// Reads parcels that were cut a moment ago, in the same transaction.
     ///
     /// - Parameter rows: the rows of the route's parcels, in their order.
     init(cut answer: ResultSet, rows: [Int], on route: RouteID) throws(PostgresError) {
-        for row in rows { parcels.append(try ClaimedParcel(reading: answer, at: row, on: route)) }
+        for place in rows {
+            var row = answer.row(place)
+            parcels.append(try ClaimedParcel(ParcelRow(&row), on: route))
+        }
         areBadgesLocked = true
     }
 
@@ -76,17 +73,16 @@ struct ClaimedGroup: Sendable {
 
     /// Makes the claimed rate-limited parcel a quantum: splits members off a larger one, or adds those of the next ones.
     ///
-    /// - Parameter answer: the claim's, whose last column is the number of members to lease.
     /// - Returns: the time until the next quantum, as `RateSQL.next` answers; nil: it has not changed.
     mutating func fillQuantum(
-        of answer: ResultSet, _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>,
+        _ order: LeaseOrder, now: WallInstant?, noting atWork: ClaimedRows<ParcelID>,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> ResultSet? {
-        guard try answer.int16(0, 25) == ParcelStore.rateLimitedState else {
+        guard parcels[0].row.state == .rateLimited else {
             return try await parcels[0].gather(for: order, now: now, noting: atWork, in: transaction)
         }
-        let share = try parcels[0].split(Int(answer.int32(0, 31)), for: order, now: now)
-        parcels[0].id = ParcelID(try await transaction.run([share])[0].int64(0, 0))
+        let split = try parcels[0].split(share, for: order, now: now)
+        parcels[0].id = ParcelID(try await transaction.run(split).one(Int64.init))
         return nil
     }
 
@@ -107,22 +103,19 @@ struct ClaimedGroup: Sendable {
     static func judge(
         _ groups: inout [ClaimedGroup], in transaction: PostgresTransaction
     ) async throws(PostgresError) {
-        var limited: [(group: Int, place: Int, parcel: LimitedParcel)] = []
-        for group in groups.indices {
-            for place in groups[group].parcels.indices {
-                if let parcel = try groups[group].parcels[place].limited { limited.append((group, place, parcel)) }
+        let limited = groups.indices.flatMap { group in
+            groups[group].parcels.indices.filter { groups[group].parcels[$0].isLimited }.map {
+                (group: group, place: $0)
             }
         }
         guard !limited.isEmpty else { return }
-        let judged = try await LimitedParcel.judge(limited.map(\.parcel), in: transaction)
+        let judged = try await ClaimedParcel.judge(
+            limited.map { groups[$0.group].parcels[$0.place] }, in: transaction)
         for (each, members) in zip(limited, judged) { groups[each.group].parcels[each.place].judged = members }
         for group in groups.indices {
-            let own = limited.indices.filter { limited[$0].group == group }
-            guard !own.isEmpty else { continue }
             // The badges of several parcels are written together.
-            groups[group].writes = LimitedParcel.writes(
-                own.map { limited[$0].parcel }, own.map { judged[$0] },
-                raising: groups[group].isSingle ? try groups[group].parcels[0].badge : nil)
+            groups[group].writes = ClaimedParcel.writes(
+                groups[group].parcels.filter { $0.judged != nil }, raisesBadges: groups[group].isSingle)
         }
     }
 
@@ -130,41 +123,34 @@ struct ClaimedGroup: Sendable {
     /// read first, and then written once.
     mutating func readPlans(in transaction: PostgresTransaction) async throws(PostgresError) {
         guard !isSingle else { return }
-        var counted: [Int64] = []
-        for parcel in parcels where try parcel.badgeChange != BadgeChange.none.column { counted += parcel.ids }
-        var locked: [Int64: Int32] = [:]
-        if let lock = Self.lockingBadges(of: counted) {
-            locked = try Self.badges(in: try await transaction.run([lock])[0])
+        var locked: [Int64: Int32] = [:]  // lookup only
+        if let lock = Self.lockingBadges(of: parcels.filter(\.row.hasBadges).flatMap(\.ids)) {
+            locked = try Self.badges(in: try await transaction.run(lock))
         }
-        try planBadges(&locked)
+        planBadges(&locked)
     }
 
     /// Reads the answer to `lockingBadges`.
-    static func badges(in rows: ResultSet) throws(PostgresError) -> [Int64: Int32] {
-        var badges: [Int64: Int32] = [:]  // lookup only
-        for row in 0..<rows.rowCount { badges[try rows.int64(row, 0)] = try rows.int32(row, 1) }
-        return badges
-    }
+    static func badges(in rows: ResultSet) throws(PostgresError) -> [Int64: Int32] { try rows.numbersByID }
 
     /// - Returns: nil if there are no members.
     static func lockingBadges(of members: [Int64]) -> Query? {
-        members.isEmpty ? nil : Query(MemberSQL.lockBadges) { $0.int64Array(rising(members)) }
+        members.isEmpty ? nil : Query(MemberSQL.lockBadges) { $0.int64Array("members", members.rising) }
     }
 
     /// - Parameter status: the locked badges of members, which the parcels of this group change in their order.
-    mutating func planBadges(_ status: inout [Int64: Int32]) throws(PostgresError) {
+    mutating func planBadges(_ status: inout [Int64: Int32]) {
         for parcel in parcels {
             var own: [Int64: Int32] = [:]  // lookup only
-            let (change, value) = try parcel.badge
-            if change != BadgeChange.none.column {
-                let raises = try parcel.raisesBadges
+            if parcel.row.hasBadges {
+                let raises = parcel.raisesBadges
+                let isSet = parcel.row.badgeChange != BadgeChange.increment.column
                 // With limits, it increments only badges of members that are free to be sent to.
                 let free = Set(parcel.judged?.raised ?? [])
                 for id in parcel.ids {
                     guard var badge = status[id] else { continue }
                     if raises || free.contains(id) {
-                        let isSet = change != BadgeChange.increment.column
-                        badge = isSet ? value : badge + (badge < .max ? 1 : 0)
+                        badge = isSet ? parcel.row.badgeValue : badge + (badge < .max ? 1 : 0)
                         status[id] = badge
                         raised[id] = badge
                     }
@@ -175,73 +161,63 @@ struct ClaimedGroup: Sendable {
         }
     }
 
-    private static func rising(_ ids: [Int64]) -> [Int64] {
-        var distinct: [Int64] = []
-        for id in ids.sorted() where distinct.last != id { distinct.append(id) }
-        return distinct
+    /// The query that writes or reads badges before the members' rows are read; nil: no member has one.
+    private var badgeQuery: Query? {
+        guard !isSingle else { return parcels[0].readBadges }
+        guard !raised.isEmpty else { return nil }
+        let ids = raised.keys.sorted()
+        return Query(MemberSQL.writeBadges) {
+            $0.int64Array("members", ids)
+            $0.int32Array("badges", ids.map { raised[$0] ?? 0 })
+        }
     }
 
     /// The number of queries is constant, however many parcels there are.
     var readings: [Query] {
-        get throws(PostgresError) {
-            if isSingle { return try parcels[0].readings }
-            var queries: [Query] = []
-            if !raised.isEmpty {
-                let ids = raised.keys.sorted()
-                queries.append(
-                    Query(MemberSQL.writeBadges) {
-                        $0.int64Array(ids)
-                        $0.int32Array(ids.map { raised[$0] ?? 0 })
-                    })
-            }
-            return queries
-                + MemberReadings.queries(
-                    of: Self.rising(parcels.flatMap(\.ids)), on: parcels[0].route, try asked)
-        }
+        let members = isSingle ? parcels[0].ids : parcels.flatMap(\.ids).rising
+        let rows = MemberReadings.queries(of: members, on: parcels[0].expectedRoute, asked)
+        return (badgeQuery.map { [$0] } ?? []) + rows
     }
 
     /// The readings that any of the parcels needs.
     private var asked: MemberReadings.Asked {
-        get throws(PostgresError) {
-            var asked = MemberReadings.Asked()
-            for parcel in parcels {
-                if try parcel.asksLocale { asked.locales = true }
-                if try parcel.asksCompared { asked.compared = true }
-                if try parcel.hasInline { asked.inline += parcel.ids }
-            }
-            asked.inline = Self.rising(asked.inline)
-            return asked
-        }
+        MemberReadings.Asked(
+            locales: parcels.contains(where: \.row.asksLocale),
+            compared: parcels.contains { $0.row.otherEnvironment != nil },
+            inline: parcels.filter(\.row.hasInline).flatMap(\.ids).rising)
     }
 
-    func charges(_ scope: LeaseScope, now: WallInstant?) throws(PostgresError) -> [Query] {
-        var queries: [Query] = []
-        for parcel in parcels { queries += try parcel.charges(scope, now: now) }
-        return queries
-    }
+    func charges(_ scope: LeaseScope, now: WallInstant?) -> [Query] { parcels.flatMap { $0.charges(scope, now: now) } }
 
     /// Builds the leased parcels. The lease is committed by now, so an unreadable parcel must not hold back the others.
     ///
     /// - Parameter answers: the answers to `readings`.
     func leased(with answers: [ResultSet]) throws(PostgresError) -> LeasedGroup {
-        let readings = try isSingle ? nil : MemberReadings(answers: answers[(raised.isEmpty ? 0 : 1)...], to: asked)
+        let hasBadgeQuery = isSingle ? parcels[0].row.hasBadges : !raised.isEmpty
+        let readings = try MemberReadings(answers: answers[(hasBadgeQuery ? 1 : 0)...], to: asked)
         var leased = LeasedGroup(isForRate: isForRate)
         for (place, parcel) in parcels.enumerated() {
             do throws(PostgresError) {
-                if let readings {
-                    leased.parcels.append(try self.leased(parcel, badges[place], readings))
-                } else {
-                    leased.parcels.append(try parcel.leased(with: answers))
+                var badges = MemberBadges.none
+                if parcel.row.hasBadges {
+                    badges = try isSingle ? MemberBadges(answers[0]) : MemberBadges(self.badges[place])
                 }
+                leased.parcels.append(try parcel.leased(readings, badges))
             } catch { leased.unreadable.append(StoreFault(error).about("parcel \(parcel.id.value)")) }
         }
         return leased
     }
+}
 
-    private func leased(
-        _ parcel: ClaimedParcel, _ badges: [Int64: Int32], _ readings: MemberReadings
-    ) throws(PostgresError) -> LeasedParcel {
-        let hasBadges = try parcel.badgeChange != BadgeChange.none.column
-        return try parcel.leased(readings, hasBadges ? MemberBadges(badges) : MemberBadges(nil))
+/// A row of the answer to a claim.
+private struct ClaimedRow {
+    let parcel: ParcelRow
+    /// Its place in the order of leases; of a quantum, the number of members that it takes.
+    let last: Int64
+
+    init(_ row: inout Row) throws(PostgresError) { (parcel, last) = (try ParcelRow(&row), try row.int64()) }
+
+    init(quantum row: inout Row) throws(PostgresError) {
+        (parcel, last) = (try ParcelRow(&row), Int64(try row.int32()))
     }
 }

@@ -7,43 +7,44 @@ extension LeaseOrder {
     /// Returns the queries that claim parcels. The second one's answer has their rows. A third one follows if a quantum
     /// is asked for: the time until the next one.
     func claim(_ size: LeaseGroup, now: WallInstant?) -> [Query] {
-        var parameters = Parameters()
-        parameters.int64(route.value)
-        parameters.uuid(owner.value)
-        parameters.int64(leaseFor.wholeMicroseconds)
-        parameters.int16Array(knownFormats)
-        parameters.instant(now)
-        parameters.int16(service.rawValue)
-        guard scope != .rateLimited else {
-            parameters.uuidArray(passing.map(\.value))
-            return [Query(PlannerSQL.inKeyOrder), Query(scope.claim, parameters), next(now: now)]
+        let claim = Query(scope.claim) {
+            $0.int64("route", route.value)
+            $0.int16("service", service.rawValue)
+            $0.int16Array("formats", knownFormats)
+            $0.uuid("owner", owner.value)
+            $0.int64("lease_us", leaseFor.wholeMicroseconds)
+            $0.instant("now", now)
+            if scope == .rateLimited {
+                $0.uuidArray("skipped", passing.map(\.value))
+            } else {
+                $0.int64("parcels_max", Int64(size.parcelsMax))
+                $0.int64("members_max", Int64(size.membersMax))
+            }
         }
-        parameters.int64(Int64(size.parcelsMax))
-        parameters.int64(Int64(size.membersMax))
-        return [Query(PlannerSQL.inKeyOrder), Query(scope.claim, parameters)]
+        return [Query(PlannerSQL.inKeyOrder), claim] + (scope == .rateLimited ? [next(now: now)] : [])
     }
 
     /// Returns the query for the time until the route's next quantum.
     func next(now: WallInstant?) -> Query {
         Query(RateSQL.next) {
-            $0.int64(route.value)
-            $0.instant(now)
-            $0.int16Array(knownFormats)
-            $0.uuidArray(passing.map(\.value))
-            $0.int16(service.rawValue)
+            $0.int64("route", route.value)
+            $0.int16("service", service.rawValue)
+            $0.int16Array("formats", knownFormats)
+            $0.uuidArray("skipped", passing.map(\.value))
+            $0.instant("now", now)
         }
     }
 
     /// Returns the query that moves a message's parcels out of the way of leases; nil if they may be leased.
     ///
-    /// - Parameter state: the state of the claimed parcel, which has been moved already.
-    func keeping(_ message: UniversalID, _ state: Int16, now: WallInstant?) -> Query? {
-        if isForRate(state) { return .moving(message, by: RateSQL.wait, now: now) }
-        return state == ParcelStore.onHoldState ? .holding(message) : nil
+    /// - Parameter parcel: the claimed parcel, which has been moved already.
+    func keeping(_ parcel: ParcelRow, now: WallInstant?) -> Query? {
+        if isForRate(parcel.state) { return .moving(parcel.message.value, by: RateSQL.wait, now: now) }
+        return parcel.state == .onHold ? .holding(parcel.message.value) : nil
     }
 
     /// Whether the claimed parcel is rate-limited from now on.
-    func isForRate(_ state: Int16) -> Bool { scope != .rateLimited && state == ParcelStore.rateLimitedState }
+    func isForRate(_ state: ParcelState?) -> Bool { scope != .rateLimited && state == .rateLimited }
 }
 
 extension LeaseScope {

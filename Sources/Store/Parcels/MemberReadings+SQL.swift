@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// The members of a leased parcel, read under `PlannerSQL.inKeyOrder`: first their badges, then their rows.
@@ -5,66 +6,72 @@ import Postgres
 /// These are two statements of one transaction, whose answers are combined by id. Joined in one statement they took the
 /// server nearly twice as long. A row that the second one finds had a badge at the first: ids are never used twice.
 enum MemberSQL {
-    /// Changes the badge of every row that exists, whatever its state and route. Parameters: $1 badge change, $2 badge
-    /// value.
+    /// Changes the badge of every row that exists, whatever its state and route.
     ///
     /// The badge mark covers the whole parcel. A member that was retired or on another route at the first lease may be
     /// sent to after all: it registers again before the settle, and its remainder goes there.
-    static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id", after: 2) {
+    private static let raiseBadges = MemberStatement("member_badges_raise", key: "registration_id") {
         """
-        UPDATE registration_pulse
-        SET badge = CASE WHEN $1 = 2 THEN $2 ELSE badge + (badge < 2147483647)::integer END
+        UPDATE registration_pulse SET badge = CASE WHEN :badge_change = \(BadgeChange.value(0).column) THEN :badge_value
+            ELSE badge + (badge < 2147483647)::integer END
         WHERE \($0) RETURNING registration_id, badge
         """
     }
 
+    /// - Parameter ids: rising.
+    static func raiseBadges(of ids: [Int64], _ parcel: ParcelRow) -> Query {
+        var parameters = Parameters()
+        parameters.int16("badge_change", parcel.badgeChange)
+        parameters.int32("badge_value", parcel.badgeValue)
+        return raiseBadges.query(MemberKeys(ids), parameters)
+    }
+
     /// Reads the badges without changing them.
-    static let badges = MemberStatement("member_badges", key: "registration_id", after: 0) {
+    static let badges = MemberStatement("member_badges", key: "registration_id") {
         "SELECT registration_id, badge FROM registration_pulse WHERE \($0) ORDER BY registration_id"
     }
 
     /// Locks and reads badges; `writeBadges` follows. A member in several parcels of one lease is incremented for each
-    /// of them, so its badge is read first. Parameters: $1 ids.
+    /// of them, so its badge is read first.
     static let lockBadges = Statement(
         "member_badges_lock",
         """
-        SELECT registration_id, badge FROM registration_pulse WHERE registration_id = ANY ($1)
+        SELECT registration_id, badge FROM registration_pulse WHERE registration_id = ANY (:members)
         ORDER BY registration_id FOR UPDATE
         """)
 
-    /// Writes badges to rows that are locked already. Parameters: $1 ids, $2 badges.
+    /// Writes badges to rows that are locked already.
     static let writeBadges = Statement(
         "member_badges_write",
         """
-        UPDATE registration_pulse AS own SET badge = new.badge FROM unnest($1, $2) AS new (id, badge)
+        UPDATE registration_pulse AS own SET badge = new.badge FROM unnest(:members, :badges) AS new (id, badge)
         WHERE own.registration_id = new.id
         """)
 
-    /// The members' rows. Parameters: $1 the route that they are expected on.
+    /// The members' rows.
     ///
-    /// A null stands for what most members have: the route of $1, the state `active`. A null costs neither side
+    /// A null stands for what most members have: the expected route, the state `active`. A null costs neither side
     /// anything. Columns behind the token are not read: the way to them leads through all that a device registered.
-    static let rows = MemberStatement("member_rows", key: "id", after: 1) { rows(with: "", of: $0) }
+    static let rows = MemberStatement("member_rows", key: "id") { rows(with: "", of: $0) }
 
     /// The same, and their locales.
-    static let rowsWithLocales = MemberStatement("member_rows_locales", key: "id", after: 1) {
-        rows(with: ", locale", of: $0)
-    }
+    static let rowsWithLocales = MemberStatement("member_rows_locales", key: "id") { rows(with: ", locale", of: $0) }
 
     private static func rows(with more: String, of isMember: String) -> String {
         """
-        SELECT id, nullif(route_id, $1), nullif(state, 1::smallint), generation, token\(more)
+        SELECT id, nullif(route_id, :route), nullif(state, \(RegistrationState.active.sql)::smallint), generation,
+            token\(more)
         FROM registrations WHERE \(isMember) ORDER BY id
         """
     }
 
     /// The members whose current token generation was tried in both environments. They are few and have their own
     /// index.
-    static let compared = MemberStatement("member_compared", key: "id", after: 0) {
+    static let compared = MemberStatement("member_compared", key: "id") {
         "SELECT id, generation FROM registrations WHERE environments_compared = generation AND \($0) ORDER BY id"
     }
 
-    /// The tokens of inline targets, for a message that has any. Parameters: $1 ids.
+    /// The tokens of inline targets, for a message that has any.
     static let inline = Statement(
-        "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY ($1) ORDER BY id")
+        "parcel_read_inline", "SELECT id, token FROM inline_targets WHERE id = ANY (:members) ORDER BY id")
 }

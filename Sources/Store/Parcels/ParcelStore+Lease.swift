@@ -61,11 +61,6 @@ extension ParcelStore {
     /// next lease goes on with more.
     static let stoppedMax = 16
 
-    /// Values of the column `state` of `parcels`.
-    static let leasedState: Int16 = 2
-    static let onHoldState: Int16 = 3
-    static let rateLimitedState: Int16 = 4
-
     private func leaseNext(
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration?, now: WallInstant?,
         noting atWork: ClaimedRows<ParcelID>
@@ -85,16 +80,15 @@ extension ParcelStore {
                         return LeasedGroup(isForRate: group.isForRate, isKept: true)
                     }
                     if order.scope == .rateLimited,
-                        let next = try await group.fillQuantum(
-                            of: answers[1], order, now: now, noting: atWork, in: transaction)
+                        let next = try await group.fillQuantum(order, now: now, noting: atWork, in: transaction)
                     {
                         wait = try next.wait
                     }
                     try await group.check(in: transaction)
                     try await group.judge(in: transaction)
                     try await group.readPlans(in: transaction)
-                    let (writes, readings) = (group.writes, try group.readings)
-                    let others = try group.charges(order.scope, now: now) + group.keepings
+                    let (writes, readings) = (group.writes, group.readings)
+                    let others = group.charges(order.scope, now: now) + group.keepings
                     let rows = try await transaction.conclude(
                         writes + readings + others, announcing: .leaseWritten, to: steps)
                     var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
@@ -105,13 +99,11 @@ extension ParcelStore {
         }
     }
 
-    private func putAside(
-        _ parcel: ParcelID, for length: Duration, now: WallInstant?
-    ) async throws(StoreFault) {
+    private func putAside(_ parcel: ParcelID, for length: Duration, now: WallInstant?) async throws(StoreFault) {
         let query = Query(ParcelSQL.putAside) {
-            $0.int64(parcel.value)
-            $0.instant(now)
-            $0.int64(length.wholeMicroseconds)
+            $0.int64("parcel", parcel.value)
+            $0.int64("length_us", length.wholeMicroseconds)
+            $0.instant("now", now)
         }
         let pool = pool
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
@@ -121,6 +113,8 @@ extension ParcelStore {
 extension ResultSet {
     /// The time until the next quantum.
     fileprivate var wait: Duration? {
-        get throws(PostgresError) { try int64OrNil(0, 0).map { .microseconds(max(0, $0)) } }
+        get throws(PostgresError) {
+            try one { row throws(PostgresError) in try row.int64OrNil() }.map { .microseconds(max(0, $0)) }
+        }
     }
 }

@@ -17,7 +17,7 @@ extension ParcelStore {
     ) async -> [Result<Bool, StoreFault>] {
         precondition(leases.count <= Self.renewedTogetherMax)
         guard !leases.isEmpty else { return [] }
-        do throws(StoreFault) {
+        do {
             return try await renewTogether(leases, owner, length, now: now)
         } catch { return leases.map { _ in .failure(error) } }
     }
@@ -26,12 +26,12 @@ extension ParcelStore {
         _ leases: [LeaseName], _ owner: ProcessID, _ length: Duration, now: WallInstant?
     ) async throws(StoreFault) -> [Result<Bool, StoreFault>] {
         var names = Parameters()
-        names.int64Array(leases.map(\.parcel.value))
-        names.int32Array(leases.map(\.epoch))
-        names.uuid(owner.value)
+        names.int64Array("parcels", leases.map(\.parcel.value))
+        names.int32Array("epochs", leases.map(\.epoch))
+        names.uuid("owner", owner.value)
         var renewing = names
-        renewing.int64(length.wholeMicroseconds)
-        renewing.instant(now)
+        renewing.int64("lease_us", length.wholeMicroseconds)
+        renewing.instant("now", now)
         let queries = [
             Query(PlannerSQL.throughKeys), Query(ParcelSQL.renew, renewing), Query(ParcelSQL.held, names),
         ]
@@ -39,21 +39,14 @@ extension ParcelStore {
             let answers = try await pool.run(queries, transaction: TransactionOptions())
             var replies = [Result<Bool, StoreFault>](repeating: .success(false), count: leases.count)
             // These leases still are the owner's. Those that were not renewed were found locked.
-            for row in 0..<answers[2].rowCount {
-                replies[try Self.place(row, in: answers[2], of: leases.count)] = .failure(.contended)
+            let held = try answers[2].map { row throws(PostgresError) in
+                let place = try row.place(upTo: leases.count)
+                row.skip()
+                return place
             }
-            for row in 0..<answers[1].rowCount {
-                replies[try Self.place(row, in: answers[1], of: leases.count)] = .success(true)
-            }
+            for place in held { replies[place] = .failure(.contended) }
+            for place in try answers[1].places(upTo: leases.count) { replies[place] = .success(true) }
             return replies
         }
-    }
-
-    private static func place(_ row: Int, in answer: ResultSet, of count: Int) throws(PostgresError) -> Int {
-        let place = Int(try answer.int64(row, 0))
-        guard (1...count).contains(place) else {
-            throw .unexpectedShape(statement: ParcelSQL.renew.name, column: 0)
-        }
-        return place - 1
     }
 }

@@ -15,22 +15,25 @@ enum ParcelSQL {
 
     private static let all: [MessageUrgency] = [.transactional, .bulk]
 
-    private static func isDue(_ which: String, priority: Int16) -> String {
+    private static let (ready, leased) = (ParcelState.ready.sql, ParcelState.leased.sql)
+    private static let now = "coalesce(:now, now())"
+
+    private static func isDue(_ which: String, _ urgency: MessageUrgency) -> String {
         """
-        EXISTS (SELECT 1 FROM parcels p WHERE p.state = 1 AND p.route_id = hop.route_id AND p.priority = \(priority)
-            AND p.service = services.service AND p.format = services.format AND p.due_at <= coalesce($3, now()) AND \(which))
+        EXISTS (SELECT 1 FROM parcels p
+            WHERE p.state = \(ready) AND p.route_id = hop.route_id AND p.priority = \(urgency.sql)
+                AND p.service = services.service AND p.format = services.format AND p.due_at <= \(now) AND \(which))
         """
     }
 
     // The services that have such a parcel on the current route. It is a FILTER and not a condition on the rows,
     // because that might be answered by a join, which reads all the parcels.
     private static func services(_ which: String, of urgencies: [MessageUrgency]) -> String {
-        let due = urgencies.map { isDue(which, priority: $0.rawValue) }.joined(separator: " OR ")
+        let due = urgencies.map { isDue(which, $0) }.joined(separator: " OR ")
         return "(SELECT coalesce(array_agg(DISTINCT services.service) FILTER (WHERE \(due)), '{}') FROM services)"
     }
 
-    /// Routes with due parcels in known formats. Parameters: $1 after which route, $2 how many, $3 now, $4 known
-    /// formats.
+    /// Routes with due parcels in known formats, behind a route.
     ///
     /// It hops from route to route through the claim index, so its cost follows the routes with ready parcels, not the
     /// parcels.
@@ -38,42 +41,41 @@ enum ParcelSQL {
         "parcel_ready_routes",
         """
         WITH RECURSIVE services AS MATERIALIZED (
-            SELECT service, format
-            FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service) CROSS JOIN unnest($4) AS format
+            SELECT service, format FROM unnest(ARRAY[\(TopicService.numbers)]::smallint[]) AS known (service)
+                CROSS JOIN unnest(:formats) AS format
         ), hop AS (
-            (SELECT route_id FROM parcels WHERE state = 1 AND route_id > $1 ORDER BY route_id LIMIT 1)
+            (SELECT route_id FROM parcels WHERE state = \(ready) AND route_id > :route ORDER BY route_id LIMIT 1)
             UNION ALL
             SELECT (SELECT p.route_id FROM parcels p
-                WHERE p.state = 1 AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
+                WHERE p.state = \(ready) AND p.route_id > hop.route_id ORDER BY p.route_id LIMIT 1)
             FROM hop WHERE hop.route_id IS NOT NULL
         ), asked AS MATERIALIZED (
             SELECT hop.route_id, \(services(isOrdinary, of: [.transactional])) AS urgent,
                 \(services(isOrdinary, of: [.bulk])) AS bulk, \(services(isLapsed, of: all)) AS lapsed
             FROM hop WHERE hop.route_id IS NOT NULL
         ), due AS (
-            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE cardinality(urgent || bulk || lapsed) > 0 LIMIT $2
+            SELECT route_id, urgent, bulk, lapsed FROM asked WHERE cardinality(urgent || bulk || lapsed) > 0 LIMIT :limit
         )
         SELECT r.id, r.app_id, r.provider, r.environment, r.topic, due.urgent || due.bulk, due.lapsed, due.urgent
         FROM due JOIN routes r ON r.id = due.route_id ORDER BY r.id
         """)
 
-    /// $1 now, $2 how many.
+    /// Makes parcels with an expired lease ready again.
     static let rescue = Statement(
         "parcel_rescue",
         """
-        UPDATE parcels SET state = 1, owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
+        UPDATE parcels SET state = \(ready), owner = NULL, lease_until = NULL, lapses = least(lapses + 1, 32767)
         WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE state = 2 AND lease_until < coalesce($1, now())
-            ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED))
+            SELECT id FROM parcels WHERE state = \(leased) AND lease_until < \(now)
+            ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 
     // The providers whose tokens may belong to another environment.
-    private static let withSibling = PushProviders.offered.filter(\.hasSiblingEnvironment).map { "\($0.id.rawValue)" }
-        .joined(separator: ", ")
+    private static let withSibling = PushProviders.offered.filter(\.hasSiblingEnvironment).map(\.id).sql
 
     // The sibling route, if a credential covers the service there: the one that `CredentialSQL.active` chooses, unless
-    // the provider refuses it for now. $5 now.
-    private static func otherEnvironment(of route: String, _ service: String = "$6") -> String {
+    // the provider refuses it for now.
+    private static func otherEnvironment(of route: String, _ service: String) -> String {
         """
         SELECT sibling.id FROM routes own
         JOIN routes sibling ON sibling.app_id = own.app_id AND sibling.provider = own.provider
@@ -81,51 +83,53 @@ enum ParcelSQL {
         CROSS JOIN LATERAL (
             SELECT id FROM credentials
             WHERE app_id = sibling.app_id AND provider = sibling.provider AND environment = sibling.environment
-                AND state = 2 AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: service)))
+                AND state = \(CredentialState.active.sql)
+                AND \(CredentialSQL.covers("sibling.topic", TopicService.suffix(of: service)))
             ORDER BY \(CredentialSQL.closest("sibling.topic")) LIMIT 1
         ) AS speaker
         WHERE own.id = \(route) AND own.provider IN (\(withSibling)) AND NOT EXISTS (
-            SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > coalesce($5, now()))
+            SELECT FROM lane_blocks WHERE credential_id = speaker.id AND until > \(now))
         """
     }
+
+    private static let leaseEnd = "\(now) + :lease_us * interval '1 microsecond'"
 
     // Leases the parcels of `next`, puts them on hold, or makes them rate-limited.
     private static func taking(unless isRateLimited: String) -> String {
         let isKept = "(\(isStopped) OR \(isRateLimited))"
         return """
-            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN 3 WHEN \(isRateLimited) THEN 4 ELSE 2 END,
+            UPDATE parcels p SET state = CASE WHEN \(isStopped) THEN \(ParcelState.onHold.sql)
+                    WHEN \(isRateLimited) THEN \(ParcelState.rateLimited.sql) ELSE \(leased) END,
                 epoch = CASE WHEN \(isKept) THEN p.epoch ELSE p.epoch + 1 END,
-                owner = CASE WHEN NOT \(isKept) THEN $2 END,
-                lease_until = CASE WHEN NOT \(isKept) THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
-                badge_marked = p.badge_marked OR p.expires_at > coalesce($5, now()) AND NOT \(isKept)
+                owner = CASE WHEN NOT \(isKept) THEN :owner END,
+                lease_until = CASE WHEN NOT \(isKept) THEN \(leaseEnd) END,
+                badge_marked = p.badge_marked OR p.expires_at > \(now) AND NOT \(isKept)
             FROM next, messages m
             WHERE p.id = next.id AND m.id = p.message_id
             """
     }
 
-    // The columns that `ClaimedParcel` reads.
-    private static let columns = columns(sibling: "(\(otherEnvironment(of: "$1")))")
+    private static let columns = columns(sibling: "(\(otherEnvironment(of: ":route", ":service")))")
 
+    // The columns of a `ParcelRow`.
+    //
     // - Parameter sibling: the sibling route, or null if it can't be tried.
     private static func columns(sibling: String) -> String {
         """
-        p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent,
-            p.answer_lost, p.expires_at, coalesce($5, now()), p.member_count, p.members, p.settled, m.badge_change,
-            m.badge_value, NOT next.badge_marked,
-            m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN \(sibling) END,
+        p.id, p.message_id, p.app_id, p.epoch, p.settles, p.attempt, p.lapses, p.retry_spent, p.answer_lost,
+            p.expires_at, \(now), p.member_count, p.members, p.settled, m.badge_change, m.badge_value,
+            NOT next.badge_marked, m.reads_locale, m.has_inline, CASE WHEN p.origin_route_id IS NULL THEN \(sibling) END,
             p.origin_route_id, p.origin_generation, p.origin_reason, p.origin_until, p.origin_as_of, p.state,
-            \(LimitSQL.ofParcel(now: "coalesce($5, now())")), p.uncounted, m.rate_per_second, p.priority,
+            \(LimitSQL.ofParcel(now: now)), p.uncounted, m.rate_per_second, p.priority,
             \(AudienceCheckSQL.hasConditions("m"))
         """
     }
 
     private static let isStopped = "(\(ControlSQL.isStopped("m")))"
     private static let isRateLimited =
-        "(\(RateSQL.isRateLimited("m", lapses: "p.lapses", origin: "p.origin_route_id")) AND p.expires_at > coalesce($5, now()))"
+        "(\(RateSQL.isRateLimited("m", lapses: "p.lapses", origin: "p.origin_route_id")) AND p.expires_at > \(now))"
 
-    /// Claims parcels. Parameters: $1 route, $2 owner, $3 lease in microseconds, $4 known formats, $5 now, $6 service,
-    /// $7 parcels at most, $8 members at most. The last column is the place in the order of leases; rows come in no
-    /// order.
+    /// Claims parcels. The last column is the place in the order of leases; rows come in no order.
     ///
     /// Transactional parcels come first, then the ones that have been due longest. Several are claimed only if all of
     /// them are transactional and small together. A cross-environment parcel is claimed by itself.
@@ -138,7 +142,7 @@ enum ParcelSQL {
     ) -> Statement {
         let bulk = """
             , bulk AS MATERIALIZED (
-                SELECT p.id, p.badge_marked \(ready(.bulk, which)) AND NOT EXISTS (SELECT FROM urgent)
+                SELECT p.id, p.badge_marked \(candidates(.bulk, which)) AND NOT EXISTS (SELECT FROM urgent)
                 ORDER BY p.due_at, p.id LIMIT 1 FOR UPDATE SKIP LOCKED
             )
             """
@@ -147,16 +151,15 @@ enum ParcelSQL {
             name,
             """
             WITH urgent AS MATERIALIZED (
-                SELECT p.id, p.badge_marked, p.member_count, p.due_at,
-                    p.origin_route_id IS NOT NULL AS is_apart
-                \(ready(.transactional, which))
-                ORDER BY p.due_at, p.id LIMIT $7 FOR UPDATE SKIP LOCKED
+                SELECT p.id, p.badge_marked, p.member_count, p.due_at, p.origin_route_id IS NOT NULL AS is_apart
+                \(candidates(.transactional, which))
+                ORDER BY p.due_at, p.id LIMIT :parcels_max FOR UPDATE SKIP LOCKED
             )\(takesBulk ? bulk : ""), next AS MATERIALIZED (
                 SELECT id, badge_marked, place FROM (
                     SELECT id, badge_marked, row_number() OVER in_order AS place,
                         sum(member_count) OVER in_order AS members, bool_or(is_apart) OVER in_order AS is_apart
                     FROM urgent WINDOW in_order AS (ORDER BY due_at, id)
-                ) AS placed WHERE place = 1 OR members <= $8 AND NOT is_apart
+                ) AS placed WHERE place = 1 OR members <= :members_max AND NOT is_apart
                 \(takesBulk ? "UNION ALL SELECT id, badge_marked, 1 FROM bulk" : "")
             )
             \(taking(unless: isRateLimited))
@@ -164,11 +167,11 @@ enum ParcelSQL {
             """)
     }
 
-    private static func ready(_ urgency: MessageUrgency, _ which: String) -> String {
+    private static func candidates(_ urgency: MessageUrgency, _ which: String) -> String {
         """
         FROM parcels p
-            WHERE p.route_id = $1 AND p.service = $6 AND p.state = 1 AND p.priority = \(urgency.rawValue)
-                AND p.due_at <= coalesce($5, now()) AND p.format = ANY ($4) AND \(which)
+            WHERE p.route_id = :route AND p.service = :service AND p.state = \(ready)
+                AND p.priority = \(urgency.sql) AND p.due_at <= \(now) AND p.format = ANY (:formats) AND \(which)
         """
     }
 
@@ -176,9 +179,8 @@ enum ParcelSQL {
     static let claimUrgent = claim(
         "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
 
-    /// Writes parcels of messages that were written in the same transaction, and leases some of them. Parameters: $1 app,
-    /// $2 owner, $3 lease in microseconds, $4 format, $5 now. The arrays have one element for each parcel: $6 messages,
-    /// $7 routes, $8 services, $9 members, $10 their counts, $11 whether it is leased.
+    /// Writes parcels of messages that were written in the same transaction, and leases some of them. The arrays have
+    /// one element for each parcel.
     ///
     /// Its answer has the columns of a claim and the provider, environment and topic of the route. Rows come in the order
     /// of the arrays.
@@ -188,20 +190,19 @@ enum ParcelSQL {
         WITH written AS MATERIALIZED (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, badge_marked,
                 due_at, expires_at, owner, lease_until, members, member_count, pending)
-            SELECT cut.message_id, $1, cut.route_id, $4, cut.service, \(MessageUrgency.transactional.rawValue),
-                CASE WHEN cut.is_leased THEN 2 ELSE 1 END, cut.is_leased::integer,
-                cut.is_leased AND m.expires_at > coalesce($5, now()),
-                coalesce($5, now()), m.expires_at, CASE WHEN cut.is_leased THEN $2 END,
-                CASE WHEN cut.is_leased THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+            SELECT cut.message_id, :app, cut.route_id, :format, cut.service, \(MessageUrgency.transactional.sql),
+                CASE WHEN cut.is_leased THEN \(ParcelState.leased.sql) ELSE \(ParcelState.ready.sql) END,
+                cut.is_leased::integer, cut.is_leased AND m.expires_at > \(now), \(now), m.expires_at,
+                CASE WHEN cut.is_leased THEN :owner END, CASE WHEN cut.is_leased THEN \(leaseEnd) END,
                 cut.members, cut.count, cut.count
-            FROM unnest($6, $7, $8, $9, $10, $11) WITH ORDINALITY
+            FROM unnest(:messages, :routes, :services, :members, :member_counts, :are_leased) WITH ORDINALITY
                 AS cut (message_id, route_id, service, members, count, is_leased, place)
                 JOIN messages m ON m.id = cut.message_id
             ORDER BY cut.place
             RETURNING *
         ), served AS MATERIALIZED (
             SELECT used.route_id, used.service, (\(otherEnvironment(of: "used.route_id", "used.service"))) AS sibling_id
-            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = 2) AS used
+            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = \(ParcelState.leased.sql)) AS used
         )
         SELECT \(columns(sibling: "served.sibling_id")), row_number() OVER (ORDER BY p.id), p.route_id, p.service,
             r.provider, r.environment, r.topic
@@ -213,36 +214,34 @@ enum ParcelSQL {
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
-    static let claimExpired = claim(
-        "parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= coalesce($5, now())")
+    static let claimExpired = claim("parcel_claim_expired", where: "least(p.expires_at, p.origin_until) <= \(now)")
     static let claimRateLimited = RateSQL.claim(returning: columns)
 
-    /// $1 parcel, $2 now, $3 microseconds.
+    /// Makes a parcel that is not leased due later.
     static let putAside = Statement(
         "parcel_put_aside",
         """
-        UPDATE parcels SET due_at = coalesce($2, now()) + $3 * interval '1 microsecond' WHERE id = $1 AND state IN (1, 4)
+        UPDATE parcels SET due_at = \(now) + :length_us * interval '1 microsecond'
+        WHERE id = :parcel AND state IN (\([ParcelState.ready, .rateLimited].sql))
         """)
 
-    // $1 parcels, $2 epochs, $3 owner. The cast keeps the planner from reading all leased parcels.
+    // The cast keeps the planner from reading all leased parcels.
     private static let isHeld = """
-        SELECT said.place, p.id FROM unnest($1, $2) WITH ORDINALITY AS said (parcel, epoch, place)
-            JOIN parcels p ON p.id = said.parcel AND p.epoch = said.epoch AND p.owner = $3 AND p.state::integer = 2
+        SELECT lease.place, p.id FROM unnest(:parcels, :epochs) WITH ORDINALITY AS lease (parcel, epoch, place)
+            JOIN parcels p
+                ON p.id = lease.parcel AND p.epoch = lease.epoch AND p.owner = :owner AND p.state::integer = \(leased)
         """
 
     /// Extends leases and never shortens them, under `PlannerSQL.throughKeys`. It returns the places of those renewed,
-    /// and skips those that others have locked. Parameters: $1 parcels, $2 epochs, $3 owner, $4 microseconds, $5 now.
+    /// and skips those that others have locked.
     static let renew = Statement(
         "parcel_renew",
         """
         WITH held AS MATERIALIZED (\(isHeld) FOR NO KEY UPDATE OF p SKIP LOCKED)
-        UPDATE parcels p
-        SET lease_until = greatest(lease_until, coalesce($5, now()) + $4 * interval '1 microsecond')
-        FROM held WHERE p.id = held.id
-        RETURNING held.place
+        UPDATE parcels p SET lease_until = greatest(lease_until, \(leaseEnd))
+        FROM held WHERE p.id = held.id RETURNING held.place
         """)
 
-    /// The places of the leases that still are the owner's, renewed or not. Parameters: $1 parcels, $2 epochs,
-    /// $3 owner.
+    /// The places of the leases that still are the owner's, renewed or not.
     static let held = Statement("parcel_held", isHeld)
 }

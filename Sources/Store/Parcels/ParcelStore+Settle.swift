@@ -74,7 +74,7 @@ extension ParcelStore {
                         free = try await Self.lock(order.map { settlements[$0] }, in: transaction).map { order[$0] }
                     }
                     let sorted = free.map { settlements[$0] }
-                    let status = Query(SettleSQL.status) { $0.int64Array(sorted.map(\.parcel.value)) }
+                    let status = Query(SettleSQL.status) { $0.int64Array("parcels", sorted.map(\.parcel.value)) }
                     let queries = Self.queries(for: sorted, places: free, now: now) + [status]
                     let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
                     var replies = [Result<SettleReply, StoreFault>](
@@ -92,37 +92,26 @@ extension ParcelStore {
     private static func lock(
         _ settlements: [Settlement], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [Int] {
-        let rows = try await transaction.run([
-            Query(PlannerSQL.throughKeys),
-            Query(SettleSQL.lock) {
-                $0.uuidArray(settlements.map(\.message.value))
-                $0.int64Array(settlements.map(\.parcel.value))
-            },
-        ])[1]
-        var places: [Int] = []
-        for row in 0..<rows.rowCount { places.append(try place(row, in: rows, of: settlements.count)) }
-        return places.sorted()
+        let lock = Query(SettleSQL.lock) {
+            $0.uuidArray("messages", settlements.map(\.message.value))
+            $0.int64Array("parcels", settlements.map(\.parcel.value))
+        }
+        let rows = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
+        return try rows.places(upTo: settlements.count).sorted()
     }
 
     /// - Returns: one reply for each place.
     private static func replies(_ answers: [ResultSet], to count: Int) throws(PostgresError) -> [SettleReply] {
         var replies = [SettleReply](repeating: .fenced(status: nil), count: count)
-        for row in 0..<answers[2].rowCount {
-            let status = ParcelStatus(
-                epoch: try answers[2].int32(row, 1), settles: try answers[2].int32(row, 2),
-                isLeased: try answers[2].bool(row, 3))
-            replies[try place(row, in: answers[2], of: count)] = .fenced(status: status)
+        let remaining = try answers[2].map { row throws(PostgresError) in
+            (
+                place: try row.place(upTo: count),
+                status: ParcelStatus(epoch: try row.int32(), settles: try row.int32(), isLeased: try row.bool())
+            )
         }
-        for row in 0..<answers[1].rowCount { replies[try place(row, in: answers[1], of: count)] = .settled }
+        for (place, status) in remaining { replies[place] = .fenced(status: status) }
+        for place in try answers[1].places(upTo: count) { replies[place] = .settled }
         return replies
-    }
-
-    private static func place(_ row: Int, in answer: ResultSet, of count: Int) throws(PostgresError) -> Int {
-        let place = Int(try answer.int64(row, 0))
-        guard (1...count).contains(place) else {
-            throw .unexpectedShape(statement: SettleSQL.settle.name, column: 0)
-        }
-        return place - 1
     }
 
     /// Returns the queries that settle; the second one's answer has a row for each settlement that was written.
@@ -135,9 +124,9 @@ extension ParcelStore {
         }
         let settle = Query(areEnding ? SettleSQL.ending : SettleSQL.settle) {
             $0.settlements(settlements, places: places ?? Array(settlements.indices), now: now)
+            if !areEnding { $0.remainders(of: settlements) }
             $0.reasons(of: settlements)
             $0.history(of: settlements)
-            if !areEnding { $0.remainders(of: settlements) }
         }
         return [Query(PlannerSQL.throughKeys), settle]
     }
@@ -154,11 +143,11 @@ extension TerminalCount {
                 : $0.terminalStatus.state.rawValue < $1.terminalStatus.state.rawValue
         }
         var merged: [TerminalCount] = []
-        for terminalStatus in sorted {
-            if let last = merged.indices.last, merged[last].terminalStatus == terminalStatus.terminalStatus {
-                merged[last].count += terminalStatus.count
+        for count in sorted {
+            if let last = merged.indices.last, merged[last].terminalStatus == count.terminalStatus {
+                merged[last].count += count.count
             } else {
-                merged.append(terminalStatus)
+                merged.append(count)
             }
         }
         return merged

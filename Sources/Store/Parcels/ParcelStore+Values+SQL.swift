@@ -11,26 +11,11 @@ enum ValueSQL {
     /// - Parameter valueCharactersMax: longer values are cut, at a length that no payload could take.
     static func query(_ keys: MemberKeys, _ fields: [DeviceField], valueCharactersMax: Int) -> Query {
         var parameters = Parameters()
-        let member: String
-        switch keys {
-        case .range(let first, let last):
-            parameters.int64(first)
-            parameters.int64(last)
-            member = "id BETWEEN $1 AND $2"
-        case .walk(let first, let last, let wanted):
-            parameters.int64(first)
-            parameters.int64(last)
-            parameters.bytes(wanted)
-            member = "id BETWEEN $1 AND $2 AND get_bit($3, id - $1) = 1"
-        case .each(let ids):
-            parameters.int64Array(ids)
-            member = "id = ANY ($1)"
-        }
-        var columns: [String] = []
-        for field in fields { columns.append("left(\(text(of: field, &parameters)), \(valueCharactersMax))") }
+        let isMember = keys.condition(on: "id", adding: &parameters)
+        let columns = fields.map { "left(\(text(of: $0, &parameters)), \(valueCharactersMax))" }
         let statement = Statement(
             unprepared: """
-                SELECT id, \(columns.joined(separator: ", ")) FROM registrations WHERE \(member) ORDER BY id
+                SELECT id, \(columns.joined(separator: ", ")) FROM registrations WHERE \(isMember) ORDER BY id
                 """)
         return Query(statement, parameters)
     }
@@ -47,10 +32,7 @@ enum ValueSQL {
         case .attribute(let path):
             // Only by names: a path of PostgreSQL would take "0" for a place in an array.
             var value = "attributes"
-            for name in path.names {
-                parameters.text(name)
-                value += " -> $\(parameters.count)"
-            }
+            for name in path.names { value += " -> \(parameters.place { $0.text($1, name) })" }
             return "CASE WHEN jsonb_typeof(\(value)) IN ('string', 'number', 'boolean') THEN (\(value)) #>> '{}' END"
         }
     }

@@ -38,35 +38,24 @@ extension ParcelStore {
             let start = values.readCount
             let slice = members[start..<min(start + ValueLimits.slice, members.count)].map(\.value)
             let query = ValueSQL.query(MemberKeys(slice), fields, valueCharactersMax: ValueLimits.valueCharactersMax)
-            let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-            do throws(PostgresError) {
-                var next = 0
-                for id in slice where values.bytes.count < bytesMax {
-                    guard next < rows.rowCount, try rows.int64(next, 0) == id else {
-                        values.addNothing()
-                        continue
-                    }
-                    try values.add(next, of: rows)
-                    next += 1
-                }
-            } catch { throw StoreFault(error) }
+            let rows = try await translating { () throws(PostgresError) in try await MemberWalk(pool.read(query)) }
+            do throws(PostgresError) { try values.add(slice, from: rows, bytesMax) } catch { throw StoreFault(error) }
         }
         return values
     }
 }
 
 extension MemberValues {
-    /// Adds a member without values.
-    fileprivate mutating func addNothing() {
-        for _ in 0..<fieldCount { endValue() }
-        endMember()
-    }
-
-    fileprivate mutating func add(_ row: Int, of rows: ResultSet) throws(PostgresError) {
-        for field in 1...fieldCount {
-            if !rows.isNull(row, field) { try rows.append(row, field, to: &bytes) }
-            endValue()
+    /// Adds members until the limit is reached. One without a row has no values.
+    fileprivate mutating func add(_ ids: [Int64], from rows: MemberWalk, _ bytesMax: Int) throws(PostgresError) {
+        var rows = rows
+        for id in ids where bytes.count < bytesMax {
+            let isThere = try rows.find(id)
+            for _ in 0..<fieldCount {
+                if isThere, !rows.row.isNull { try rows.row.append(to: &bytes) } else { rows.row.skip() }
+                endValue()
+            }
+            endMember()
         }
-        endMember()
     }
 }

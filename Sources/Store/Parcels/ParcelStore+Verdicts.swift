@@ -10,11 +10,10 @@ package struct VerdictReport: Equatable, Sendable {
     package let suspected: Int
     package let cleared: Int
     /// Routes with too many tokens found in the other environment to move them there.
-    package let suspectRoutes: [SuspectRoute]
+    package var suspectRoutes: [SuspectRoute]
+
     package init(retired: Int, suspected: Int, cleared: Int, suspectRoutes: [SuspectRoute] = []) {
-        self.retired = retired
-        self.suspected = suspected
-        self.cleared = cleared
+        (self.retired, self.suspected, self.cleared) = (retired, suspected, cleared)
         self.suspectRoutes = suspectRoutes
     }
 }
@@ -24,10 +23,8 @@ package struct SuspicionReport: Equatable, Sendable {
     /// Suspicions that were judged: retired, dropped, or left to wait for more answers.
     package let judged: Int
     package let retired: Int
-    package init(judged: Int, retired: Int) {
-        self.judged = judged
-        self.retired = retired
-    }
+
+    package init(judged: Int, retired: Int) { (self.judged, self.retired) = (judged, retired) }
 }
 
 extension ParcelStore {
@@ -56,7 +53,7 @@ extension ParcelStore {
         }
         let statements = [
             Query(PlannerSQL.throughKeys),
-            Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
+            Query(VerdictSQL.lock) { $0.int64Array("registrations", verdicts.map(\.registration.value)) },
             Query(VerdictSQL.judge) { $0.verdicts(verdicts, now: now) },
         ]
         let pool = pool
@@ -64,7 +61,7 @@ extension ParcelStore {
             let answers = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(statements, transaction: options)
             }
-            return try VerdictReport(reading: answers[2], suspectRoutes: [])
+            return try answers[2].one(VerdictReport.init(_:))
         }
     }
 
@@ -78,17 +75,17 @@ extension ParcelStore {
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
                     let due = Query(VerdictSQL.lockDue) {
-                        $0.instant(now)
-                        $0.int64(Int64(Self.judgedMax))
+                        $0.instant("now", now)
+                        $0.int64("limit", Int64(Self.judgedMax))
                     }
-                    let ids = try await transaction.run([due])[0].int64Column(0)
+                    let ids = try await transaction.run(due).map(Int64.init)
                     if ids.isEmpty { return SuspicionReport(judged: 0, retired: 0) }
                     let confirm = Query(VerdictSQL.confirm) {
                         $0.rule(rule, now: now)
-                        $0.int64Array(ids)
+                        $0.int64Array("registrations", ids)
                     }
                     let answers = try await transaction.runAndCommit([Query(PlannerSQL.throughKeys), confirm])
-                    return SuspicionReport(judged: ids.count, retired: Int(try answers[1].int64(0, 0)))
+                    return SuspicionReport(judged: ids.count, retired: Int(try answers[1].one(Int64.init)))
                 }
             }
         }
@@ -96,39 +93,26 @@ extension ParcelStore {
 
     /// Keeps one verdict for each registration, by rising id: the gravest, and the last among equals.
     private static func eachOnce(_ verdicts: [GuardedVerdict]) -> [GuardedVerdict] {
-        let sorted = verdicts.enumerated().sorted {
-            $0.element.registration == $1.element.registration
-                ? $0.offset < $1.offset : $0.element.registration < $1.element.registration
-        }
+        // The sort is stable.
         var kept: [GuardedVerdict] = []
-        for (_, verdict) in sorted {
-            guard let last = kept.last, last.registration == verdict.registration else {
-                kept.append(verdict)
-                continue
+        for verdict in verdicts.sorted(by: { $0.registration < $1.registration }) {
+            if let last = kept.last, last.registration == verdict.registration {
+                if last.verdict.target == .retired, verdict.verdict.target != .retired { continue }
+                kept.removeLast()
             }
-            if !last.verdict.isDeath || verdict.verdict.isDeath { kept[kept.count - 1] = verdict }
+            kept.append(verdict)
         }
         return kept
     }
 }
 
 extension VerdictReport {
-    init(reading rows: ResultSet, suspectRoutes: [SuspectRoute]) throws(PostgresError) {
-        self.init(
-            retired: Int(try rows.int64(0, 0)), suspected: Int(try rows.int64(0, 1)),
-            cleared: Int(try rows.int64(0, 2)),
-            suspectRoutes: suspectRoutes)
+    init(_ row: inout Row) throws(PostgresError) {
+        self.init(retired: Int(try row.int64()), suspected: Int(try row.int64()), cleared: Int(try row.int64()))
     }
 }
 
 extension TokenVerdict {
-    fileprivate var isDeath: Bool {
-        switch self {
-        case .unregistered: true
-        case .suspected, .suspectedInBoth, .cleared, .found: false
-        }
-    }
-
     /// The state that the verdict leads to, if it counts.
     fileprivate var target: RegistrationState {
         switch self {
@@ -168,22 +152,22 @@ extension GuardedVerdict {
 
 extension Parameters {
     fileprivate mutating func rule(_ rule: SuspicionRule, now: WallInstant?) {
-        instant(now)
-        int64(rule.window.wholeMicroseconds)
-        double(Double(rule.sampleMin))
-        double(rule.shareMax)
-        int64(SuspicionRule.windowMax.wholeMicroseconds)
-        int64(SuspicionRule.checkAgainAfter.wholeMicroseconds)
+        instant("now", now)
+        int64("window_us", rule.window.wholeMicroseconds)
+        double("sample_min", Double(rule.sampleMin))
+        double("share_max", rule.shareMax)
+        int64("window_max_us", SuspicionRule.windowMax.wholeMicroseconds)
+        int64("pause_us", SuspicionRule.checkAgainAfter.wholeMicroseconds)
     }
 
     mutating func verdicts(_ verdicts: [GuardedVerdict], now: WallInstant?) {
-        instant(now)
-        int64Array(verdicts.map(\.registration.value))
-        int32Array(verdicts.map(\.generation.value))
-        int16Array(verdicts.map(\.verdict.target.rawValue))
-        instantArray(verdicts.map(\.bound))
-        textArray(verdicts.map(\.verdict.reason))
-        int64Array(verdicts.map { $0.verdict.foundOn?.value })
-        boolArray(verdicts.map(\.verdict.isCompared))
+        int64Array("registrations", verdicts.map(\.registration.value))
+        int32Array("generations", verdicts.map(\.generation.value))
+        int16Array("states", verdicts.map(\.verdict.target.rawValue))
+        instantArray("as_of", verdicts.map(\.bound))
+        textArray("reasons", verdicts.map(\.verdict.reason))
+        int64Array("found_on", verdicts.map { $0.verdict.foundOn?.value })
+        boolArray("compared", verdicts.map(\.verdict.isCompared))
+        instant("now", now)
     }
 }

@@ -35,37 +35,13 @@ package struct ParcelStore: Sendable {
         knownFormats: [Int16], after: RouteID? = nil, limit: Int = 256, now: WallInstant? = nil
     ) async throws(StoreFault) -> ReadyRoutePage {
         let query = Query(ParcelSQL.readyRoutes) {
-            $0.int64(after?.value ?? 0)
-            $0.int64(Int64(limit))
-            $0.instant(now)
-            $0.int16Array(knownFormats)
+            $0.int64("route", after?.value ?? 0)
+            $0.int16Array("formats", knownFormats)
+            $0.int64("limit", Int64(limit))
+            $0.instant("now", now)
         }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-        do throws(PostgresError) {
-            var routes: [ReadyRoute] = []
-            var last: RouteID?
-            for row in 0..<rows.rowCount {
-                let route = RouteID(try rows.int64(row, 0))
-                last = route
-                guard let provider = Provider(rawValue: try rows.int16(row, 2)),
-                    let environment = PushEnvironment(rawValue: try rows.int16(row, 3))
-                else { continue }
-                let (ordinary, lapsed, urgent) = (
-                    try rows.int16Array(row, 5), try rows.int16Array(row, 6), try rows.int16Array(row, 7)
-                )
-                for service in TopicService.allCases
-                where ordinary.contains(service.rawValue) || lapsed.contains(service.rawValue) {
-                    routes.append(
-                        ReadyRoute(
-                            route: route, service: service, app: AppID(try rows.int64(row, 1)), provider: provider,
-                            environment: environment, topic: try rows.text(row, 4),
-                            hasOrdinary: ordinary.contains(service.rawValue),
-                            hasUrgent: urgent.contains(service.rawValue),
-                            hasLapsed: lapsed.contains(service.rawValue)))
-                }
-            }
-            return ReadyRoutePage(routes: routes, last: last, isFull: rows.rowCount == limit)
-        } catch { throw StoreFault(error) }
+        let rows = try await translating { () throws(PostgresError) in try await pool.read(query).map(ReadyRoute.due) }
+        return ReadyRoutePage(routes: rows.flatMap(\.ready), last: rows.last?.route, isFull: rows.count == limit)
     }
 
     /// Returns the routes that have a rate-limited parcel, and the time until one may be leased. They come by rising
@@ -74,36 +50,71 @@ package struct ParcelStore: Sendable {
         knownFormats: [Int16], limit: Int, now: WallInstant? = nil
     ) async throws(StoreFault) -> [ReadyRoute] {
         let query = Query(RateSQL.routes) {
-            $0.instant(now)
-            $0.int16Array(knownFormats)
-            $0.int64(Int64(limit))
+            $0.int16Array("formats", knownFormats)
+            $0.int64("limit", Int64(limit))
+            $0.instant("now", now)
         }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-        do throws(PostgresError) {
-            var routes: [ReadyRoute] = []
-            for row in 0..<rows.rowCount {
-                guard let provider = Provider(rawValue: try rows.int16(row, 2)),
-                    let environment = PushEnvironment(rawValue: try rows.int16(row, 3)),
-                    let service = TopicService(rawValue: try rows.int16(row, 5))
-                else { continue }
-                routes.append(
-                    ReadyRoute(
-                        route: RouteID(try rows.int64(row, 0)), service: service, app: AppID(try rows.int64(row, 1)),
-                        provider: provider, environment: environment, topic: try rows.text(row, 4), hasOrdinary: false,
-                        quantumAfter: .microseconds(try rows.int64(row, 6))))
-            }
-            return routes
-        } catch { throw StoreFault(error) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).map(ReadyRoute.rateLimited).compactMap { $0 }
+        }
     }
 
     /// Makes parcels with an expired lease ready again; returns how many. Terminal states that were settled stay.
     package func rescue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         let query = Query(ParcelSQL.rescue) {
-            $0.instant(now)
-            $0.int64(Self.rescuedMax)
+            $0.int64("limit", Self.rescuedMax)
+            $0.instant("now", now)
         }
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
         if count > 0 { notifier.notify(.parcels) }
         return count
+    }
+}
+
+/// The columns of a route.
+private struct RouteRow {
+    let id: RouteID
+    let app: AppID
+    /// nil: this program doesn't know it.
+    let provider: Provider?
+    let environment: PushEnvironment?
+    let topic: String
+
+    init(_ row: inout Row) throws(PostgresError) {
+        (id, app) = (RouteID(try row.int64()), AppID(try row.int64()))
+        (provider, environment) = (Provider(rawValue: try row.int16()), PushEnvironment(rawValue: try row.int16()))
+        topic = try row.text()
+    }
+
+    func ready(
+        _ service: TopicService, hasOrdinary: Bool = false, hasUrgent: Bool = false, hasLapsed: Bool = false,
+        quantumAfter: Duration? = nil
+    ) -> ReadyRoute? {
+        guard let provider, let environment else { return nil }
+        return ReadyRoute(
+            route: id, service: service, app: app, provider: provider, environment: environment, topic: topic,
+            hasOrdinary: hasOrdinary, hasUrgent: hasUrgent, hasLapsed: hasLapsed, quantumAfter: quantumAfter)
+    }
+}
+
+extension ReadyRoute {
+    /// Reads a route with due parcels, and the numbers of the services that have some.
+    fileprivate static func due(_ row: inout Row) throws(PostgresError) -> (route: RouteID, ready: [ReadyRoute]) {
+        let route = try RouteRow(&row)
+        let (ordinary, lapsed, urgent) = (try row.int16Array(), try row.int16Array(), try row.int16Array())
+        let ready = TopicService.allCases.compactMap { service in
+            let (isOrdinary, isLapsed) = (ordinary.contains(service.rawValue), lapsed.contains(service.rawValue))
+            guard isOrdinary || isLapsed else { return nil as ReadyRoute? }
+            return route.ready(
+                service, hasOrdinary: isOrdinary, hasUrgent: urgent.contains(service.rawValue), hasLapsed: isLapsed)
+        }
+        return (route.id, ready)
+    }
+
+    /// Reads a route's service with rate-limited parcels; returns nil if this program doesn't know it.
+    fileprivate static func rateLimited(_ row: inout Row) throws(PostgresError) -> ReadyRoute? {
+        let (route, service) = (try RouteRow(&row), TopicService(rawValue: try row.int16()))
+        let quantumAfter = Duration.microseconds(try row.int64())
+        return service.flatMap { route.ready($0, quantumAfter: quantumAfter) }
     }
 }

@@ -4,37 +4,35 @@ import Model
 import Postgres
 import QueueRules
 
-/// The parameters of `SettleSQL.settle`, in their order. A row of a list names its settlement by the place, from 1.
+/// The parameters of `SettleSQL.settle`. A row of a list names its settlement by the place, from 1.
+///
+/// They are added in the order of the text, which spares sorting them.
 extension Parameters {
     /// - Parameter places: for each settlement, its place in the order in which they were handed in.
     mutating func settlements(_ settlements: [Settlement], places: [Int], now: WallInstant?) {
-        int64Array(settlements.map(\.parcel.value))
-        int32Array(settlements.map(\.epoch))
-        int32Array(settlements.map(\.settles))
+        int64Array("parcels", settlements.map(\.parcel.value))
+        int32Array("epochs", settlements.map(\.epoch))
+        int32Array("settles", settlements.map(\.settles))
         for state in TerminalState.allCases {
-            int32Array(
-                settlements.map { settlement in
-                    Int32(
-                        settlement.terminalCounts.reduce(0) { $0 + ($1.terminalStatus.state == state ? $1.count : 0) })
-                })
+            int32Array(state.name, settlements.map { $0.count(of: state) })
         }
-        int64Array(settlements.map { Int64($0.sample.answered) })
-        int64Array(settlements.map { Int64($0.sample.suspected) })
-        instant(now)
-        int32Array(settlements.map { Int32($0.remainders.reduce(0) { $0 + $1.members.count }) })
-        bytesArray(settlements.map { $0.pendingAfter > 0 ? $0.settledBits : [] })
-        int32Array(settlements.map { Int32($0.pendingAfter) })
-        int64Array(places.map(Int64.init))
+        int64Array("answered", settlements.map { Int64($0.sample.answered) })
+        int64Array("suspected", settlements.map { Int64($0.sample.suspected) })
+        int32Array("handed", settlements.map { Int32($0.remainders.reduce(0) { $0 + $1.members.count }) })
+        bytesArray("bits", settlements.map { $0.pendingAfter > 0 ? $0.settledBits : [] })
+        int32Array("pending", settlements.map { Int32($0.pendingAfter) })
+        int64Array("turns", places.map(Int64.init))
+        instant("now", now)
     }
 
     mutating func reasons(of settlements: [Settlement]) {
         let counts = settlements.enumerated().flatMap { place, settlement in
-            TerminalCount.nonZero(settlement.terminalCounts).map { (place: Int64(place + 1), terminalStatus: $0) }
+            TerminalCount.nonZero(settlement.terminalCounts).map { (place: Int64(place + 1), count: $0) }
         }
-        int64Array(counts.map(\.place))
-        int16Array(counts.map(\.terminalStatus.terminalStatus.state.rawValue))
-        textArray(counts.map(\.terminalStatus.terminalStatus.reason))
-        int64Array(counts.map { Int64($0.terminalStatus.count) })
+        int64Array("ended_places", counts.map(\.place))
+        int16Array("ended_states", counts.map(\.count.terminalStatus.state.rawValue))
+        textArray("ended_reasons", counts.map(\.count.terminalStatus.reason))
+        int64Array("ended_counts", counts.map { Int64($0.count.count) })
     }
 
     mutating func history(of settlements: [Settlement]) {
@@ -43,55 +41,53 @@ extension Parameters {
                 (place: Int64(place + 1), number: Int64(number + 1), entry: entry)
             }
         }
-        int64Array(history.map(\.place))
-        int64Array(history.map(\.number))
-        int16Array(history.map(\.entry.event.state))
-        textArray(history.map(\.entry.event.reason))
-        int16Array(history.map(\.entry.attempts))
-        int64Array(history.map { $0.entry.members.first?.value ?? 0 })
-        int64Array(history.map { $0.entry.members.last?.value ?? 0 })
-        bytesArray(history.map { MemberList.encode($0.entry.members.map(\.value)) })
-        int32Array(history.map { Int32($0.entry.members.count) })
+        int64Array("event_places", history.map(\.place))
+        int64Array("event_numbers", history.map(\.number))
+        int16Array("event_states", history.map(\.entry.event.columns.state))
+        textArray("event_reasons", history.map(\.entry.event.columns.reason))
+        int16Array("event_attempts", history.map(\.entry.attempts))
+        int64Array("event_first_members", history.map { $0.entry.members.first?.value ?? 0 })
+        int64Array("event_last_members", history.map { $0.entry.members.last?.value ?? 0 })
+        bytesArray("event_members", history.map { MemberList.encode($0.entry.members.map(\.value)) })
+        int32Array("event_member_counts", history.map { Int32($0.entry.members.count) })
     }
 
     mutating func remainders(of settlements: [Settlement]) {
         let remainders = settlements.enumerated().flatMap { place, settlement in
             settlement.remainders.filter { !$0.members.isEmpty }.map { (place: Int64(place + 1), left: $0) }
         }
-        int64Array(remainders.map(\.place))
-        int64Array(remainders.map(\.left.route.value))
-        int64Array(remainders.map(\.left.dueAfter.wholeMicroseconds))
-        int16Array(remainders.map(\.left.attempt))
-        int16Array(remainders.map(\.left.lapses))
-        int64Array(remainders.map(\.left.retrySpent.wholeMicroseconds))
-        boolArray(remainders.map(\.left.answerLost))
-        bytesArray(remainders.map { MemberList.encode($0.left.members.map(\.value)) })
-        int32Array(remainders.map { Int32($0.left.members.count) })
-        textArray(remainders.map(\.left.cause.rawValue))
-        boolArray(remainders.map(\.left.isCounted))
-        instantArray(remainders.map(\.left.dueAt))
+        int64Array("remainder_places", remainders.map(\.place))
+        int64Array("routes", remainders.map(\.left.route.value))
+        int64Array("due_after_us", remainders.map(\.left.dueAfter.wholeMicroseconds))
+        int16Array("attempts", remainders.map(\.left.attempt))
+        int16Array("lapses", remainders.map(\.left.lapses))
+        int64Array("retry_spent_us", remainders.map(\.left.retrySpent.wholeMicroseconds))
+        boolArray("answer_lost", remainders.map(\.left.answerLost))
+        bytesArray("members", remainders.map { MemberList.encode($0.left.members.map(\.value)) })
+        int32Array("member_counts", remainders.map { Int32($0.left.members.count) })
+        textArray("wait_causes", remainders.map(\.left.cause.rawValue))
+        boolArray("are_counted", remainders.map(\.left.isCounted))
+        instantArray("due_at", remainders.map(\.left.dueAt))
         let origins = remainders.map(\.left.origin)
-        int64Array(origins.map { $0?.route.value })
-        int32Array(origins.map { $0?.generation.value })
-        textArray(origins.map { $0?.reason })
-        instantArray(origins.map { $0?.until })
-        instantArray(origins.map { $0?.asOf })
+        int64Array("origin_routes", origins.map { $0?.route.value })
+        int32Array("origin_generations", origins.map { $0?.generation.value })
+        textArray("origin_reasons", origins.map { $0?.reason })
+        instantArray("origin_until", origins.map { $0?.until })
+        instantArray("origin_as_of", origins.map { $0?.asOf })
+    }
+}
+
+extension Settlement {
+    fileprivate func count(of state: TerminalState) -> Int32 {
+        Int32(terminalCounts.reduce(0) { $0 + ($1.terminalStatus.state == state ? $1.count : 0) })
     }
 }
 
 extension HistoryEvent {
-    /// The value of the column `state`.
-    fileprivate var state: Int16 {
+    fileprivate var columns: (state: Int16, reason: String) {
         switch self {
-        case .ended(let terminalStatus): terminalStatus.state.rawValue
-        case .goesOn: 0
-        }
-    }
-
-    fileprivate var reason: String {
-        switch self {
-        case .ended(let terminalStatus): terminalStatus.reason
-        case .goesOn(let cause): cause.rawValue
+        case .ended(let terminalStatus): (terminalStatus.state.rawValue, terminalStatus.reason)
+        case .goesOn(let cause): (0, cause.rawValue)
         }
     }
 }

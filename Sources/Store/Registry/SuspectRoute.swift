@@ -36,17 +36,17 @@ extension ParcelStore {
         let routes = Set(found.map(\.route.value)).sorted()
         let statements = [
             Query(PlannerSQL.throughKeys),
-            Query(VerdictSQL.lock) { $0.int64Array(verdicts.map(\.registration.value)) },
+            Query(VerdictSQL.lock) { $0.int64Array("registrations", verdicts.map(\.registration.value)) },
             Query(VerdictSQL.countFound) {
-                $0.instant(now)
-                $0.int64Array(found.map(\.registration.value))
-                $0.int32Array(found.map(\.generation.value))
+                $0.int64Array("registrations", found.map(\.registration.value))
+                $0.int32Array("generations", found.map(\.generation.value))
+                $0.instant("now", now)
             },
             Query(VerdictSQL.findings) {
-                $0.instant(now)
-                $0.int64Array(routes)
-                $0.int64(rule.window.wholeMicroseconds)
-                $0.int64(SuspicionRule.windowMax.wholeMicroseconds)
+                $0.int64Array("routes", routes)
+                $0.int64("window_us", rule.window.wholeMicroseconds)
+                $0.int64("window_max_us", SuspicionRule.windowMax.wholeMicroseconds)
+                $0.instant("now", now)
             },
         ]
         let pool = pool
@@ -58,8 +58,9 @@ extension ParcelStore {
                         suspectRoutes.contains { $0.route == verdict.route } ? verdict.staying : verdict
                     }
                     let judge = Query(VerdictSQL.judge) { $0.verdicts(judged, now: now) }
-                    return try VerdictReport(
-                        reading: try await transaction.runAndCommit([judge])[0], suspectRoutes: suspectRoutes)
+                    var report = try await transaction.runAndCommit([judge])[0].one(VerdictReport.init(_:))
+                    report.suspectRoutes = suspectRoutes
+                    return report
                 }
             }
         }

@@ -45,8 +45,8 @@ package struct Sweeper: Sendable {
             Query(HousekeepingSQL.sweepContents) { $0.aged(retention.contentDays, now) },
             Query(HousekeepingSQL.sweepInlineTargets) { $0.aged(retention.contentDays, now) },
             Query(LimitSQL.sweep) {
-                $0.instant(now)
-                $0.int64(Self.rowsMax)
+                $0.instant("now", now)
+                $0.int64("limit", Self.rowsMax)
             },
             Query(HousekeepingSQL.sweepLaneBlocks) {
                 $0.instant(now)
