@@ -99,7 +99,7 @@ struct StoreWorld {
     func send(
         _ message: NewMessage, parcelMembersMax: Int = 5_000, at now: WallInstant = dawn
     ) async throws -> MessageID {
-        #expect(try await stores.messages.accept(message, now: now) == .accepted)
+        #expect(try await stores.messages.accept([message], now: now) == .accepted)
         while true {
             let reply = try await stores.messages.plan(
                 atMost: 1, parcelMembersMax: parcelMembersMax, knownFormats: [1], now: now)

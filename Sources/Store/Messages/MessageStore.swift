@@ -16,16 +16,11 @@ package struct MessageStore: Sendable {
         self.steps = steps
     }
 
-    /// Writes a message, all of it or nothing; it is committed when this returns `.accepted` (P1).
+    /// Writes the messages of one request, all of them or nothing, each sent after the one before it. They are committed
+    /// when this returns `.accepted` (P1). Their audience is one, and the first carries the request's idempotency key.
     ///
-    /// It reaches the registrations that exist by then. A repeated request with the same idempotency key gets the first
+    /// They reach the registrations that exist by then. A repeated request with the same idempotency key gets the first
     /// answer; a simultaneous duplicate waits for it.
-    package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
-        try await accept([message], now: now)
-    }
-
-    /// Accepts the messages of one request: all of them or none, each sent after the one before it. Their audience is
-    /// one, and the first carries the request's idempotency key.
     package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         guard let message = messages.first else { return .accepted }
         precondition(
