@@ -249,3 +249,15 @@ extension StoreWorld {
         try await progress(number, at: now).waits
     }
 }
+
+extension MessageStore {
+    /// Plans with the sizes of the default settings, unless a test names others.
+    func plan(
+        atMost limit: Int = plannedTogetherMax, idsMax: Int? = nil, parcelMembersMax: Int? = nil,
+        knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
+    ) async throws(StoreFault) -> PlanReply {
+        try await plan(
+            atMost: limit, idsMax: idsMax ?? 20_000, parcelMembersMax: parcelMembersMax ?? 5_000,
+            knownFormats: knownFormats, urgencies, now: now)
+    }
+}

@@ -47,8 +47,8 @@ extension MessageStore {
     /// the next slice of one. If one can't be planned as it is stored, or others have locked its row, fewer are planned
     /// at once, until it alone is put aside.
     package func plan(
-        atMost limit: Int = plannedTogetherMax, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
-        knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
+        atMost limit: Int = plannedTogetherMax, idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16],
+        _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
         precondition(limit > 0 && idsMax > 0 && parcelMembersMax > 0)
         var limit = limit
