@@ -154,7 +154,8 @@ struct InlineTargetTests {
             let known = world.newMessage(1, audience: .tokens([target(9, topic: "t7")]))
             #expect(try await world.stores.messages.accept([known], now: dawn) == .accepted)
             let unknown = world.newMessage(2, audience: .tokens([target(9, topic: "t7"), target(8, topic: "new")]))
-            let refused = await fault { () async throws(StoreFault) in try await world.stores.messages.accept([unknown]) }
+            let refused = await fault { () async throws(StoreFault) in try await world.stores.messages.accept([unknown])
+            }
             #expect(refused == .invalid(constraint: StoreFault.routesPerApp))
             #expect(try await world.number("SELECT count(*) FROM messages") == 1)
         }

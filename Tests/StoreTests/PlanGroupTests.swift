@@ -108,7 +108,7 @@ struct PlanGroupTests {
             try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(bad)'")
             #expect(planned(try await plan(world)) == one(1...2))
             #expect(
-                try await plan(world) == .putAside(.damaged("plan of message \(bad): plan_claim, column 8")))
+                try await plan(world) == .putAside(.damaged("plan of message \(bad): plan_claim, column 14")))
             #expect(planned(try await plan(world)) == one(4...5))
             #expect(try await plan(world) == .nothing)
         }
@@ -191,7 +191,8 @@ struct PlanGroupTests {
             let bad = StoreWorld.message(1).value.text
             try await world.pool.script("UPDATE message_contents SET audience = 'x' WHERE message_id = '\(bad)'")
             #expect(
-                try await plan(world, idsMax: 3) == .putAside(.damaged("plan of message \(bad): plan_claim, column 8")))
+                try await plan(world, idsMax: 3) == .putAside(.damaged("plan of message \(bad): plan_claim, column 14"))
+            )
             for number in [9, 2, 9, 2] as [UInt64] {
                 #expect(planned(try await plan(world, idsMax: 3)) == one(number...number))
             }

@@ -284,7 +284,7 @@ struct PlanTests {
             try await world.pool.script("CREATE TABLE kept AS TABLE message_contents; \(damage)")
             _ = try await messages.accept([world.newMessage(2)], now: dawn)
             let name = StoreWorld.message(1).value.text
-            let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 8")
+            let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 14")
             #expect(try await messages.plan(atMost: 1, knownFormats: [1], now: dawn) == .putAside(fault))
             guard let slice = try await messages.plan(atMost: 1, knownFormats: [1], now: dawn).slice else {
                 Issue.record("nothing planned")

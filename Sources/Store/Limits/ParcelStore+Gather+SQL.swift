@@ -1,3 +1,4 @@
+import Model
 import Postgres
 import QueueRules
 
@@ -191,58 +192,59 @@ enum RateSQL {
         FROM messages m WHERE b.message_id = $1 AND m.id = b.message_id AND m.rate_per_second IS NOT NULL
         """)
 
-    /// Makes ready parcels rate-limited, whatever left them ready. Parameters: $1 message, $2 how many, $3 now.
+    /// Makes ready parcels rate-limited, whatever left them ready.
     static let wait = Statement(
         "message_rates_wait",
         """
-        UPDATE parcels p SET state = 4 FROM messages m
+        UPDATE parcels p SET state = \(ParcelState.rateLimited.sql) FROM messages m
         WHERE p.id = ANY (ARRAY(
-            SELECT w.id FROM parcels w WHERE w.message_id = $1 AND w.state = 1 AND w.lapses < \(PoisonRule.quarantineFrom)
-                AND w.origin_route_id IS NULL AND w.expires_at > coalesce($3, now())
-            ORDER BY w.id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND m.id = $1 AND m.rate_per_second IS NOT NULL
+            SELECT w.id FROM parcels w
+            WHERE w.message_id = :message AND w.state = \(ParcelState.ready.sql)
+                AND w.lapses < \(PoisonRule.quarantineFrom) AND w.origin_route_id IS NULL
+                AND w.expires_at > coalesce(:now, now())
+            ORDER BY w.id LIMIT :limit FOR UPDATE SKIP LOCKED))
+            AND m.id = :message AND m.rate_per_second IS NOT NULL
         """)
 
-    /// Makes parcels ready that no longer wait for a rate: their message has none, or they have expired. Parameters:
-    /// $1 message, $2 how many, $3 now.
+    /// Makes parcels ready that no longer wait for a rate: their message has none, or they have expired.
     static let release = Statement(
         "message_rates_release",
         """
-        UPDATE parcels SET state = 1 WHERE id = ANY (ARRAY(
-            SELECT id FROM parcels WHERE message_id = $1 AND state = 4 AND (expires_at <= coalesce($3, now())
-                OR EXISTS (SELECT FROM messages WHERE id = $1 AND rate_per_second IS NULL))
-            ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED))
-            AND EXISTS (SELECT FROM messages m WHERE m.id = $1 AND NOT (\(ControlSQL.isStopped("m"))))
+        UPDATE parcels SET state = \(ParcelState.ready.sql) WHERE id = ANY (ARRAY(
+            SELECT id FROM parcels WHERE message_id = :message AND state = \(ParcelState.rateLimited.sql)
+                AND (expires_at <= coalesce(:now, now())
+                    OR EXISTS (SELECT FROM messages WHERE id = :message AND rate_per_second IS NULL))
+            ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))
+            AND EXISTS (SELECT FROM messages m WHERE m.id = :message AND NOT (\(ControlSQL.isStopped("m"))))
         """)
 
-    /// $1 app, $2 message, $3 pushes a second; null: no limit.
+    /// Without a rate per second, the message has no limit.
     static let change = Statement(
         "message_rate_change",
         """
         WITH changed AS (
-            UPDATE messages SET rate_per_second = $3
-            WHERE app_id = $1 AND id = $2 AND state < 6 AND rate_per_second IS DISTINCT FROM $3
+            UPDATE messages SET rate_per_second = :per_second
+            WHERE app_id = :app AND id = :message AND state < \(MessageState.finished.sql)
+                AND rate_per_second IS DISTINCT FROM :per_second
             RETURNING id
         ) \(PaceSQL.forgotten)
         """)
 
-    /// $1 app, $2 message, $3 now.
     static let open = Statement(
         "message_rates_open",
         """
         INSERT INTO message_rates AS b (message_id, app_id, next_at)
-        SELECT id, app_id, coalesce($3, clock_timestamp()) FROM messages
-        WHERE app_id = $1 AND id = $2 AND rate_per_second IS NOT NULL AND state < 6
+        SELECT id, app_id, coalesce(:now, clock_timestamp()) FROM messages
+        WHERE app_id = :app AND id = :message AND rate_per_second IS NOT NULL AND state < \(MessageState.finished.sql)
         ON CONFLICT (message_id) DO UPDATE
         SET next_at = least(b.next_at, excluded.next_at + \(micros(MessagePace.debtMax)) * interval '1 microsecond')
         """)
 
-    /// $1 app, $2 message.
     static let close = Statement(
         "message_rates_close",
         """
-        DELETE FROM message_rates WHERE message_id = $2 AND EXISTS (
-            SELECT FROM messages WHERE app_id = $1 AND id = $2 AND rate_per_second IS NULL)
+        DELETE FROM message_rates WHERE message_id = :message AND EXISTS (
+            SELECT FROM messages WHERE app_id = :app AND id = :message AND rate_per_second IS NULL)
         """)
 
     /// Deletes the rates of messages that are over.
@@ -250,11 +252,15 @@ enum RateSQL {
         "message_rates_forget",
         """
         DELETE FROM message_rates b USING messages m
-        WHERE m.id = b.message_id AND (m.state = 6 OR m.state = 7 AND m.audience = m.members)
+        WHERE m.id = b.message_id AND (m.state = \(MessageState.finished.sql)
+            OR m.state = \(MessageState.cancelled.sql) AND m.audience = m.members)
         """)
 
-    /// The rates of messages that this process is sending. Parameters: $1 ids.
+    /// The rates of messages that this process is sending.
     static let among = Statement(
         "message_rates_among",
-        "SELECT id, rate_per_second FROM messages WHERE id = ANY ($1) AND rate_per_second IS NOT NULL ORDER BY id")
+        """
+        SELECT id, rate_per_second FROM messages
+        WHERE id = ANY (:messages) AND rate_per_second IS NOT NULL ORDER BY id
+        """)
 }

@@ -176,32 +176,30 @@ enum ParcelSQL {
     static let claimUrgent = claim(
         "parcel_claim_urgent", where: isOrdinary, of: [.transactional], unless: isRateLimited)
 
-    /// Writes parcels of messages that were written in the same transaction, and leases some of them. Parameters: $1 app,
-    /// $2 owner, $3 lease in microseconds, $4 format, $5 now. The arrays have one element for each parcel: $6 messages,
-    /// $7 routes, $8 services, $9 members, $10 their counts, $11 whether it is leased.
+    /// Writes parcels of messages that were written in the same transaction, and leases some of them.
     ///
-    /// Its answer has the columns of a claim and the provider, environment and topic of the route. Rows come in the order
-    /// of the arrays.
+    /// Its answer has the columns of a claim and the service, provider, environment and topic of the route. Rows come
+    /// in the order of the arrays.
     static let cut = Statement(
         "parcel_cut",
         """
         WITH written AS MATERIALIZED (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, state, epoch, badge_marked,
                 due_at, expires_at, owner, lease_until, members, member_count, pending)
-            SELECT cut.message_id, $1, cut.route_id, $4, cut.service, \(MessageUrgency.transactional.rawValue),
-                CASE WHEN cut.is_leased THEN 2 ELSE 1 END, cut.is_leased::integer,
-                cut.is_leased AND m.expires_at > coalesce($5, now()),
-                coalesce($5, now()), m.expires_at, CASE WHEN cut.is_leased THEN $2 END,
-                CASE WHEN cut.is_leased THEN coalesce($5, now()) + $3 * interval '1 microsecond' END,
+            SELECT cut.message_id, :app, cut.route_id, :format, cut.service, \(MessageUrgency.transactional.sql),
+                CASE WHEN cut.is_leased THEN \(ParcelState.leased.sql) ELSE \(ParcelState.ready.sql) END,
+                cut.is_leased::integer, cut.is_leased AND m.expires_at > coalesce(:now, now()),
+                coalesce(:now, now()), m.expires_at, CASE WHEN cut.is_leased THEN :owner END,
+                CASE WHEN cut.is_leased THEN coalesce(:now, now()) + :lease_us * interval '1 microsecond' END,
                 cut.members, cut.count, cut.count
-            FROM unnest($6, $7, $8, $9, $10, $11) WITH ORDINALITY
+            FROM unnest(:messages, :routes, :services, :members, :member_counts, :are_leased) WITH ORDINALITY
                 AS cut (message_id, route_id, service, members, count, is_leased, place)
                 JOIN messages m ON m.id = cut.message_id
             ORDER BY cut.place
             RETURNING *
         ), served AS MATERIALIZED (
             SELECT used.route_id, used.service, (\(otherEnvironment(of: "used.route_id", "used.service"))) AS sibling_id
-            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = 2) AS used
+            FROM (SELECT DISTINCT route_id, service FROM written WHERE state = \(ParcelState.leased.sql)) AS used
         )
         SELECT \(columns(sibling: "served.sibling_id")), row_number() OVER (ORDER BY p.id), p.route_id, p.service,
             r.provider, r.environment, r.topic
@@ -209,7 +207,7 @@ enum ParcelSQL {
             CROSS JOIN (SELECT false AS badge_marked) AS next
             LEFT JOIN served ON served.route_id = p.route_id AND served.service = p.service
         ORDER BY p.id
-        """)
+        """.replacing("$5", with: ":now"))
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
