@@ -74,7 +74,9 @@ struct ServedEventTests {
     }
 
     private static func plan(_ world: GatewayWorld) async throws {
-        while try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2]) != .nothing {}
+        while try await world.stores.messages.plan(
+            atMost: 1, idsMax: 20_000, parcelMembersMax: 5_000, knownFormats: [1, 2]) != .nothing
+        {}
     }
 
     @Test("sends the current state at once, then each change, and ends with the message")

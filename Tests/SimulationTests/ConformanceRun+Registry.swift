@@ -158,7 +158,7 @@ extension ConformanceRun {
 
     private mutating func accept(_ drawn: SimulatedMessage) async throws -> String? {
         let (new, message) = draw(from: drawn, "accept")
-        let real = try await stores.messages.accept(new, now: now)
+        let real = try await stores.messages.accept([new], now: now)
         simulated.accept(message, now: now)
         return differ("accept", real, .accepted)
     }

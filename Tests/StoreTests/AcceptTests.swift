@@ -11,7 +11,7 @@ struct AcceptTests {
     func stored() async throws {
         try await withStores { world in
             let message = world.newMessage(urgency: .transactional, lifetime: .seconds(60))
-            #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
             let account = try await world.account()
             #expect(account.state == .accepted)
             #expect(account.acceptedAt == dawn)
@@ -32,7 +32,7 @@ struct AcceptTests {
             var message = world.newMessage()
             message.app = AppID(999)
             let refused = message
-            let found = await fault { () async throws(StoreFault) in try await world.stores.messages.accept(refused) }
+            let found = await fault { () async throws(StoreFault) in try await world.stores.messages.accept([refused]) }
             #expect(found == .unknownApp)
             let contents = try await world.number("SELECT count(*) FROM message_contents")
             #expect(contents == 0)
@@ -43,7 +43,7 @@ struct AcceptTests {
     func listed() async throws {
         try await withStores { world in
             for number in 1...5 as ClosedRange<UInt64> {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
             }
             let first = try await world.stores.messages.list(app: world.app, limit: 2)
             #expect(first.items.map(\.id) == [StoreWorld.message(5), StoreWorld.message(4)])
@@ -59,7 +59,7 @@ struct AcceptTests {
     func listedByState() async throws {
         try await withStores { world in
             for number in 1...6 as ClosedRange<UInt64> {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
             }
             // No device is registered: each message ends when it is planned.
             for _ in 1...3 { _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) }
@@ -102,11 +102,11 @@ struct AcceptTests {
             let finished: [UInt64] = [5, 2, 1]
             // No device is registered: each message ends when it is planned.
             for number in finished {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
                 _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn)
             }
             for number: UInt64 in [3, 4, 6, 7] {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
             }
             for limit in 1...4 {
                 let (ids, count) = try await pages(world, .finished, limit: limit, scanMax: scanMax, parcelsMax: 9)
@@ -139,7 +139,7 @@ struct AcceptTests {
             var message = world.newMessage(audience: Self.forms[place].0)
             message.pushType = .background
             message.isDryRun = true
-            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.accept([message], now: dawn)
             let form = try #require(try await world.account().form)
             #expect(form.pushType == .background && form.isDryRun)
             #expect(String(decoding: form.asked.bytes, as: UTF8.self) == Self.forms[place].1)
@@ -166,10 +166,10 @@ struct AcceptTests {
     func backlog() async throws {
         try await withStores { world in
             for number in 1...5 as ClosedRange<UInt64> {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
             }
             let one = world.newMessage(6, urgency: .transactional, audience: .installations(["i1"]))
-            _ = try await world.stores.messages.accept(one, now: dawn)
+            _ = try await world.stores.messages.accept([one], now: dawn)
             func open(_ urgency: MessageUrgency, countingTo limit: Int = 100) async throws -> Int {
                 try await world.stores.messages.status(of: world.app, urgency, countingTo: limit).openMessages
             }
@@ -195,8 +195,8 @@ struct IdempotencyTests {
     func replayed() async throws {
         try await withStores { world in
             let messages = world.stores.messages
-            #expect(try await messages.accept(world.newMessage(1, idempotency: claim())) == .accepted)
-            let second = try await messages.accept(world.newMessage(2, idempotency: claim(answer: "second")))
+            #expect(try await messages.accept([world.newMessage(1, idempotency: claim())]) == .accepted)
+            let second = try await messages.accept([world.newMessage(2, idempotency: claim(answer: "second"))])
             #expect(second == .replayed(answer: Array("first".utf8)))
             #expect(try await world.number("SELECT count(*) FROM messages") == 1)
             #expect(try await world.number("SELECT count(*) FROM message_contents") == 1)
@@ -208,8 +208,8 @@ struct IdempotencyTests {
     func mismatch() async throws {
         try await withStores { world in
             let messages = world.stores.messages
-            _ = try await messages.accept(world.newMessage(1, idempotency: claim()))
-            #expect(try await messages.accept(world.newMessage(2, idempotency: claim(2))) == .mismatch)
+            _ = try await messages.accept([world.newMessage(1, idempotency: claim())])
+            #expect(try await messages.accept([world.newMessage(2, idempotency: claim(2))]) == .mismatch)
         }
     }
 
@@ -219,7 +219,7 @@ struct IdempotencyTests {
             let replies = try await withThrowingTaskGroup(of: AcceptReply.self) { group in
                 for number in 1...8 as ClosedRange<UInt64> {
                     group.addTask {
-                        try await world.stores.messages.accept(world.newMessage(number, idempotency: claim()))
+                        try await world.stores.messages.accept([world.newMessage(number, idempotency: claim())])
                     }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
@@ -234,17 +234,17 @@ struct IdempotencyTests {
     func perApp() async throws {
         try await withStores { world in
             let other = try await world.stores.registry.createApp(slug: "other", name: "Other").id
-            _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
+            _ = try await world.stores.messages.accept([world.newMessage(1, idempotency: claim())])
             var duplicate = world.newMessage(2, idempotency: claim())
             duplicate.app = other
-            #expect(try await world.stores.messages.accept(duplicate) == .accepted)
+            #expect(try await world.stores.messages.accept([duplicate]) == .accepted)
         }
     }
 
     @Test("keeps its idempotency key for two days, after which a sweep deletes it")
     func swept() async throws {
         try await withStores { world in
-            _ = try await world.stores.messages.accept(world.newMessage(1, idempotency: claim()))
+            _ = try await world.stores.messages.accept([world.newMessage(1, idempotency: claim())])
             let keys = "SELECT count(*) FROM idempotency_keys"
             try await world.pool.script("UPDATE idempotency_keys SET created_at = '2026-11-01T00:00:00Z'")
             let created = WallInstant(secondsSince1970: 1_793_491_200)

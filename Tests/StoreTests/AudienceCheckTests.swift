@@ -62,7 +62,7 @@ extension StoreWorld {
 
     /// Accepts a message and plans everything that can be planned.
     fileprivate func accept(_ message: NewMessage) async throws {
-        #expect(try await stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
+        #expect(try await stores.messages.accept([message], now: StoreWorld.dawn) == .accepted)
         try await plan(at: StoreWorld.dawn)
     }
 

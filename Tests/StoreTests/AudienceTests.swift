@@ -33,7 +33,7 @@ private struct Crowd {
 
     /// Plans a message for an audience to its end and returns the places of the devices that it reached.
     func reached(_ number: UInt64, _ audience: Audience, idsMax: Int = 100) async throws -> [Int] {
-        _ = try await world.stores.messages.accept(world.newMessage(number, audience: audience), now: dawn)
+        _ = try await world.stores.messages.accept([world.newMessage(number, audience: audience)], now: dawn)
         while try await world.plan(idsMax: idsMax) != nil {}
         return try await world.members(of: StoreWorld.message(number)).map { id in
             try #require(ids.firstIndex { $0.value == id })
@@ -98,7 +98,7 @@ struct UserAudienceTests {
         try await withCrowd { crowd in
             for user in ["ann", "bob", "ann", "bob", "ann"] { try await crowd.add(user: user) }
             let world = crowd.world
-            _ = try await world.stores.messages.accept(world.newMessage(audience: .users(["ann", "bob"])), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage(audience: .users(["ann", "bob"]))], now: dawn)
             #expect(try await world.plan(idsMax: 2)?.members == 2)
             try await crowd.change(0, user: "bob")
             try await crowd.change(3, user: "ann")
@@ -124,7 +124,7 @@ struct UserAudienceTests {
         try await withCrowd { crowd in
             try await crowd.add(user: "ann")
             let world = crowd.world
-            _ = try await world.stores.messages.accept(world.newMessage(audience: .users(["ann", "bob"])), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage(audience: .users(["ann", "bob"]))], now: dawn)
             try await crowd.add(user: "ann")
             try await crowd.add(user: "bob")
             while try await world.plan(idsMax: 10) != nil {}
@@ -181,7 +181,7 @@ struct TagAudienceTests {
             }
             _ = await world.stores.registry.register(batch, app: world.app, now: dawn)
             let both = world.newMessage(audience: .tags(TagExpression(all: ["all", "rare"])))
-            _ = try await world.stores.messages.accept(both, now: dawn)
+            _ = try await world.stores.messages.accept([both], now: dawn)
             #expect(try await world.plan(idsMax: 20_000)?.members == 2_000)
             #expect(try await world.plan(idsMax: 20_000)?.members == 50)
         }
@@ -206,7 +206,7 @@ struct TagAudienceTests {
             for tags in [[], ["news"], [], ["news"]] { try await crowd.add(tags: tags) }
             let world = crowd.world
             let audience = Audience.tags(TagExpression(any: ["news"]))
-            _ = try await world.stores.messages.accept(world.newMessage(audience: audience), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage(audience: audience)], now: dawn)
             #expect(try await world.plan(idsMax: 1)?.members == 1)
             try await crowd.change(0, tags: ["news"])
             try await crowd.change(2, tags: ["news"])

@@ -31,7 +31,7 @@ struct CutTests {
     }
 
     private func cut(
-        _ world: StoreWorld, _ messages: [CutMessage], admit: CutAdmission = everyLane
+        _ world: StoreWorld, _ messages: [CutMessage], admit: @escaping CutAdmission = everyLane
     ) async -> CutResult {
         await world.stores.messages.cut(messages, Self.order, now: StoreWorld.dawn, admit: admit)
     }

@@ -76,7 +76,7 @@ struct DeletedAppTests {
             let made = NewMessage(
                 id: Self.message(number), app: app, format: 1, urgency: .bulk, kind: .alert, badge: .none,
                 lifetime: .seconds(60), content: Array("{}".utf8), audience: .all, idempotency: nil)
-            #expect(try await world.stores.messages.accept(made, now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([made], now: dawn) == .accepted)
             // The planning of the second message has not ended.
             for _ in 0..<(number == message ? 8 : 2) {
                 _ = try await world.stores.messages.plan(

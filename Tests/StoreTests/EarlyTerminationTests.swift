@@ -19,7 +19,7 @@ extension StoreWorld {
 
     /// Accepts a message and plans it to its end.
     fileprivate func plan(_ audience: Audience, idsMax: Int = 100) async throws {
-        #expect(try await stores.messages.accept(newMessage(audience: audience), now: StoreWorld.dawn) == .accepted)
+        #expect(try await stores.messages.accept([newMessage(audience: audience)], now: StoreWorld.dawn) == .accepted)
         while try await stores.messages.plan(atMost: 1, idsMax: idsMax, knownFormats: [1, 2], now: StoreWorld.dawn)
             != .nothing
         {}

@@ -219,7 +219,7 @@ struct EstimateTests {
             try await neighbour.register(1...50)
             let ids = try await world.register(1...9).map(\.value).sorted()
             try await neighbour.register(51...90)
-            #expect(try await world.stores.messages.accept(world.newMessage(), now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([world.newMessage()], now: dawn) == .accepted)
             #expect(try await world.checkedProgress().scanned == 0)
             _ = try await world.stores.messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: dawn)
             let progress = try await world.checkedProgress()
@@ -238,7 +238,7 @@ struct EstimateTests {
             func scanned(_ number: UInt64, _ audience: Audience, isLocal: Bool = false) async throws -> Double? {
                 var message = world.newMessage(number, audience: audience)
                 if isLocal { message.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600))) }
-                #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+                #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
                 return try await world.progress(number, at: dawn).scanned
             }
             #expect(try await scanned(1, .all) == nil)

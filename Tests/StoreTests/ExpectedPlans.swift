@@ -45,13 +45,13 @@ extension QueryPlanTests {
         // The bounds come after the app. If the app were part of the row, they would not end the walk.
         (
             "plan_users",
-            "AND (ROW(user_id, id) > ROW(named.user_id, named.after)) AND (ROW(user_id, id) <= ROW(named.user_id, $3))"
+            "AND (ROW(user_id, id) > ROW(named.user_id, named.after)) AND (ROW(user_id, id) <= ROW(named.user_id, $6))"
         ),
         ("plan_users_without", "using registrations_of_user on registrations"),
         ("plan_live", "AND (ROW(kind, id) > ROW($2, $3)) AND (ROW(kind, id) <= ROW($2, $4))"),
         ("message_list", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (id < "),
-        ("message_list_finished", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (id < "),
-        ("message_list_of_state", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (state = $4) AND (id < "),
+        ("message_list_finished", "Index Cond: ((app_id = ANY (ARRAY[$2])) AND (id < "),
+        ("message_list_of_state", "Index Cond: ((app_id = ANY (ARRAY[$1])) AND (state = $3) AND (id < "),
         ("devices_of_user", "AND (ROW(user_id, id) > ROW($2, $10)) AND (user_id <= $2)"),
         ("devices_not_active", "AND (ROW(state, id) > ROW($5, $10)) AND (state <= $5)"),
         ("plan_tag_counts", "Index Only Scan using registration_tags_by_tag"),

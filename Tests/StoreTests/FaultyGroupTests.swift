@@ -136,7 +136,7 @@ struct FaultyGroupTests {
                 "UPDATE messages SET kind = 99 WHERE id = '\(StoreWorld.message(2).value.text)'")
             let found = try await world.stores.messages.contents(messages(1...3))
             #expect(try [found[0], found[2]].map { try $0.get()?.id } == [1, 3].map(StoreWorld.message))
-            #expect(found[1] == .failure(.damaged("message_content, column 2")))
+            #expect(found[1] == .failure(.damaged("message_contents_of, column 4")))
         }
     }
 }

@@ -99,7 +99,7 @@ private struct FilterFixture {
     /// Plans a message for an audience to its end and returns the registrations that it reached.
     func reached(_ number: UInt64, _ audience: Audience, idsMax: Int = 100) async throws -> [RegistrationID] {
         let messages = world.stores.messages
-        _ = try await messages.accept(world.newMessage(number, audience: audience), now: now)
+        _ = try await messages.accept([world.newMessage(number, audience: audience)], now: now)
         var later = now
         while case .planned = try await messages.plan(
             atMost: 1, idsMax: idsMax, knownFormats: [1], now: later)
@@ -235,8 +235,8 @@ struct FilterTests {
         try await withStores { world in
             try await world.register(1...2)
             let audience = Audience.filter("installation == \"i2\"")
-            _ = try await world.stores.messages.accept(world.newMessage(1, audience: audience), now: now)
-            _ = try await world.stores.messages.accept(world.newMessage(2, audience: audience), now: now)
+            _ = try await world.stores.messages.accept([world.newMessage(1, audience: audience)], now: now)
+            _ = try await world.stores.messages.accept([world.newMessage(2, audience: audience)], now: now)
             try await world.pool.script(
                 """
                 UPDATE message_contents SET audience = '{"filter":"installation =="}'

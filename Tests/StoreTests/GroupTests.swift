@@ -185,7 +185,7 @@ struct GroupTests {
             for (number, name) in ["i1", "nobody", "i2"].enumerated() {
                 let message = world.newMessage(
                     UInt64(number + 1), urgency: .transactional, audience: Audience(.installations([name])))
-                _ = try await world.stores.messages.accept(message, now: dawn)
+                _ = try await world.stores.messages.accept([message], now: dawn)
             }
             guard case .planned(let slices) = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
             else { return #expect(Bool(false), "nothing was planned") }
@@ -211,7 +211,7 @@ struct GroupTests {
                 let message = world.newMessage(
                     UInt64(number), urgency: .transactional, badge: .increment,
                     audience: Audience(.installations(["i\(number)"])))
-                _ = try await world.stores.messages.accept(message, now: dawn)
+                _ = try await world.stores.messages.accept([message], now: dawn)
             }
             let before = try await committed(world)
             _ = try await world.stores.messages.plan(knownFormats: [1], now: dawn)

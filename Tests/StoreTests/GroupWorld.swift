@@ -25,7 +25,7 @@ extension StoreWorld {
     func acceptEach(_ audiences: [Audience], from first: UInt64 = 1) async throws {
         for (place, audience) in audiences.enumerated() {
             let message = newMessage(first + UInt64(place), urgency: .transactional, audience: audience)
-            #expect(try await stores.messages.accept(message, now: Self.dawn) == .accepted)
+            #expect(try await stores.messages.accept([message], now: Self.dawn) == .accepted)
         }
     }
 

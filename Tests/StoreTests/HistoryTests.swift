@@ -180,7 +180,7 @@ struct PushHistoryPageTests {
     func whole() async throws {
         try await withStores { world in
             try await world.register(1...4)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             #expect(try await world.pushHistory("i2").status == .planning)
             _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn)
             let first = ParcelID(1)

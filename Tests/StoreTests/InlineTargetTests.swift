@@ -16,7 +16,7 @@ private func target(
 extension StoreWorld {
     /// Accepts a message and plans it to its end.
     fileprivate func sendInline(_ message: NewMessage, idsMax: Int = 100, at now: WallInstant = dawn) async throws {
-        #expect(try await stores.messages.accept(message, now: now) == .accepted)
+        #expect(try await stores.messages.accept([message], now: now) == .accepted)
         while try await stores.messages.plan(atMost: 1, idsMax: idsMax, knownFormats: [1, 2], now: now) != .nothing {}
     }
 
@@ -152,9 +152,10 @@ struct InlineTargetTests {
                 SELECT \(world.app.value), 1, 1, 't' || n, n FROM generate_series(1, \(StoreFault.routesPerAppMax)) AS n
                 """)
             let known = world.newMessage(1, audience: .tokens([target(9, topic: "t7")]))
-            #expect(try await world.stores.messages.accept(known, now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([known], now: dawn) == .accepted)
             let unknown = world.newMessage(2, audience: .tokens([target(9, topic: "t7"), target(8, topic: "new")]))
-            let refused = await fault { () async throws(StoreFault) in try await world.stores.messages.accept(unknown) }
+            let refused = await fault { () async throws(StoreFault) in try await world.stores.messages.accept([unknown])
+            }
             #expect(refused == .invalid(constraint: StoreFault.routesPerApp))
             #expect(try await world.number("SELECT count(*) FROM messages") == 1)
         }

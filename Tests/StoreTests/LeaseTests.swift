@@ -122,7 +122,7 @@ struct LeaseTests {
         try await withStores { world in
             try await world.register(1...1)
             let message = world.newMessage(format: 7)
-            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.accept([message], now: dawn)
             _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [7], now: dawn)
             #expect(try await world.lease(formats: [1]) == nil)
             let early = try await world.lease(formats: [7], at: dawn + .microseconds(-1))

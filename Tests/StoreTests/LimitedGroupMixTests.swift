@@ -142,7 +142,7 @@ struct LimitedGroupMixTests {
                     UInt64(place + 1), urgency: .transactional, audience: registration.audience, lifetime: day)
                 message.ignoredLimits = registration.ignored
                 let now = dawn + .microseconds(Int64(place))
-                #expect(try await world.stores.messages.accept(message, now: now) == .accepted)
+                #expect(try await world.stores.messages.accept([message], now: now) == .accepted)
                 while try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2], now: now) != .nothing {}
             }
             let parcels = try await world.leaseGroup()

@@ -77,7 +77,7 @@ struct LocalHourTests {
             try await register(world, zones)
             let accepted = try time(hour) + .seconds(-2 * 86_400)
             let message = try message(world, hour, acceptedAt: accepted)
-            #expect(try await world.stores.messages.accept(message, now: accepted) == .accepted)
+            #expect(try await world.stores.messages.accept([message], now: accepted) == .accepted)
             let due = try #require(message.dueAt)
             #expect(try await world.stores.messages.fallDue(now: due) == 1)
             _ = try await plan(world, at: due)
@@ -139,7 +139,7 @@ struct LocalHourTests {
             for (number, audience) in [Audience.all, Audience(.tokens(targets))].enumerated() {
                 var message = try message(world, "2026-12-01T12:00:00", audience: audience, acceptedAt: dawn)
                 message.id = StoreWorld.message(UInt64(number) + 1)
-                _ = try await world.stores.messages.accept(message, now: dawn)
+                _ = try await world.stores.messages.accept([message], now: dawn)
             }
             let first = try time("2026-11-30T22:00:00")
             #expect(try await world.stores.messages.fallDue(now: first) == 2)
@@ -160,7 +160,7 @@ struct LocalHourTests {
             let messages = world.stores.messages
             let first = try time("2026-11-30T22:00:00")
             try await register(world, ["Europe/Paris"])
-            _ = try await messages.accept(try message(world, "2026-12-01T12:00:00", acceptedAt: dawn), now: dawn)
+            _ = try await messages.accept([try message(world, "2026-12-01T12:00:00", acceptedAt: dawn)], now: dawn)
             let waiting = try await world.account()
             #expect(waiting.state == .scheduled && waiting.localHour?.first == first)
             let lastEnd = try time("2026-12-02T00:10:00")
@@ -188,7 +188,7 @@ struct LocalHourTests {
             let names = ["nobody", "Europe/Paris", "UTC", "Asia/Tokyo", "America/New_York", "Asia/Seoul"]
             let sent = try message(world, "2026-12-01T12:00:00", audience: .installations(names), acceptedAt: now)
             #expect(sent.dueAt == nil)
-            _ = try await world.stores.messages.accept(sent, now: now)
+            _ = try await world.stores.messages.accept([sent], now: now)
             // The names fit in one slice; groups are no larger than parcels.
             let slices = try await plan(world, idsMax: 2, parcelMembersMax: 2, at: now)
             #expect(slices.map(\.members) == [2] && slices.last?.isPlanned == true)
@@ -218,7 +218,7 @@ struct LocalHourTests {
             try await register(world, ["Asia/Tokyo", "Asia/Seoul"])
             let now = try time("2026-12-01T11:00:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", acceptedAt: now)], now: now)
             let slices = try await plan(world, at: now)
             #expect(slices.map(\.isFinished) == [true])
             let account = try await world.account()
@@ -232,7 +232,7 @@ struct LocalHourTests {
             try await register(world, ["Europe/Paris", "UTC", "Asia/Tokyo"])
             let now = try time("2026-12-01T11:30:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", sendsPassed: true, acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", sendsPassed: true, acceptedAt: now)], now: now)
             // The planner runs a minute later. A push overdue by then does not pass older ones of other messages.
             let later = now + .seconds(60)
             _ = try await plan(world, at: later)
@@ -250,7 +250,7 @@ struct LocalHourTests {
             try await register(world, ["Europe/Paris", "Europe/Berlin", "GMT+01:00", "Africa/Lagos", "UTC"])
             let now = try time("2026-12-01T02:00:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", acceptedAt: now)], now: now)
             #expect(try await plan(world, idsMax: 2, at: now).map(\.members) == [5])
             #expect(
                 try await parcels(world).map(\.names) == [
@@ -268,7 +268,7 @@ struct LocalHourTests {
             try await world.pool.script("UPDATE registrations SET time_zone = 'Asia/Tokyo'")
             let now = try time("2026-12-01T11:00:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", acceptedAt: now)], now: now)
             #expect(try await plan(world, idsMax: 1, parcelMembersMax: 3, at: now).count == 3)
             #expect(try await world.account().count(.suppressed) == 9)
             let pushHistory = try await world.stores.messages.pushHistory(
@@ -289,7 +289,7 @@ struct LocalHourTests {
                 """)
             let now = try time("2026-12-01T02:00:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", acceptedAt: now)], now: now)
             #expect(try await plan(world, at: now).map(\.members) == [2_200])
             let parcels = try await parcels(world)
             #expect(parcels.map(\.names.count) == [1, 1, 2_197, 1])
@@ -307,7 +307,7 @@ struct LocalHourTests {
             try await register(world, ["Europe/Paris", "America/New_York"])
             let now = try time("2026-12-01T02:00:00")
             _ = try await world.stores.messages.accept(
-                try message(world, "2026-12-01T12:00:00", acceptedAt: now), now: now)
+                [try message(world, "2026-12-01T12:00:00", acceptedAt: now)], now: now)
             _ = try await plan(world, at: now)
             func control(_ control: ControlRequest, at now: WallInstant) async throws {
                 #expect(
@@ -342,7 +342,7 @@ struct LocalHourTests {
                 var message = try message(world, "2026-12-01T12:00:00", acceptedAt: now)
                 message.id = StoreWorld.message(number)
                 message.ratePerSecond = number == 1 ? 10 : nil
-                _ = try await world.stores.messages.accept(message, now: now)
+                _ = try await world.stores.messages.accept([message], now: now)
             }
             _ = try await plan(world, at: now)
             let paused = StoreWorld.message(2)

@@ -84,7 +84,7 @@ struct NeighbourTests {
         case .change: try await register(batch(round, locale: "fr_FR"), .refreshed, world)
         case .swap: try await register(batch(round, tokenShift: 1, locale: "fr_FR"), nil, world)
         case .planAll:
-            #expect(try await world.stores.messages.accept(world.newMessage(number), now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([world.newMessage(number)], now: dawn) == .accepted)
             _ = try await world.stores.messages.plan(atMost: 1, idsMax: Self.batch, knownFormats: [1], now: dawn)
             try await world.pool.script("DELETE FROM messages")
         case .planUsers:
@@ -116,7 +116,7 @@ struct NeighbourTests {
 
     private func reach(_ audience: Audience, _ world: StoreWorld, _ number: UInt64) async throws {
         let message = world.newMessage(number, audience: audience)
-        #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+        #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
         while try await world.stores.messages.plan(atMost: 1, idsMax: 2 * Self.batch, knownFormats: [1, 2], now: dawn)
             != .nothing
         {}

@@ -16,7 +16,7 @@ struct PlanTests {
             let sandbox = try await world.register(26...30, environment: .sandbox)
             try await world.pool.script("UPDATE registrations SET state = 3 WHERE id = \(production[3].value)")
             try await world.pool.script("UPDATE registrations SET state = 2 WHERE id = \(production[4].value)")
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             var slices: [PlannedSlice] = []
             while let slice = try await world.stores.messages.plan(
                 atMost: 1, idsMax: 12, parcelMembersMax: 5, knownFormats: [1], now: dawn
@@ -49,7 +49,7 @@ struct PlanTests {
     func firstSlice() async throws {
         try await withStores { world in
             try await world.register(1...2_101)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             var sizes: [Int] = []
             while let slice = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn).slice {
                 sizes.append(slice.members)
@@ -71,7 +71,7 @@ struct PlanTests {
                 var message = world.newMessage(
                     number, urgency: .transactional, audience: .installations(["i1", "i3"]))
                 if number == 2 { message.ratePerSecond = 5 }
-                _ = try await world.stores.messages.accept(message, now: dawn)
+                _ = try await world.stores.messages.accept([message], now: dawn)
                 if number == 3 {
                     _ = try await world.stores.messages.control(.pause, app: world.app, id: message.id, now: dawn)
                 }
@@ -101,7 +101,7 @@ struct PlanTests {
     func horizon() async throws {
         try await withStores { world in
             try await world.register(1...3)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             try await world.register(4...6)
             _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn)
             #expect(try await world.account().audience == 3)
@@ -113,7 +113,7 @@ struct PlanTests {
         try await withStores { world in
             for audience in [Audience.all, .installations([])] {
                 let id = audience == .all ? UInt64(1) : 2
-                _ = try await world.stores.messages.accept(world.newMessage(id, audience: audience), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(id, audience: audience)], now: dawn)
                 let reply = try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn + .seconds(1))
                 guard let slice = reply.slice else {
                     Issue.record("nothing planned")
@@ -158,7 +158,7 @@ struct PlanTests {
             try await world.register(1...10)
             let names = (1...15).map { "i\($0)" }
             _ = try await world.stores.messages.accept(
-                world.newMessage(audience: .installations(names)), now: dawn)
+                [world.newMessage(audience: .installations(names))], now: dawn)
             var members = 0
             var slices = 0
             while let slice = try await world.stores.messages.plan(
@@ -191,9 +191,9 @@ struct PlanTests {
             try await world.register(1...4)
             let messages = world.stores.messages
             for number in 1...2 as ClosedRange<UInt64> {
-                _ = try await messages.accept(world.newMessage(number), now: dawn)
+                _ = try await messages.accept([world.newMessage(number)], now: dawn)
             }
-            _ = try await messages.accept(world.newMessage(3, urgency: .transactional), now: dawn)
+            _ = try await messages.accept([world.newMessage(3, urgency: .transactional)], now: dawn)
             var order: [MessageID] = []
             var now = dawn
             while let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice {
@@ -211,9 +211,9 @@ struct PlanTests {
             for world in [world, other] { try await world.register(1...4) }
             let messages = world.stores.messages
             for number in 1...3 as ClosedRange<UInt64> {
-                _ = try await messages.accept(world.newMessage(number), now: dawn)
+                _ = try await messages.accept([world.newMessage(number)], now: dawn)
             }
-            _ = try await messages.accept(other.newMessage(9), now: dawn)
+            _ = try await messages.accept([other.newMessage(9)], now: dawn)
             var order: [MessageID] = []
             var now = dawn
             while let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice {
@@ -231,13 +231,13 @@ struct PlanTests {
             for world in [world, other] { try await world.register(1...4) }
             let messages = world.stores.messages
             for (number, world) in [(1, world), (2, world), (9, other)] as [(UInt64, StoreWorld)] {
-                _ = try await messages.accept(world.newMessage(number), now: dawn)
+                _ = try await messages.accept([world.newMessage(number)], now: dawn)
             }
             var order: [MessageID] = []
             for step in 1...8 as ClosedRange<UInt64> {
                 let now = dawn + .seconds(Int64(step))
                 let urgent = world.newMessage(100 + step, urgency: .transactional, audience: .installations(["i1"]))
-                _ = try await messages.accept(urgent, now: now)
+                _ = try await messages.accept([urgent], now: now)
                 for _ in 1...2 {
                     guard
                         let slice = try await messages.plan(atMost: 1, idsMax: 3, knownFormats: [1], now: now).slice
@@ -248,7 +248,7 @@ struct PlanTests {
             let bulk = order.filter { $0 < StoreWorld.message(100) }
             #expect(bulk == [1, 9, 2, 9, 1, 2].map(StoreWorld.message))
             for (number, world) in [(21, other), (22, other), (29, world)] as [(UInt64, StoreWorld)] {
-                _ = try await messages.accept(world.newMessage(number), now: dawn)
+                _ = try await messages.accept([world.newMessage(number)], now: dawn)
             }
             for number in [21, 22] as [UInt64] {
                 let id = StoreWorld.message(number).value.text
@@ -269,7 +269,7 @@ struct PlanTests {
     @Test("waits for a program that knows its format")
     func format() async throws {
         try await withStores { world in
-            _ = try await world.stores.messages.accept(world.newMessage(format: 7), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage(format: 7)], now: dawn)
             #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2]) == .nothing)
             #expect(try await world.stores.messages.plan(atMost: 1, knownFormats: [7]) != .nothing)
         }
@@ -282,11 +282,11 @@ struct PlanTests {
         try await withStores { world in
             try await world.register(1...2)
             let messages = world.stores.messages
-            _ = try await messages.accept(world.newMessage(1, urgency: .transactional), now: dawn)
+            _ = try await messages.accept([world.newMessage(1, urgency: .transactional)], now: dawn)
             try await world.pool.script("CREATE TABLE kept AS TABLE message_contents; \(damage)")
-            _ = try await messages.accept(world.newMessage(2), now: dawn)
+            _ = try await messages.accept([world.newMessage(2)], now: dawn)
             let name = StoreWorld.message(1).value.text
-            let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 8")
+            let fault = StoreFault.damaged("plan of message \(name): plan_claim, column 14")
             #expect(try await messages.plan(atMost: 1, knownFormats: [1], now: dawn) == .putAside(fault))
             guard let slice = try await messages.plan(atMost: 1, knownFormats: [1], now: dawn).slice else {
                 Issue.record("nothing planned")
@@ -308,7 +308,7 @@ struct PlanTests {
         try await withStores { world in
             try await world.register(1...60)
             for number in 1...3 as ClosedRange<UInt64> {
-                _ = try await world.stores.messages.accept(world.newMessage(number), now: dawn)
+                _ = try await world.stores.messages.accept([world.newMessage(number)], now: dawn)
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<6 {
@@ -343,7 +343,7 @@ struct PlanTests {
     func settleDoesNotHide() async throws {
         try await withStores { world in
             try await world.register(1...3)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             let planner = Task { try await world.stores.messages.plan(atMost: 1, knownFormats: [1]) }
             try await world.pool.transaction { transaction throws(PostgresError) in
                 _ = try await transaction.run(query("UPDATE messages SET accepted_at = accepted_at"))

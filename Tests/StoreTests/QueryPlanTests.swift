@@ -145,11 +145,11 @@ struct QueryPlanTests {
         ]
         for (place, audience) in audiences.enumerated() {
             let message = world.newMessage(UInt64(place + 10), audience: audience)
-            #expect(try await world.stores.messages.accept(message, now: dawn) == .accepted)
+            #expect(try await world.stores.messages.accept([message], now: dawn) == .accepted)
         }
         var local = world.newMessage(30)
         local.localSending = LocalSending(hour: LocalHour(inUTC: dawn + .seconds(3_600)))
-        #expect(try await world.stores.messages.accept(local, now: dawn) == .accepted)
+        #expect(try await world.stores.messages.accept([local], now: dawn) == .accepted)
         while try await world.stores.messages.plan(atMost: 1, knownFormats: [1, 2, 3, 5], now: dawn) != .nothing {}
     }
 
@@ -226,7 +226,7 @@ struct QueryPlanTests {
         for number in 901...902 as ClosedRange<UInt64> {
             let message = world.newMessage(
                 number, urgency: .transactional, badge: .increment, audience: .installations(["i1"]))
-            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.accept([message], now: dawn)
         }
         _ = try await world.stores.messages.plan(knownFormats: [1], now: dawn)
         func order(_ scope: LeaseScope) async throws -> LeaseOrder {

@@ -33,7 +33,7 @@ struct ReadyRouteTests {
         try await withStores { world in
             try await world.register(1...1)
             let message = world.newMessage(format: 7)
-            _ = try await world.stores.messages.accept(message, now: dawn)
+            _ = try await world.stores.messages.accept([message], now: dawn)
             _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [7], now: dawn)
             let parcels = world.stores.parcels
             #expect(try await parcels.readyRoutes(knownFormats: [1, 2], now: dawn).routes.isEmpty)

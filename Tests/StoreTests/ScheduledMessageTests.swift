@@ -147,7 +147,7 @@ struct ScheduledMessageTests {
             try await accept(world, first)
             var again = message(world, 2)
             again.idempotency = first.idempotency
-            #expect(try await world.stores.messages.accept(again, now: noon) == .replayed(answer: [42]))
+            #expect(try await world.stores.messages.accept([again], now: noon) == .replayed(answer: [42]))
             #expect(try await world.number("SELECT count(*) FROM schedules") == 1)
         }
     }

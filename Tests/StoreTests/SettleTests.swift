@@ -231,7 +231,7 @@ struct LastSettleTests {
             try await world.register(1...10)
             for round in 1...20 as ClosedRange<UInt64> {
                 let messages = world.stores.messages
-                _ = try await messages.accept(world.newMessage(round))
+                _ = try await messages.accept([world.newMessage(round)])
                 _ = try await messages.plan(atMost: 1, idsMax: 10, knownFormats: [1])
                 let order = LeaseOrder(
                     route: try await world.route(), owner: StoreWorld.ann, leaseFor: .seconds(60), knownFormats: [1])

@@ -35,7 +35,7 @@ struct SliceSizesTests {
                 if isLocal {
                     message.localSending = LocalSending(hour: LocalHour(inUTC: StoreWorld.dawn + .seconds(3_600)))
                 }
-                #expect(try await world.stores.messages.accept(message, now: StoreWorld.dawn) == .accepted)
+                #expect(try await world.stores.messages.accept([message], now: StoreWorld.dawn) == .accepted)
                 var members: [Int] = []
                 while let slice = try await world.stores.messages.plan(
                     atMost: 1, knownFormats: [1], now: StoreWorld.dawn

@@ -53,7 +53,7 @@ struct ControlStepTests {
         try await withStores(steps: notes) { world in
             var message = world.newMessage()
             message.dueAt = StoreWorld.dawn + .seconds(1)
-            _ = try await world.stores.messages.accept(message, now: StoreWorld.dawn)
+            _ = try await world.stores.messages.accept([message], now: StoreWorld.dawn)
             _ = notes.take()
             #expect(try await world.stores.messages.fallDue(now: StoreWorld.dawn) == 0)
             #expect(notes.take() == [])
@@ -166,7 +166,7 @@ struct WorkNotifierTests {
             let received = ReceivedEvents()
             try await withListener(world.settings, received) {
                 try await world.register(1...1)
-                _ = try await world.stores.messages.accept(world.newMessage())
+                _ = try await world.stores.messages.accept([world.newMessage()])
                 await received.waits(for: "carillon_work plan")
                 _ = try await world.stores.messages.plan(atMost: 1, knownFormats: [1])
                 await received.waits(for: "carillon_work parcels")

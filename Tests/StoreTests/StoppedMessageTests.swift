@@ -117,7 +117,7 @@ struct CancelledMessageTests {
     func planning() async throws {
         try await withStores { world in
             try await world.register(1...6)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             _ = try await world.stores.messages.plan(atMost: 1, idsMax: 2, knownFormats: [1], now: dawn)
             _ = try await world.control(.cancel)
             try await world.carryOut()
@@ -243,7 +243,7 @@ struct PausedMessageTests {
     func planning() async throws {
         try await withStores { world in
             try await world.register(1...5)
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             _ = try await world.control(.pause)
             while try await world.stores.messages.plan(atMost: 1, idsMax: 2, knownFormats: [1], now: dawn) != .nothing {
             }
@@ -260,7 +260,7 @@ struct PausedMessageTests {
     @Test("finishes at the end of its planning when its audience is empty")
     func emptyAudience() async throws {
         try await withStores { world in
-            _ = try await world.stores.messages.accept(world.newMessage(), now: dawn)
+            _ = try await world.stores.messages.accept([world.newMessage()], now: dawn)
             _ = try await world.control(.pause)
             while try await world.stores.messages.plan(atMost: 1, knownFormats: [1], now: dawn) != .nothing {}
             #expect(try await world.account().state == .finished)

@@ -99,7 +99,7 @@ struct StoreWorld {
     func send(
         _ message: NewMessage, parcelMembersMax: Int = 5_000, at now: WallInstant = dawn
     ) async throws -> MessageID {
-        #expect(try await stores.messages.accept(message, now: now) == .accepted)
+        #expect(try await stores.messages.accept([message], now: now) == .accepted)
         while true {
             let reply = try await stores.messages.plan(
                 atMost: 1, parcelMembersMax: parcelMembersMax, knownFormats: [1], now: now)
@@ -247,5 +247,17 @@ extension StoreWorld {
 
     func waits(_ number: UInt64 = 1, at now: WallInstant? = nil) async throws -> [PushWait] {
         try await progress(number, at: now).waits
+    }
+}
+
+extension MessageStore {
+    /// Plans with the sizes of the default settings, unless a test names others.
+    func plan(
+        atMost limit: Int = plannedTogetherMax, idsMax: Int? = nil, parcelMembersMax: Int? = nil,
+        knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
+    ) async throws(StoreFault) -> PlanReply {
+        try await plan(
+            atMost: limit, idsMax: idsMax ?? 20_000, parcelMembersMax: parcelMembersMax ?? 5_000,
+            knownFormats: knownFormats, urgencies, now: now)
     }
 }

@@ -13,12 +13,12 @@ struct UserScanTests {
             var walk = UserScan(users, after: after, idsMax: idsMax)
             var read = 0
             while let part = walk.next {
-                var rows: [UserScan.Row] = []
+                var rows: [UserScan.Registration] = []
                 for (place, user) in part.users.enumerated() {
                     guard let number = Int(user.dropFirst()) else { continue }
                     let next = owned[number].partitionPoint { $0 > part.after[place] }
                     for id in owned[number][next...].prefix(part.rowsEach) {
-                        rows.append(UserScan.Row(place: place, id: id, route: id * 2, fits: id % 3 != 0))
+                        rows.append(UserScan.Registration(place: place, id: id, route: id * 2, fits: id % 3 != 0))
                     }
                 }
                 read += rows.count

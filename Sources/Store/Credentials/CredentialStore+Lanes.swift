@@ -151,12 +151,12 @@ extension CredentialStore {
             if case .open(let remaining) = outage.cause { remaining.wholeMicroseconds } else { Int64(-1) }
         }
         let query = Query(ProgressSQL.reportOutages) {
-            $0.uuid(process.value)
-            $0.int64Array(outages.map(\.credential.value))
-            $0.textArray(outages.map(\.reason))
-            $0.int64Array(outages.map(\.age.wholeMicroseconds))
-            $0.int64Array(openFor)
-            $0.instant(now)
+            $0.uuid("process", process.value)
+            $0.int64Array("credentials", outages.map(\.credential.value))
+            $0.textArray("reasons", outages.map(\.reason))
+            $0.int64Array("ages_us", outages.map(\.age.wholeMicroseconds))
+            $0.int64Array("open_for_us", openFor)
+            $0.instant("now", now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }

@@ -14,36 +14,26 @@ enum AudienceText {
         case .all: writer.member("all", true)
         case .installations(let names): writer.member("installations", eachOnce(names))
         case .users(let names): writer.member("users", eachOnce(names))
-        case .tags(let expression):
-            writer.name("tags")
-            writer.beginObject()
-            writer.member("any", eachOnce(expression.any))
-            writer.member("all", eachOnce(expression.all))
-            writer.member("none", eachOnce(expression.none))
-            writer.endObject()
+        case .tags(let expression): writer.member(expression, keepingEmpty: true)
         case .filter(let text): writer.member("filter", text)
         case .stale(let times):
-            writer.name("stale")
-            writer.beginArray()
-            for time in times {
+            writer.member("stale", times) { writer, time in
                 writer.beginArray()
                 writer.integer(time.provider.rawValue)
                 writer.integer(time.instant.microseconds)
                 writer.endArray()
             }
-            writer.endArray()
         case .tokens(let targets):
-            writer.name("tokens")
-            writer.beginArray()
-            for target in eachOnce(targets) { write(target, to: &writer) }
-            writer.endArray()
+            writer.member("tokens", eachOnce(targets)) { writer, target in
+                writer.beginArray()
+                writer.integer(target.provider.rawValue)
+                writer.integer(target.environment.rawValue)
+                writer.string(target.topic)
+                writer.string(Hexadecimal.text(target.token.bytes))
+                writer.endArray()
+            }
         }
-        if let providers = audience.providers {
-            writer.name("providers")
-            writer.beginArray()
-            for provider in providers { writer.integer(provider.rawValue) }
-            writer.endArray()
-        }
+        if let providers = audience.providers { writer.member("providers", providers) { $0.integer($1.rawValue) } }
         writer.endObject()
         return writer.bytes
     }
@@ -56,8 +46,13 @@ enum AudienceText {
         case .all: writer.member("all", true)
         case .installations(let names): writer.member("installations", names.count)
         case .users(let names): writer.member("users", names.count)
-        case .tags(let expression): write(expression, to: &writer)
-        case .filter(let text): write(filter: text, to: &writer)
+        case .tags(let expression): writer.member(expression, keepingEmpty: false)
+        case .filter(let text):
+            if let expression = try? FilterExpression(parsing: text) {
+                writer.member("filter", expression.textWithoutNames)
+            } else {
+                writer.member("filter", true)
+            }
         case .stale: writer.member("stale", true)
         case .tokens(let targets): writer.member("tokens", targets.count)
         }
@@ -67,91 +62,54 @@ enum AudienceText {
         return writer.bytes
     }
 
-    private static func write(filter text: String, to writer: inout JSONWriter) {
-        guard let expression = try? FilterExpression(parsing: text) else { return writer.member("filter", true) }
-        writer.member("filter", expression.textWithoutNames)
-    }
-
-    private static func write(_ tags: TagExpression, to writer: inout JSONWriter) {
-        writer.name("tags")
-        writer.beginObject()
-        for (name, texts) in [("any", tags.any), ("all", tags.all), ("none", tags.none)] where !texts.isEmpty {
-            writer.member(name, eachOnce(texts))
-        }
-        writer.endObject()
-    }
-
     /// Returns nil if `encode` did not write the bytes.
     static func decode(_ bytes: [UInt8]) -> Audience? {
         guard let stored = (try? JSONReader.read(bytes, limits: .trusted))?.object,
             let selection = selection(stored)
         else { return nil }
-        guard let values = stored["providers"]?.array else { return Audience(selection) }
-        let providers = values.compactMap { $0.integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init) }
-        return providers.count == values.count ? Audience(selection, providers: providers) : nil
+        guard let values = stored["providers"], values.array != nil else { return Audience(selection) }
+        let providers: [Provider]? = all(values, number)
+        return providers.map { Audience(selection, providers: $0) }
     }
 
     private static func selection(_ stored: JSONObject) -> Audience.Selection? {
         if stored["all"] != nil { return .all }
-        if let names = stored["installations"] { return texts(names).map { .installations($0) } }
-        if let names = stored["users"] { return texts(names).map { .users($0) } }
-        if let targets = stored["tokens"] { return self.targets(targets).map { .tokens($0) } }
+        if let names = stored["installations"] { return all(names, \.string).map { .installations($0) } }
+        if let names = stored["users"] { return all(names, \.string).map { .users($0) } }
+        if let targets = stored["tokens"] { return all(targets, target).map { .tokens($0) } }
         if let filter = stored["filter"] { return filter.string.map { .filter($0) } }
-        if let times = stored["stale"] { return self.times(times).map { .stale($0) } }
-        guard let tags = stored["tags"]?.object, let any = texts(tags["any"]), let all = texts(tags["all"]),
-            let none = texts(tags["none"])
+        if let times = stored["stale"] { return all(times, cutoffs).map { .stale($0) } }
+        guard let tags = stored["tags"]?.object, let any = Self.all(tags["any"], \.string),
+            let all = Self.all(tags["all"], \.string), let none = Self.all(tags["none"], \.string)
         else { return nil }
         return .tags(TagExpression(any: any, all: all, none: none))
     }
 
-    private static func texts(_ stored: JSONValue?) -> [String]? {
-        guard let values = stored?.array else { return nil }
-        var texts: [String] = []
-        texts.reserveCapacity(values.count)
-        for value in values {
-            guard let text = value.string else { return nil }
-            texts.append(text)
-        }
-        return texts
+    /// Returns nil if the value is no array, or an element can't be read.
+    private static func all<Value>(_ stored: JSONValue?, _ read: (JSONValue) -> Value?) -> [Value]? {
+        guard let stored = stored?.array else { return nil }
+        let values = stored.compactMap(read)
+        return values.count == stored.count ? values : nil
     }
 
-    private static func times(_ stored: JSONValue) -> [StaleCutoffs]? {
-        guard let values = stored.array else { return nil }
-        var times: [StaleCutoffs] = []
-        for value in values {
-            guard let cells = value.array, cells.count == 2,
-                let provider = cells[0].integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init),
-                let micros = cells[1].integer
-            else { return nil }
-            times.append(StaleCutoffs(provider: provider, instant: WallInstant(microseconds: micros)))
-        }
-        return times
+    private static func number<Case: RawRepresentable>(_ stored: JSONValue) -> Case? where Case.RawValue == Int16 {
+        stored.integer.flatMap(Int16.init(exactly:)).flatMap(Case.init(rawValue:))
     }
 
-    private static func write(_ target: InlineTarget, to writer: inout JSONWriter) {
-        writer.beginArray()
-        writer.integer(target.provider.rawValue)
-        writer.integer(target.environment.rawValue)
-        writer.string(target.topic)
-        writer.string(Hexadecimal.text(target.token.bytes))
-        writer.endArray()
+    private static func cutoffs(_ stored: JSONValue) -> StaleCutoffs? {
+        guard let cells = stored.array, cells.count == 2, let provider: Provider = number(cells[0]),
+            let micros = cells[1].integer
+        else { return nil }
+        return StaleCutoffs(provider: provider, instant: WallInstant(microseconds: micros))
     }
 
-    private static func targets(_ stored: JSONValue) -> [InlineTarget]? {
-        guard let values = stored.array else { return nil }
-        var targets: [InlineTarget] = []
-        targets.reserveCapacity(values.count)
-        for value in values {
-            guard let cells = value.array, cells.count == 4,
-                let provider = cells[0].integer.flatMap(Int16.init(exactly:)).flatMap(Provider.init),
-                let environment = cells[1].integer.flatMap(Int16.init(exactly:)).flatMap(PushEnvironment.init),
-                let topic = cells[2].string, let token = cells[3].string.flatMap({ Hexadecimal.decode($0) })
-            else { return nil }
-            targets.append(
-                InlineTarget(
-                    provider: provider, environment: environment, topic: topic, token: DeviceToken(bytes: token)))
-        }
-        return targets
+    private static func target(_ stored: JSONValue) -> InlineTarget? {
+        guard let cells = stored.array, cells.count == 4, let provider: Provider = number(cells[0]),
+            let environment: PushEnvironment = number(cells[1]), let topic = cells[2].string,
+            let token = cells[3].string.flatMap({ Hexadecimal.decode($0) })
+        else { return nil }
+        return InlineTarget(
+            provider: provider, environment: environment, topic: topic, token: DeviceToken(bytes: token))
     }
 
     /// The first target of each provider and token.
@@ -172,11 +130,10 @@ enum AudienceText {
 
     /// The names by rising bytes, each once, as in the database: Swift's strings take different spellings of a letter
     /// for equal.
-    private static func eachOnce(_ names: [String]) -> [String] {
-        let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    fileprivate static func eachOnce(_ names: [String]) -> [String] {
         var kept: [String] = []
-        kept.reserveCapacity(sorted.count)
-        for name in sorted {
+        kept.reserveCapacity(names.count)
+        for name in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             if let last = kept.last, last.utf8.elementsEqual(name.utf8) { continue }
             kept.append(name)
         }
@@ -185,28 +142,37 @@ enum AudienceText {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ name: String, _ texts: [String]) {
+    fileprivate mutating func member<Element>(
+        _ name: String, _ elements: [Element], _ write: (inout JSONWriter, Element) -> Void
+    ) {
         self.name(name)
         beginArray()
-        for text in texts { string(text) }
+        for element in elements { write(&self, element) }
         endArray()
+    }
+
+    fileprivate mutating func member(_ name: String, _ texts: [String]) { member(name, texts) { $0.string($1) } }
+
+    fileprivate mutating func member(_ tags: TagExpression, keepingEmpty: Bool) {
+        name("tags")
+        beginObject()
+        for (name, texts) in [("any", tags.any), ("all", tags.all), ("none", tags.none)]
+        where keepingEmpty || !texts.isEmpty { member(name, AudienceText.eachOnce(texts)) }
+        endObject()
     }
 }
 
 extension Audience {
-    /// Whether some of the members may be no registrations.
-    var isInline: Bool {
-        if case .tokens = selection { true } else { false }
-    }
+    /// Tokens that may belong to no registration.
+    var inlineTargets: [InlineTarget] { if case .tokens(let targets) = selection { targets } else { [] } }
 
-    /// The routes of inline targets, each once.
-    var namedRoutes: [InlineTarget] {
-        guard case .tokens(let targets) = selection else { return [] }
-        var seen: Set<InlineTarget> = []
-        let nameless = targets.map {
-            InlineTarget(
-                provider: $0.provider, environment: $0.environment, topic: $0.topic, token: DeviceToken(bytes: []))
-        }
-        return nameless.filter { seen.insert($0).inserted }
+    /// Whether some of the members may be no registrations.
+    var isInline: Bool { if case .tokens = selection { true } else { false } }
+}
+
+extension InlineTarget {
+    /// The route alone.
+    var withoutToken: InlineTarget {
+        InlineTarget(provider: provider, environment: environment, topic: topic, token: DeviceToken(bytes: []))
     }
 }

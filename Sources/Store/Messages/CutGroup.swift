@@ -11,10 +11,11 @@ struct CutGroup: Sendable {
     private var replies: [CutReply?]
     /// The parcels of each message that is written. A message that needs a planner has none.
     private var cuts: [SliceCut?]
-    private var inline: [InlineMember] = []
+    private var inline: [(message: Int, target: InlineMember)] = []
     /// The lanes on which new parcels are leased, by service route.
     var lanes: [ServiceRoute: LaneKey] = [:]  // lookup only
-    private var parcels: [CutParcel] = []
+    private var parcels: [Parcel] = []
+    private typealias Parcel = (message: Int, route: Int64, members: [UInt8], count: Int32)
     /// The app sets limits. Leases count the users of limited members before they lock badges, and so do cuts.
     private var hasLimits = false
     /// The routes of leased parcels with their lanes, and the parcels of each.
@@ -24,24 +25,8 @@ struct CutGroup: Sendable {
     private var badges: [Int64: Int32] = [:]  // lookup only
     private(set) var result = CutResult()
 
-    private struct InlineMember: Sendable {
-        let id: Int64
-        let message: UniversalID
-        let route: Int64
-        let token: [UInt8]
-    }
-
-    private struct CutParcel: Sendable {
-        let message: Int
-        let route: Int64
-        let members: [UInt8]
-        let count: Int32
-    }
-
     init(_ messages: [CutMessage], _ order: CutOrder, now: WallInstant?) {
-        self.messages = messages
-        self.order = order
-        self.now = now
+        (self.messages, self.order, self.now) = (messages, order, now)
         replies = Array(repeating: nil, count: messages.count)
         cuts = Array(repeating: nil, count: messages.count)
     }
@@ -51,7 +36,7 @@ struct CutGroup: Sendable {
 
     var writesAny: Bool { !written.isEmpty }
 
-    private func serviceRoute(of parcel: CutParcel) -> ServiceRoute {
+    private func serviceRoute(of parcel: Parcel) -> ServiceRoute {
         ServiceRoute(RouteID(parcel.route), messages[parcel.message].message.pushType.service)
     }
 
@@ -66,47 +51,35 @@ struct CutGroup: Sendable {
     mutating func find(in transaction: PostgresTransaction) async throws(PostgresError) {
         let keys = CutKeys(messages)
         let reached = Query(MessageSQL.reached) {
-            $0.int64(messages[0].message.app.value)
-            $0.int16Array(Provider.allCases.map(\.rawValue))
+            $0.int64("app", messages[0].message.app.value)
+            $0.int16Array("providers", Provider.allCases.map(\.rawValue))
         }
         var queries = [Query(PlannerSQL.inKeyOrder), reached] + keys.queries
         let readings = CutReadings(messages.map(\.message), idsMax: CutMessage.membersMax)
         let start = queries.count
-        queries += readings.queries
+        queries += readings.queries(messages[0].message.app)
         let answers = try await transaction.run(queries)
-        let providers = try answers[1].int16Array(0, 0).compactMap(Provider.init(rawValue:))
-        hasLimits = try answers[1].bool(0, 1)
+        let providers: [Provider]
+        (providers, hasLimits) = try answers[1].one { row throws(PostgresError) in
+            (try row.int16Array().compactMap(Provider.init), try row.bool())
+        }
         let earlier = try keys.replies(Array(answers[2..<start]))
         let found = try readings.found(Array(answers[start...]))
         var membersLeft = CutMessage.groupMembersMax
         for place in messages.indices {
             if let reply = earlier[place] {
                 replies[place] = reply
-                continue
-            }
-            if let checkedFor = messages[place].checkedFor, checkedFor != providers {
+            } else if let checkedFor = messages[place].checkedFor, checkedFor != providers {
                 replies[place] = .reaches(providers)
-                continue
-            }
-            guard let members = found[place].members,
-                members.ids.count <= min(CutMessage.membersMax, membersLeft)
-            else {
+            } else if let members = found[place].members, members.ids.count <= min(CutMessage.membersMax, membersLeft) {
+                membersLeft -= members.ids.count
+                replies[place] = .cut
+                let cut = SliceCut(members, parcelMembersMax: order.parcelMembersMax)
+                cuts[place] = cut
+                parcels += cut.routes.indices.map { (place, cut.routes[$0], cut.memberLists[$0], cut.counts[$0]) }
+                inline += found[place].inline.map { (place, $0) }
+            } else {
                 replies[place] = .planned
-                continue
-            }
-            membersLeft -= members.ids.count
-            replies[place] = .cut
-            let cut = SliceCut(members, parcelMembersMax: order.parcelMembersMax)
-            cuts[place] = cut
-            for (number, route) in cut.routes.enumerated() {
-                parcels.append(
-                    CutParcel(
-                        message: place, route: route, members: cut.memberLists[number], count: cut.counts[number]))
-            }
-            for made in found[place].inline {
-                inline.append(
-                    InlineMember(
-                        id: made.id, message: messages[place].message.id.value, route: made.route, token: made.token))
             }
         }
         result.replies = replies.map { .success($0 ?? .mismatch) }
@@ -130,35 +103,35 @@ struct CutGroup: Sendable {
         let new = written.map { messages[$0].message }
         func ended(_ state: TerminalState) -> [Int64] { written.map { cuts[$0]?.found.ended(state) ?? 0 } }
         return Query(CutSQL.write) {
-            $0.int64(new[0].app.value)
-            $0.int16(new[0].format)
-            $0.instant(now)
-            $0.uuidArray(new.map(\.id.value))
-            $0.int16Array(new.map(\.kind.rawValue))
-            $0.int16Array(new.map(\.badge.column))
-            $0.int32Array(new.map(\.badge.columnValue))
-            $0.int64Array(new.map(\.lifetime.wholeMicroseconds))
-            $0.boolArray(new.map(\.readsLocale))
-            $0.boolArray(new.map(\.audience.isInline))
-            $0.int16Array(new.map(\.pushType.rawValue))
-            $0.boolArray(new.map(\.isDryRun))
-            $0.textBytesArray(new.map { AudienceText.summary(of: $0.audience) })
-            $0.int16Array(new.map(\.ignoredLimits.rawValue))
-            $0.int64Array(written.map { Int64(cuts[$0]?.members ?? 0) })
-            $0.int64Array(ended(.rejected))
-            $0.int64Array(ended(.unregistered))
-            $0.boolArray(written.map { replies[$0] == .planned })
-            $0.bytesArray(new.map(\.content))
-            $0.bytesArray(new.map { AudienceText.encode($0.audience) })
+            $0.int64("app", new[0].app.value)
+            $0.int16("format", new[0].format)
+            $0.instant("now", now)
+            $0.uuidArray("messages", new.map(\.id.value))
+            $0.int16Array("kinds", new.map(\.kind.rawValue))
+            $0.int16Array("badge_changes", new.map(\.badge.column))
+            $0.int32Array("badge_values", new.map(\.badge.columnValue))
+            $0.int64Array("lifetimes_us", new.map(\.lifetime.wholeMicroseconds))
+            $0.boolArray("read_locales", new.map(\.readsLocale))
+            $0.boolArray("have_inline", new.map(\.audience.isInline))
+            $0.int16Array("push_types", new.map(\.pushType.rawValue))
+            $0.boolArray("are_dry_runs", new.map(\.isDryRun))
+            $0.textBytesArray("summaries", new.map { AudienceText.summary(of: $0.audience) })
+            $0.int16Array("ignored_limits", new.map(\.ignoredLimits.rawValue))
+            $0.int64Array("members", written.map { Int64(cuts[$0]?.members ?? 0) })
+            $0.int64Array("rejected", ended(.rejected))
+            $0.int64Array("unregistered", ended(.unregistered))
+            $0.boolArray("are_planned", written.map { replies[$0] == .planned })
+            $0.bytesArray("contents", new.map(\.content))
+            $0.bytesArray("audiences", new.map { AudienceText.encode($0.audience) })
         }
     }
 
     private var writeInline: Query {
         Query(CutSQL.inlineTargets) {
-            $0.int64Array(inline.map(\.id))
-            $0.uuidArray(inline.map(\.message))
-            $0.int64Array(inline.map(\.route))
-            $0.bytesArray(inline.map(\.token))
+            $0.int64Array("ids", inline.map(\.target.id))
+            $0.uuidArray("messages", inline.map { messages[$0.message].message.id.value })
+            $0.int64Array("routes", inline.map(\.target.route))
+            $0.bytesArray("tokens", inline.map(\.target.token))
         }
     }
 
@@ -196,10 +169,12 @@ struct CutGroup: Sendable {
         if locksBadges, let locked = answers.last { badges = try ClaimedGroup.badges(in: locked) }
         var routes: [ServiceRoute: ReadyRoute] = [:]
         var places: [ServiceRoute: [Int]] = [:]
-        for row in 0..<rows.rowCount {
-            let route = try ReadyRoute(cut: rows, row, app: messages[0].message.app)
+        for place in 0..<rows.rowCount {
+            var row = rows.row(place)
+            row.skip(rows.columnCount - ReadyRoute.columnCount)
+            let route = try ReadyRoute(&row, app: messages[0].message.app)
             routes[route.serviceRoute] = route
-            places[route.serviceRoute, default: []].append(row)
+            places[route.serviceRoute, default: []].append(place)
         }
         for serviceRoute in routes.keys.sorted() {
             guard let route = routes[serviceRoute] else { continue }
@@ -240,35 +215,25 @@ struct CutGroup: Sendable {
 }
 
 extension ReadyRoute {
-    /// Reads the route of a new parcel from the answer to `ParcelSQL.cut`.
-    fileprivate init(cut rows: ResultSet, _ row: Int, app: AppID) throws(PostgresError) {
-        guard let service = TopicService(rawValue: try rows.int16(row, 33)),
-            let provider = Provider(rawValue: try rows.int16(row, 34)),
-            let environment = PushEnvironment(rawValue: try rows.int16(row, 35))
-        else { throw .unexpectedShape(statement: ParcelSQL.cut.name, column: 33) }
+    fileprivate static let columnCount = 5
+
+    /// Reads the last columns of a parcel that `ParcelSQL.cut` wrote.
+    fileprivate init(_ row: inout Row, app: AppID) throws(PostgresError) {
         self.init(
-            route: RouteID(try rows.int64(row, 32)), service: service, app: app, provider: provider,
-            environment: environment, topic: try rows.text(row, 36), hasUrgent: true)
+            route: RouteID(try row.int64()), service: try row.stored(), app: app, provider: try row.stored(),
+            environment: try row.stored(), topic: try row.text(), hasUrgent: true)
     }
 }
 
 extension ClaimedPlan {
     /// The whole audience of a message that is cut at once.
     init(cutting message: NewMessage) {
-        self.message = message.id.value
-        plannedThrough = 0
-        app = message.app.value
-        format = message.format
-        service = message.pushType.service
-        priority = message.urgency.rawValue
-        kind = message.kind.rawValue
-        horizon = .max
-        expiresAt = WallInstant(microseconds: 0)
-        sentFrom = WallInstant(microseconds: 0)
+        (self.message, app, format) = (message.id.value, message.app.value, message.format)
+        (service, priority, kind) = (message.pushType.service, message.urgency.rawValue, message.kind.rawValue)
+        (plannedThrough, horizon, slices, local) = (0, .max, 0, nil)
+        (expiresAt, sentFrom) = (WallInstant(microseconds: 0), WallInstant(microseconds: 0))
         audience = Audience(
             AudienceText.normalized(message.audience.selection), providers: message.audience.providers,
             kind: message.audience.kind)
-        local = nil
-        slices = 0
     }
 }

@@ -14,8 +14,23 @@ struct CutKeys: Sendable {
         let operation: String
         let key: String
 
-        init(operation: String, key: String) { (self.operation, self.key) = (operation, key) }
-        init(_ claim: IdempotencyClaim) { self.init(operation: claim.operation, key: claim.key) }
+        init(_ claim: IdempotencyClaim) { (operation, key) = (claim.operation, claim.key) }
+        init(_ row: inout Row) throws(PostgresError) { (operation, key) = (try row.text(), try row.text()) }
+    }
+
+    /// A request that came before.
+    private struct Known {
+        let place: Int
+        let body: [UInt8]
+        let answer: [UInt8]
+
+        init(_ row: inout Row) throws(PostgresError) {
+            (place, body, answer) = (Int(try row.int64()) - 1, try row.bytes(), try row.bytes())
+        }
+
+        func reply(to claim: IdempotencyClaim?) -> CutReply {
+            claim?.bodySHA256 == body ? .replayed(answer: answer) : .mismatch
+        }
     }
 
     init(_ messages: [CutMessage]) {
@@ -34,27 +49,18 @@ struct CutKeys: Sendable {
         self.claims = claims
     }
 
-    private var asked: [IdempotentAnswer] { claims.compactMap { messages[$0].message.idempotency } }
-
     /// Claims and reads the keys; empty if no message has one.
     var queries: [Query] {
-        let asked = asked
+        let asked = claims.compactMap { messages[$0].message.idempotency }
         guard !asked.isEmpty else { return [] }
-        let app = messages[0].message.app.value
-        return [
-            Query(CutSQL.claimKeys) {
-                $0.int64(app)
-                $0.textArray(asked.map(\.claim.operation))
-                $0.textArray(asked.map(\.claim.key))
-                $0.bytesArray(asked.map(\.claim.bodySHA256))
-                $0.bytesArray(asked.map(\.answer))
-            },
-            Query(CutSQL.findKeys) {
-                $0.int64(app)
-                $0.textArray(asked.map(\.claim.operation))
-                $0.textArray(asked.map(\.claim.key))
-            },
-        ]
+        var names = Parameters()
+        names.int64("app", messages[0].message.app.value)
+        names.textArray("operations", asked.map(\.claim.operation))
+        names.textArray("keys", asked.map(\.claim.key))
+        var claims = names
+        claims.bytesArray("body_hashes", asked.map(\.claim.bodySHA256))
+        claims.bytesArray("answers", asked.map(\.answer))
+        return [Query(CutSQL.claimKeys, claims), Query(CutSQL.findKeys, names)]
     }
 
     /// The replies to messages whose request came before, also within the group, by their places.
@@ -62,30 +68,29 @@ struct CutKeys: Sendable {
     /// - Parameter answers: the answers to `queries`.
     func replies(_ answers: [ResultSet]) throws(PostgresError) -> [Int: CutReply] {
         guard answers.count == 2 else { return [:] }
-        var free: Set<Name> = []  // lookup only
-        for row in 0..<answers[0].rowCount {
-            free.insert(Name(operation: try answers[0].text(row, 0), key: try answers[0].text(row, 1)))
-        }
-        var stored: [Int: (body: [UInt8], answer: [UInt8])] = [:]  // lookup only
-        for row in 0..<answers[1].rowCount {
-            stored[Int(try answers[1].int64(row, 0)) - 1] = (try answers[1].bytes(row, 1), try answers[1].bytes(row, 2))
-        }
+        let free = Set(try answers[0].map(Name.init))
+        var stored: [Int: Known] = [:]  // lookup only
+        for known in try answers[1].map(Known.init) { stored[known.place] = known }
         var replies: [Int: CutReply] = [:]
         for (number, first) in claims.enumerated() {
-            guard let own = messages[first].message.idempotency, let known = stored[number] else {
+            guard let claim = messages[first].message.idempotency?.claim, let known = stored[number] else {
                 // Swept between the two statements: nothing says what its first request was.
                 throw .unexpectedShape(statement: CutSQL.findKeys.name, column: 0)
             }
-            if !free.contains(Name(own.claim)) {
-                replies[first] = own.claim.bodySHA256 == known.body ? .replayed(answer: known.answer) : .mismatch
-            }
+            if !free.contains(Name(claim)) { replies[first] = known.reply(to: claim) }
             for (place, _) in firsts where firsts[place] == first {
-                let body = messages[place].message.idempotency?.claim.bodySHA256
-                replies[place] = body == known.body ? .replayed(answer: known.answer) : .mismatch
+                replies[place] = known.reply(to: messages[place].message.idempotency?.claim)
             }
         }
         return replies
     }
+}
+
+/// A token that is a member by itself, because no registration holds it.
+struct InlineMember: Sendable {
+    let id: Int64
+    let route: Int64
+    let token: [UInt8]
 }
 
 /// The queries that find the members of a group of messages, and their answers.
@@ -93,103 +98,46 @@ struct CutReadings: Sendable {
     /// The members of one message; nil: they are too many for one cut.
     struct Found: Sendable {
         var members: FoundMembers?
-        var inline: [(id: Int64, route: Int64, token: [UInt8])] = []
+        var inline: [InlineMember] = []
     }
 
-    private let plans: [ClaimedPlan]
-    private let idsMax: Int
-    private var named: [(message: Int, installation: AudienceQuery.NamedInstallation)] = []
+    private let named: NamedReadings
     private var tokens: [(message: Int, target: InlineTarget)] = []
-    /// Messages to users, which have queries of their own.
-    private var apart: [(message: Int, queries: [Query])] = []
 
     init(_ messages: [NewMessage], idsMax: Int) {
-        plans = messages.map(ClaimedPlan.init(cutting:))
-        self.idsMax = idsMax
-        for (place, plan) in plans.enumerated() {
-            switch plan.audience.selection {
-            case .installations(let names): named += query(plan).named(names).map { (place, $0) }
-            case .tokens(let targets):
-                let providers = plan.audience.providers ?? []
-                tokens += targets.filter { providers.isEmpty || providers.contains($0.provider) }.map { (place, $0) }
-            case .users(let names): apart.append((place, query(plan).queries(ofUsers: names)))
-            case .all, .tags, .filter, .stale: preconditionFailure("a message that is cut names its receivers")
-            }
-        }
+        precondition(messages.allSatisfy { $0.audience.namedCount != nil }, "a message that is cut names its receivers")
+        let queries = messages.map { ClaimedPlan(cutting: $0).query(idsMax: idsMax) }
+        named = NamedReadings(queries)
+        for (place, query) in queries.enumerated() { tokens += query.targets.map { (place, $0) } }
     }
 
-    private func query(_ plan: ClaimedPlan) -> AudienceQuery {
-        AudienceQuery(
-            message: plan.message, sentFrom: plan.sentFrom, app: plan.app, kind: plan.kind, after: 0,
-            horizon: plan.horizon, idsMax: idsMax, sliceIDs: idsMax,
-            providers: plan.audience.providers?.map(\.rawValue) ?? [])
-    }
-
-    var queries: [Query] {
-        var queries: [Query] = []
-        if !named.isEmpty {
-            queries.append(AudienceQuery.query(named: named.map(\.installation)))
+    func queries(_ app: AppID) -> [Query] {
+        guard !tokens.isEmpty else { return named.queries }
+        let inline = Query(CutSQL.tokens) {
+            $0.int64("app", app.value)
+            $0.targets(tokens.map(\.target))
         }
-        if !tokens.isEmpty {
-            queries.append(
-                Query(CutSQL.tokens) {
-                    $0.int64(plans[0].app)
-                    $0.int16Array(tokens.map(\.target.provider.rawValue))
-                    $0.int16Array(tokens.map(\.target.environment.rawValue))
-                    $0.textArray(tokens.map(\.target.topic))
-                    $0.bytesArray(tokens.map(\.target.token.bytes))
-                })
-        }
-        return queries + apart.flatMap(\.queries)
+        return [inline] + named.queries
     }
 
     /// - Parameter answers: the answers to `queries`.
     /// - Returns: one for each message, in order.
     func found(_ answers: [ResultSet]) throws(PostgresError) -> [Found] {
-        var answers = answers[...]
-        // A message that names nobody has no members.
-        var found = [Found](repeating: Found(members: FoundMembers(tokens: [])), count: plans.count)
-        let byName = named.isEmpty ? nil : answers.removeFirst()
-        let byToken = tokens.isEmpty ? nil : answers.removeFirst()
-        if let byName { try read(named: byName, &found) }
-        try read(tokens: byToken, &found)
-        for each in apart {
-            let own = Array(answers.prefix(each.queries.count))
-            answers.removeFirst(each.queries.count)
-            guard case .users(let names) = plans[each.message].audience.selection else { continue }
-            let members = try query(plans[each.message]).found(users: names, in: own)
-            found[each.message].members = members.isLast ? members : nil
+        let names = try named.found(Array(answers.dropFirst(tokens.isEmpty ? 0 : 1)))
+        // A message of which no token is wanted has no members.
+        var found = names.map { Found(members: $0 ?? FoundMembers(tokens: [])) }
+        for place in found.indices where found[place].members?.isLast == false { found[place].members = nil }
+        guard !tokens.isEmpty else { return found }
+        // Its route was added before, so a token has one.
+        let rows = try answers[0].map { row throws(PostgresError) in
+            (member: try Member(&row), isInline: try row.bool())
+        }
+        for (message, own) in Dictionary(grouping: zip(tokens, rows), by: \.0.message) {
+            found[message].members = FoundMembers(tokens: own.map(\.1.member))
+            found[message].inline = own.filter(\.1.isInline).map {
+                InlineMember(id: $1.member.id, route: $1.member.route, token: $0.target.token.bytes)
+            }
         }
         return found
-    }
-
-    private func read(named rows: ResultSet, _ found: inout [Found]) throws(PostgresError) {
-        var start = 0
-        while start < named.count {
-            let message = named[start].message
-            var end = start
-            while end < named.count, named[end].message == message { end += 1 }
-            if case .installations(let names) = plans[message].audience.selection {
-                found[message].members = try query(plans[message]).found(names, in: rows, start..<end)
-            }
-            start = end
-        }
-    }
-
-    private func read(tokens rows: ResultSet?, _ found: inout [Found]) throws(PostgresError) {
-        var members: [Int: [(id: Int64, route: Int64)]] = [:]
-        for (row, each) in tokens.enumerated() {
-            guard let rows else { continue }
-            // Its route was added before, so a token has one.
-            let (id, route) = (try rows.int64(row, 0), try rows.int64(row, 1))
-            members[each.message, default: []].append((id, route))
-            if try rows.bool(row, 2) {
-                found[each.message].inline.append((id, route, each.target.token.bytes))
-            }
-        }
-        for (message, plan) in plans.enumerated() {
-            guard case .tokens = plan.audience.selection else { continue }
-            found[message].members = FoundMembers(tokens: members[message] ?? [])
-        }
     }
 }

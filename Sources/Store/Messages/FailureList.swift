@@ -7,10 +7,7 @@ import Postgres
 package struct FailureFilter: Equatable, Sendable {
     package let state: TerminalState?
     package let reason: String?
-    package init(state: TerminalState? = nil, reason: String? = nil) {
-        self.state = state
-        self.reason = reason
-    }
+    package init(state: TerminalState? = nil, reason: String? = nil) { (self.state, self.reason) = (state, reason) }
 }
 
 /// A page of failures. More may follow a page that is not full, even an empty one.
@@ -30,10 +27,12 @@ package struct FailureCursor: Equatable, Sendable {
 
     init(parcel: Int64, settle: Int32, place: Int16, position: Int32) {
         precondition(parcel >= 0 && settle >= 0 && place >= 0 && position >= 0)
-        self.parcel = parcel
-        self.settle = settle
-        self.place = place
-        self.position = position
+        (self.parcel, self.settle, self.place, self.position) = (parcel, settle, place, position)
+    }
+
+    /// Reads the key of a row of the history.
+    init(_ row: inout Row) throws(PostgresError) {
+        self.init(parcel: try row.int64(), settle: try row.int32(), place: try row.int16(), position: 0)
     }
 
     /// The same row, behind this many members.
@@ -67,6 +66,9 @@ package struct FailureCursor: Equatable, Sendable {
 }
 
 extension MessageStore {
+    /// The rows of the history that one page passes.
+    package static let failureScanMax = 2_000
+
     /// A message's pushes that did not end as accepted, from its history, each once, in a stable order; nil: the app
     /// has no such message.
     ///
@@ -74,174 +76,138 @@ extension MessageStore {
     /// has finished.
     package func failures(
         app: AppID, id: MessageID, filter: FailureFilter = FailureFilter(), from cursor: FailureCursor? = nil,
-        limit: Int
-    ) async throws(StoreFault) -> FailurePage? {
-        try await failures(app: app, id: id, filter: filter, from: cursor, limit: limit, scanMax: Self.failureScanMax)
-    }
-
-    /// The rows of the history that one page passes.
-    private static let failureScanMax = 2_000
-
-    package func failures(
-        app: AppID, id: MessageID, filter: FailureFilter, from cursor: FailureCursor?, limit: Int, scanMax: Int
+        limit: Int, scanMax: Int = failureScanMax
     ) async throws(StoreFault) -> FailurePage? {
         precondition(limit > 0 && scanMax > 1, "a page has a limit of at least one row and scans at least two")
         let start = cursor ?? .start
         let queries = [
-            Query(PlannerSQL.throughKeys),
-            Query(HistorySQL.kind) {
-                $0.int64(app.value)
-                $0.uuid(id.value)
-            },
+            Query(PlannerSQL.throughKeys), Query(HistorySQL.kind) { $0.message(id, of: app) },
             Query(HistorySQL.failures) {
-                $0.uuid(id.value)
-                $0.int64(start.parcel)
-                $0.int32(start.settle)
-                $0.int16(start.place)
-                $0.int16(filter.state?.rawValue)
-                $0.text(filter.reason)
-                $0.int64(Int64(start.position) + Int64(limit) + 1)
-                $0.int64(Int64(scanMax))
-                $0.int16Array(Provider.allCases.map(\.rawValue))
+                $0.uuid("message", id.value)
+                $0.int64("parcel", start.parcel)
+                $0.int32("settle", start.settle)
+                $0.int16("place", start.place)
+                $0.int16("state", filter.state?.rawValue)
+                $0.text("reason", filter.reason)
+                $0.int64("members_max", Int64(start.position) + Int64(limit) + 1)
+                $0.int64("scan_max", Int64(scanMax))
+                $0.int16Array("providers", Provider.allCases.map(\.rawValue))
             },
         ]
-        let pool = pool
         return try await translating { () throws(PostgresError) in
             let answers = try await pool.read(queries)
-            guard answers[1].rowCount == 1 else { return nil }
-            guard let kind = TokenKind(rawValue: try answers[1].int16(0, 0)) else {
-                throw .unexpectedShape(statement: "history_kind", column: 0)
-            }
-            let found = try FoundFailures(reading: answers[2], from: start, limit: limit)
-            let names = try await FailureNames(of: found, in: id, pool)
-            return FailurePage(items: found.items(of: kind, names), next: found.next)
+            let kind = try answers[1].first { row throws(PostgresError) -> TokenKind in try row.stored() }
+            guard let kind else { return nil }
+            let found = FoundFailures(try answers[2].map(FailureRow.init), from: start, limit: limit)
+            let names = try await FailureNames(of: found.failures, in: id, pool)
+            return FailurePage(items: found.failures.map { names.failure($0, of: kind) }, next: found.next)
         }
+    }
+}
+
+/// A row of `HistorySQL.failures`.
+private struct FailureRow {
+    let start: FailureCursor
+    let isEnd: Bool
+    /// Whether the members are places of names in the message's audience, from 1. Others are registrations, or tokens
+    /// that the message named.
+    let isNamed: Bool
+    /// Empty if the row is not wanted.
+    let members: [Int64]
+    let provider: Provider?
+    let terminalStatus: TerminalStatus
+    let attempts: Int16
+    let at: WallInstant
+
+    init(_ row: inout Row) throws(PostgresError) {
+        start = try FailureCursor(&row)
+        let isWanted = try row.bool()
+        (isEnd, isNamed) = (try row.bool(), try row.int64() == 0)
+        members = try row.members(column: 6, of: HistorySQL.failures)
+        provider = try row.int16OrNil().flatMap(Provider.init)
+        let state = TerminalState(rawValue: try row.int16())
+        guard state != nil || !isWanted else {
+            throw .unexpectedShape(statement: HistorySQL.failures.name, column: 8)
+        }
+        terminalStatus = TerminalStatus(state ?? .accepted, try row.text())
+        (attempts, at) = (try row.int16(), try row.instant())
     }
 }
 
 /// Rows of the history, split into their members.
 private struct FoundFailures {
-    private struct Found {
-        let subject: Subject
-        let provider: Provider?
-        let terminalStatus: TerminalStatus
-        let at: WallInstant
-        let attempts: Int16
-    }
-
-    enum Subject {
-        /// A registration, or a token that the message named.
-        case member(Int64)
-        /// The place of a name in the message's audience, from 1.
-        case named(Int64)
-    }
-
-    private var failures: [Found] = []
+    private(set) var failures: [(member: Int64, row: FailureRow)] = []
     private(set) var next: FailureCursor?
 
-    var subjects: [Subject] { failures.map(\.subject) }
-
-    init(reading rows: ResultSet, from start: FailureCursor, limit: Int) throws(PostgresError) {
-        for row in 0..<rows.rowCount {
-            let here = FailureCursor(
-                parcel: try rows.int64(row, 0), settle: try rows.int32(row, 1), place: try rows.int16(row, 2),
-                position: 0)
-            let (fits, isEnd) = (try rows.bool(row, 10), try rows.bool(row, 11))
-            if isEnd, !fits { next = here }
-            guard fits else { continue }
-            let isStart = here.parcel == start.parcel && here.settle == start.settle && here.place == start.place
-            guard let state = TerminalState(rawValue: try rows.int16(row, 4)) else {
-                throw .unexpectedShape(statement: "history_failures", column: 4)
-            }
-            let isNamed = try rows.int64(row, 9) == 0
-            let provider = try rows.int16OrNil(row, 3).flatMap(Provider.init)
-            let terminalStatus = TerminalStatus(state, try rows.text(row, 5))
-            let attempts = try rows.int16(row, 6)
-            let at = try rows.instant(row, 7)
-            let members = try rows.members(row, 8, of: "history_failures")
-            for position in members.indices.dropFirst(isStart ? Int(start.position) : 0) {
+    init(_ rows: [FailureRow], from start: FailureCursor, limit: Int) {
+        for row in rows {
+            let isStart = row.start.behind(Int(start.position)) == start
+            for (position, member) in row.members.enumerated().dropFirst(isStart ? Int(start.position) : 0) {
                 guard failures.count < limit else {
-                    next = here.behind(position)
+                    next = row.start.behind(position)
                     return
                 }
-                failures.append(
-                    Found(
-                        subject: isNamed ? .named(members[position]) : .member(members[position]), provider: provider,
-                        terminalStatus: terminalStatus, at: at, attempts: attempts))
+                failures.append((member, row))
             }
-            if isEnd { next = here.behind(members.count) }
-        }
-    }
-
-    func items(of kind: TokenKind, _ names: FailureNames) -> [PushFailure] {
-        failures.map { found in
-            let (installation, user, token) = names.name(of: found.subject)
-            return PushFailure(
-                installation: installation, user: user, token: token, kind: kind, provider: found.provider,
-                terminalStatus: found.terminalStatus, at: found.at, attempts: found.attempts)
+            if row.isEnd { next = row.start.behind(row.members.count) }
         }
     }
 }
 
 /// The names of a page's failures, as far as they are still known.
 private struct FailureNames {
-    private var installations: [Int64: String] = [:]
-    private var tokens: [Int64: DeviceToken] = [:]
-    private var selection: Audience.Selection?
+    private let installations: [Int64: String]  // lookup only
+    private let tokens: [Int64: DeviceToken]  // lookup only
+    private let selection: Audience.Selection?
 
-    init(of found: FoundFailures, in message: MessageID, _ pool: PostgresPool) async throws(PostgresError) {
-        var members: [Int64] = []
-        var namesSomebody = false
-        for subject in found.subjects {
-            switch subject {
-            case .member(let id): members.append(id)
-            case .named: namesSomebody = true
-            }
-        }
-        members.sort()
-        let sorted = members
+    init(
+        of failures: [(member: Int64, row: FailureRow)], in message: MessageID, _ pool: PostgresPool
+    ) async throws(PostgresError) {
+        let members = failures.filter { !$0.row.isNamed }.map(\.member).sorted()
         var queries = [
-            Query(HistorySQL.names) { $0.int64Array(sorted) },
+            Query(HistorySQL.names) { $0.int64Array("members", members) },
             Query(HistorySQL.tokens) {
-                $0.int64Array(sorted)
-                $0.uuid(message.value)
+                $0.int64Array("members", members)
+                $0.uuid("message", message.value)
             },
         ]
         // The audience may hold some megabytes of names.
-        if namesSomebody { queries.append(Query(HistorySQL.audience) { $0.uuid(message.value) }) }
+        if members.count < failures.count {
+            queries.append(Query(HistorySQL.audience) { $0.uuid("message", message.value) })
+        }
         let answers = try await pool.run(queries)
-        for row in 0..<answers[0].rowCount {
-            installations[try answers[0].int64(row, 0)] = try answers[0].text(row, 1)
+        let named = try answers[0].map { row throws(PostgresError) in (try row.int64(), try row.text()) }
+        installations = Dictionary(named) { $1 }
+        let inline = try answers[1].map { row throws(PostgresError) in
+            (try row.int64(), DeviceToken(bytes: try row.bytes()))
         }
-        for row in 0..<answers[1].rowCount {
-            tokens[try answers[1].int64(row, 0)] = DeviceToken(bytes: try answers[1].bytes(row, 1))
-        }
-        if namesSomebody, answers[2].rowCount == 1 {
-            selection = try answers[2].bytesOrNil(0, 0).flatMap(AudienceText.decode)?.selection
-        }
+        tokens = Dictionary(inline) { $1 }
+        let audience = try answers.dropFirst(2).first?.first { row throws(PostgresError) in try row.bytesOrNil() }
+        selection = (audience ?? nil).flatMap(AudienceText.decode)?.selection
     }
 
-    func name(of subject: FoundFailures.Subject) -> (installation: String?, user: String?, token: DeviceToken?) {
-        switch subject {
-        case .member(let id): (installations[id], nil, tokens[id])
-        case .named(let place): named(Int(clamping: place) - 1)
+    func failure(_ failure: (member: Int64, row: FailureRow), of kind: TokenKind) -> PushFailure {
+        let (member, row) = failure
+        var name: (installation: String?, user: String?) = (row.isNamed ? nil : installations[member], nil)
+        if row.isNamed {
+            let place = Int(clamping: member) - 1
+            switch selection {
+            case .installations(let names)? where names.indices.contains(place): name.installation = names[place]
+            case .users(let names)? where names.indices.contains(place): name.user = names[place]
+            case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, nil: break
+            }
         }
-    }
-
-    private func named(_ place: Int) -> (installation: String?, user: String?, token: DeviceToken?) {
-        switch selection {
-        case .installations(let names)? where names.indices.contains(place): (names[place], nil, nil)
-        case .users(let names)? where names.indices.contains(place): (nil, names[place], nil)
-        case .all?, .installations?, .users?, .tags?, .filter?, .stale?, .tokens?, nil: (nil, nil, nil)
-        }
+        return PushFailure(
+            installation: name.installation, user: name.user, token: row.isNamed ? nil : tokens[member], kind: kind,
+            provider: row.provider, terminalStatus: row.terminalStatus, at: row.at, attempts: row.attempts)
     }
 }
 
-extension ResultSet {
+extension Row {
     /// Decodes a list of members, in the form that parcels and their history store.
-    func members(_ row: Int, _ column: Int, of statement: String) throws(PostgresError) -> [Int64] {
-        guard let members = try? MemberList.decode(bytes(row, column)) else {
-            throw .unexpectedShape(statement: statement, column: column)
+    mutating func members(column: Int, of statement: Statement) throws(PostgresError) -> [Int64] {
+        guard let members = try? MemberList.decode(bytes()) else {
+            throw .unexpectedShape(statement: statement.name, column: column)
         }
         return members
     }

@@ -9,18 +9,17 @@ extension MessageStore {
         _ control: ControlRequest, app: AppID, id: MessageID, now: WallInstant? = nil
     ) async throws(StoreFault) -> ControlReply {
         let pool = pool
-        let answers = try await translating { () throws(PostgresError) in
-            try await pool.retryingConflicts { () throws(PostgresError) in
+        let queries =
+            control.changes(app: app, id: id, now: now) + [Query(ControlSQL.state) { $0.message(id, of: app) }]
+        let state = try await translating { () throws(PostgresError) in
+            let answers = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
-                    try await transaction.runAndCommit(control.queries(app: app, id: id, now: now))
+                    try await transaction.runAndCommit(queries)
                 }
             }
+            return try answers.last?.first { row throws(PostgresError) in try row.int16() }
         }
-        guard let last = answers.last else { return .noSuchMessage }
-        let state = try await translating { () throws(PostgresError) in
-            last.rowCount == 1 ? MessageState(rawValue: try last.int16(0, 0)) : nil
-        }
-        guard let state else { return .noSuchMessage }
+        guard let state = state.flatMap(MessageState.init) else { return .noSuchMessage }
         guard control.allows(state) else { return .over(state) }
         notifier.notify(.stops)
         return .done
@@ -28,65 +27,49 @@ extension MessageStore {
 
     /// The paused and cancelled ones among these messages.
     package func stopped(among messages: [MessageID]) async throws(StoreFault) -> [StoppedMessage] {
-        let query = Query(ControlSQL.stopped) { $0.uuidArray(messages.map(\.value)) }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            return try (0..<rows.rowCount).map { row throws(PostgresError) in
-                StoppedMessage(
-                    message: MessageID(try rows.uuid(row, 0)),
-                    stop: try rows.int16(row, 1) == MessageState.paused.rawValue ? .paused : .cancelled)
-            }
+        try await read(Query(ControlSQL.stopped) { $0.uuidArray("messages", messages.map(\.value)) }) {
+            row throws(PostgresError) in
+            let message = MessageID(try row.uuid())
+            return StoppedMessage(
+                message: message, stop: try row.int16() == MessageState.paused.rawValue ? .paused : .cancelled)
         }
     }
-}
 
-extension MessageStore {
     /// The rates of those messages that have one.
     package func rates(among messages: [MessageID]) async throws(StoreFault) -> [RatedMessage] {
-        let query = Query(RateSQL.among) { $0.uuidArray("messages", messages.map(\.value)) }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            return try (0..<rows.rowCount).map { row throws(PostgresError) in
-                RatedMessage(message: MessageID(try rows.uuid(row, 0)), perSecond: try rows.int32(row, 1))
-            }
+        try await read(Query(RateSQL.among) { $0.uuidArray("messages", messages.map(\.value)) }) {
+            row throws(PostgresError) in RatedMessage(message: MessageID(try row.uuid()), perSecond: try row.int32())
         }
+    }
+
+    /// Reads all rows of one query.
+    func read<Value: Sendable>(
+        _ query: Query, _ row: (inout Row) throws(PostgresError) -> Value
+    ) async throws(StoreFault) -> [Value] {
+        try await translating { () throws(PostgresError) in try await pool.read(query).map(row) }
     }
 }
 
 extension ControlRequest {
-    fileprivate func queries(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
-        var named = Parameters()
-        named.int64(app.value)
-        named.uuid(id.value)
-        return changes(app: app, id: id, now: now) + [Query(ControlSQL.state, named)]
-    }
-
     /// The statements, in the order of their locks.
     func changes(app: AppID, id: MessageID, now: WallInstant?) -> [Query] {
-        var named = Parameters()
-        named.int64(app.value)
-        named.uuid(id.value)
-        var timed = named
-        timed.instant(now)
+        func named(_ statement: Statement) -> Query { Query(statement) { $0.message(id, of: app) } }
+        func timed(_ statement: Statement) -> Query {
+            Query(statement) {
+                $0.message(id, of: app)
+                $0.instant("now", now)
+            }
+        }
         switch self {
-        case .cancel:
-            return [
-                Query(ControlSQL.unschedule, named), Query(ControlSQL.cancel, named), Query(ControlSQL.stop, timed),
-            ]
-        case .pause: return [Query(ControlSQL.pause, named), Query(ControlSQL.stop, timed)]
-        case .resume:
-            return [
-                Query(ControlSQL.holdSchedule, named), Query(ControlSQL.resume, timed), Query(ControlSQL.goOn, named),
-            ]
+        case .cancel: return [named(ControlSQL.unschedule), named(ControlSQL.cancel), timed(ControlSQL.stop)]
+        case .pause: return [named(ControlSQL.pause), timed(ControlSQL.stop)]
+        case .resume: return [named(ControlSQL.holdSchedule), timed(ControlSQL.resume), named(ControlSQL.goOn)]
         case .rate(let perSecond):
-            var closing = Parameters()
-            closing.int64("app", app.value)
-            closing.uuid("message", id.value)
-            var (rated, opening) = (closing, closing)
-            rated.int32("per_second", perSecond)
-            opening.instant("now", now)
-            let row = perSecond == nil ? Query(RateSQL.close, closing) : Query(RateSQL.open, opening)
-            return [Query(RateSQL.change, rated), row]
+            let change = Query(RateSQL.change) {
+                $0.message(id, of: app)
+                $0.int32("per_second", perSecond)
+            }
+            return [change, perSecond == nil ? named(RateSQL.close) : timed(RateSQL.open)]
         }
     }
 
@@ -97,5 +80,12 @@ extension ControlRequest {
         case .resume, .rate: state != .cancelled && state != .finished
         case .cancel: state == .cancelled
         }
+    }
+}
+
+extension Parameters {
+    mutating func message(_ id: MessageID, of app: AppID) {
+        int64("app", app.value)
+        uuid("message", id.value)
     }
 }

@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// A message's progress, in one snapshot with its account.
@@ -18,25 +19,29 @@ enum ProgressSQL {
         SELECT p.route_id, s.suffix, p.state, \(isLater) AS is_later,
             CASE WHEN \(isLater) THEN p.waits_for END AS waits_for, sum(p.pending)::bigint AS pushes,
             min(p.due_at) AS first_due, max(p.due_at) AS last_due,
-            bool_or(p.state = 2) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
+            bool_or(p.state = \(ParcelState.leased.sql)) OVER (PARTITION BY p.route_id, s.suffix) AS is_leased
         FROM parcels p LEFT JOIN (VALUES \(WaitSQL.services)) AS s (service, suffix)
             ON \(WaitSQL.isKnown("p", of: "s"))
         WHERE p.message_id = m.id GROUP BY p.route_id, s.suffix, p.state, is_later, waits_for
         """
 
-    // 1 sending, 2 ready, else a `PushWait.Cause`. An open circuit breaker or an outage explains pushes that are due,
-    // and those that wait for its end, unless the route is sending all the same.
+    /// The causes of pushes that don't wait, beside those of `PushWait.Cause`.
+    static let (sending, ready): (Int16, Int16) = (1, 2)
+
+    // An open circuit breaker or an outage explains pushes that are due, and those that wait for its end, unless the
+    // route is sending all the same.
     private static let cause = """
-        CASE WHEN w.state = 2 THEN 1
-            WHEN \(ControlSQL.isStopped("m")) THEN 3
-            WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN 4 ELSE 2 END
-            WHEN speaker.id IS NULL THEN 5
-            WHEN b.credential_id IS NOT NULL THEN 6
+        CASE WHEN w.state = \(ParcelState.leased.sql) THEN \(sending)
+            WHEN \(ControlSQL.isStopped("m")) THEN \(PushWait.Cause.onHold.sql)
+            WHEN w.suffix IS NULL THEN CASE WHEN w.is_later THEN \(PushWait.Cause.later.sql) ELSE \(ready) END
+            WHEN speaker.id IS NULL THEN \(PushWait.Cause.credential.sql)
+            WHEN b.credential_id IS NOT NULL THEN \(PushWait.Cause.credentialRefused.sql)
             WHEN outage.since IS NOT NULL AND NOT w.is_leased AND NOT \(isAnswered)
                 AND (NOT w.is_later OR w.waits_for IN ('unreachable', 'lane_blocked', 'not_sent'))
-                THEN CASE WHEN outage.open_until IS NULL THEN 7 ELSE 8 END
-            WHEN w.is_later THEN 4
-            ELSE 2 END
+                THEN CASE WHEN outage.open_until IS NULL THEN \(PushWait.Cause.unreachable.sql)
+                    ELSE \(PushWait.Cause.throttled.sql) END
+            WHEN w.is_later THEN \(PushWait.Cause.later.sql)
+            ELSE \(ready) END
         """
 
     // Whether the route got answers in a minute after its outage began. A message with a rate is leased only for
@@ -49,10 +54,11 @@ enum ProgressSQL {
         """
 
     private static let found = """
-        SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due, \(cause) AS cause,
-            w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due, outage.open_until
+        SELECT r.provider, r.environment, coalesce(\(WaitSQL.topicOfService), r.topic) AS whole_topic, w.pushes, w.last_due,
+            \(cause) AS cause, w.waits_for, b.reason AS refusal, outage.reason AS fault, outage.since, w.first_due,
+            outage.open_until
         FROM (\(groups)) AS w JOIN routes r ON r.id = w.route_id
-        \(WaitSQL.credential(now: "$3"))
+        \(WaitSQL.credential(now: ":now"))
         LEFT JOIN LATERAL (
             SELECT o.since, o.reason, o.open_until FROM lane_outages o
             WHERE o.credential_id = speaker.id AND o.reported_at > clock.now - \(outageIsFresh)
@@ -60,23 +66,28 @@ enum ProgressSQL {
         ) AS outage ON true
         """
 
+    private static let openColumns = [
+        "provider", "environment", "topic", "cause", "reason", "pushes", "since", "first_due", "last_due",
+    ]
+    private static let reasonColumns = ["provider", "state", "reason", "count", "whole"]
+    private static let paceColumns = ["provider", "ended", "micros", "idle"]
+
     // At most one row of each route for each cause and each reason of a later due time: an app may have a thousand
     // routes.
     private static let open = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider) AS providers, array_agg(environment) AS environments, array_agg(topic) AS topics,
-                array_agg(cause::smallint) AS causes, array_agg(reason) AS reasons, array_agg(pushes) AS pushes,
-                array_agg(since) AS since, array_agg(first_due) AS first_due, array_agg(last_due) AS last_due
+            SELECT \(MessageSQL.each(openColumns) { "array_agg(\($0)) AS \($0)" })
             FROM (
-                SELECT provider, environment, whole_topic AS topic, cause, coalesce(reason, '') AS reason,
+                SELECT provider, environment, whole_topic AS topic, cause::smallint, coalesce(reason, '') AS reason,
                     sum(pushes)::bigint AS pushes, coalesce(min(since), 'epoch') AS since,
-                    min(CASE cause WHEN 8 THEN open_until ELSE first_due END) AS first_due, max(last_due) AS last_due
+                    min(CASE cause WHEN \(PushWait.Cause.throttled.sql) THEN open_until ELSE first_due END) AS first_due,
+                    max(last_due) AS last_due
                 FROM (
-                    SELECT found.*,
-                        CASE WHEN cause = 4 THEN waits_for WHEN cause = 6 THEN refusal WHEN cause >= 7 THEN fault END
-                            AS reason
+                    SELECT found.*, CASE WHEN cause = \(PushWait.Cause.later.sql) THEN waits_for
+                        WHEN cause = \(PushWait.Cause.credentialRefused.sql) THEN refusal
+                        WHEN cause IN (\([PushWait.Cause.unreachable, .throttled].sql)) THEN fault END AS reason
                     FROM (\(found)) AS found
-                ) AS told GROUP BY provider, environment, topic, cause, reason
+                ) AS explained GROUP BY provider, environment, topic, cause, reason
                 ORDER BY pushes DESC, provider, environment, topic, cause, reason
             ) AS summed
         ) AS open
@@ -84,9 +95,7 @@ enum ProgressSQL {
 
     private static let why = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider ORDER BY provider, place) AS providers,
-                array_agg(state ORDER BY provider, place) AS states, array_agg(reason ORDER BY provider, place) AS reasons,
-                array_agg(count ORDER BY provider, place) AS counts, array_agg(whole ORDER BY provider, place) AS wholes
+            SELECT \(MessageSQL.each(reasonColumns) { "array_agg(\($0) ORDER BY provider, place) AS \($0)" })
             FROM (
                 SELECT provider, state, reason, count, sum(count) OVER (PARTITION BY provider)::bigint AS whole,
                     row_number() OVER (PARTITION BY provider ORDER BY count DESC, state, reason COLLATE "C") AS place
@@ -97,8 +106,7 @@ enum ProgressSQL {
 
     private static let pace = """
         CROSS JOIN LATERAL (
-            SELECT array_agg(provider) AS providers, array_agg(ended) AS ended, array_agg(micros) AS micros,
-                array_agg(idle) AS idle
+            SELECT \(MessageSQL.each(paceColumns) { "array_agg(\($0)) AS \($0)" })
             FROM (\(PaceSQL.ofMessage(now: "clock.now"))) AS paced
         ) AS pace
         """
@@ -118,49 +126,48 @@ enum ProgressSQL {
     private static func live(_ order: String) -> String {
         """
         SELECT id FROM registrations
-        WHERE app_id = m.app_id AND (kind, id) > (m.kind, 0) AND (kind, id) <= (m.kind, m.horizon) AND state < 3
+        WHERE app_id = m.app_id AND (kind, id) > (m.kind, 0) AND (kind, id) <= (m.kind, m.horizon)
+            AND state < \(RegistrationState.retired.sql)
         ORDER BY app_id \(order), kind \(order), id \(order) LIMIT 1
         """
     }
 
-    /// $1 app, $2 message, $3 now. Every time is compared with `now()`, which stands still in the statement.
+    /// Every time is compared with `now()`, which stands still in the statement.
     static let ofMessage = Statement(
         "message_progress",
         """
         SELECT \(MessageSQL.wholeColumns), clock.now,
-            open.providers, open.environments, open.topics, open.causes, open.reasons, open.pushes, open.since,
-            open.first_due, open.last_due, why.providers, why.states, why.reasons, why.counts, why.wholes,
-            pace.providers, pace.ended, pace.micros, pace.idle, walk.walked, walk.whole,
-            \(MessageSQL.formColumns)
-        FROM messages m CROSS JOIN (SELECT coalesce($3, now()) AS now) AS clock
+            \(MessageSQL.each(openColumns) { "open.\($0)" }), \(MessageSQL.each(reasonColumns) { "why.\($0)" }),
+            \(MessageSQL.each(paceColumns) { "pace.\($0)" }), walk.walked, walk.whole
+        FROM messages m CROSS JOIN (SELECT coalesce(:now, now()) AS now) AS clock
             \(MessageSQL.openParcels) \(MessageSQL.byProvider) \(open) \(why) \(pace) \(scan)
-        WHERE m.app_id = $1 AND m.id = $2
+        WHERE m.app_id = :app AND m.id = :message
         """)
 
-    /// $1 process, $2 credentials, $3 reasons, $4 ages, $5 how long the circuit breaker stays open (-1: it is not
-    /// open), $6 now. Times are in microseconds. What the list does not name is over.
+    /// Stores the outages of a process; those that the list does not name are over. A circuit breaker that is not open
+    /// has a negative time.
     static let reportOutages = Statement(
         "lane_outages_tell",
         """
-        WITH over AS (DELETE FROM lane_outages WHERE process = $1 AND NOT credential_id = ANY ($2))
+        WITH over AS (DELETE FROM lane_outages WHERE process = :process AND NOT credential_id = ANY (:credentials))
         INSERT INTO lane_outages (credential_id, process, reason, since, open_until, reported_at)
-        SELECT c.id, $1, said.reason, clock.now - said.age * interval '1 microsecond',
-            CASE WHEN said.rest >= 0 THEN clock.now + said.rest * interval '1 microsecond' END, clock.now
-        FROM unnest($2, $3, $4, $5) AS said (credential_id, reason, age, rest)
-            JOIN credentials c ON c.id = said.credential_id
-            CROSS JOIN (SELECT coalesce($6, clock_timestamp()) AS now) AS clock
+        SELECT c.id, :process, input.reason, clock.now - input.age * interval '1 microsecond',
+            CASE WHEN input.open_for >= 0 THEN clock.now + input.open_for * interval '1 microsecond' END, clock.now
+        FROM unnest(:credentials, :reasons, :ages_us, :open_for_us) AS input (credential_id, reason, age, open_for)
+            JOIN credentials c ON c.id = input.credential_id
+            CROSS JOIN (SELECT coalesce(:now, clock_timestamp()) AS now) AS clock
         ON CONFLICT (credential_id, process) DO UPDATE SET
             reason = excluded.reason, reported_at = excluded.reported_at, open_until = excluded.open_until,
             since = CASE WHEN (lane_outages.open_until IS NULL) = (excluded.open_until IS NULL)
                 THEN lane_outages.since ELSE excluded.since END
         """)
 
-    /// $1 now, $2 rows at most. Removes the outages of ended processes.
+    /// Removes the outages of ended processes.
     static let sweepOutages = Statement(
         "sweep_lane_outages",
         """
         DELETE FROM lane_outages WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM lane_outages WHERE reported_at < coalesce($1, clock_timestamp()) - interval '1 hour'
-            LIMIT $2 FOR UPDATE SKIP LOCKED))
+            SELECT ctid FROM lane_outages WHERE reported_at < coalesce(:now, clock_timestamp()) - interval '1 hour'
+            LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 }

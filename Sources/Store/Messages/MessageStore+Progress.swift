@@ -8,77 +8,72 @@ extension MessageStore {
         app: AppID, id: MessageID, now: WallInstant? = nil
     ) async throws(StoreFault) -> MessageProgress? {
         let query = Query(ProgressSQL.ofMessage) {
-            $0.int64(app.value)
-            $0.uuid(id.value)
-            $0.instant(now)
+            $0.message(id, of: app)
+            $0.instant("now", now)
         }
-        let rows = try await translating { () throws(PostgresError) in try await pool.read(query) }
-        guard rows.rowCount == 1 else { return nil }
-        let account = try Self.account(in: rows, row: 0, isWhole: true)
-        do throws(PostgresError) { return try ProgressReader(rows).progress(account) } catch { throw StoreFault(error) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).first(ProgressRow.init)?.progress
+        }
     }
 }
 
-/// Reads the columns of `ProgressSQL.ofMessage` behind those of the account.
-private struct ProgressReader {
-    private let rows: ResultSet
-    private static let first = 26
-    private static let (sending, ready): (Int16, Int16) = (1, 2)
+/// The row of `ProgressSQL.ofMessage`.
+private struct ProgressRow {
+    private let account: MessageAccount
+    private let now: WallInstant
+    private let groups: [Group]
+    private let reasons: [Reason]
+    private let paces: [(provider: Provider, pace: Pace?)]
+    private let scanned: Double?
 
     /// Open pushes of one route with the same cause and reason.
     private struct Group {
         let provider: Provider
-        /// 1, 2, or a `PushWait.Cause`.
+        /// `ProgressSQL.sending`, `ready`, or a `PushWait.Cause`.
         let cause: Int16
         let lastDue: WallInstant
         let wait: PushWait?
         let pushes: Int64
     }
 
-    init(_ rows: ResultSet) { self.rows = rows }
-
-    private func isNull(_ place: Int) -> Bool { rows.isNull(0, Self.first + place) }
-    private func int16s(_ place: Int) throws(PostgresError) -> [Int16] {
-        isNull(place) ? [] : try rows.int16Array(0, Self.first + place)
-    }
-    private func int64s(_ place: Int) throws(PostgresError) -> [Int64] {
-        isNull(place) ? [] : try rows.int64Array(0, Self.first + place)
-    }
-    private func texts(_ place: Int) throws(PostgresError) -> [String] {
-        isNull(place) ? [] : try rows.textArray(0, Self.first + place)
-    }
-    private func instants(_ place: Int) throws(PostgresError) -> [WallInstant] {
-        isNull(place) ? [] : try rows.instantArray(0, Self.first + place)
+    private struct Reason {
+        let provider: Provider
+        let total: TerminalTotal
+        /// All pushes of the provider that ended for a reason.
+        let whole: Int64
     }
 
-    func progress(_ account: MessageAccount) throws(PostgresError) -> MessageProgress {
-        let now = try rows.instant(0, Self.first)
-        let groups = try groups(at: now)
-        let reasons = try reasons()
-        let paces = try paces()
+    init(_ row: inout Row) throws(PostgresError) {
+        account = try MessageAccount(&row, isWhole: true)
+        now = try row.instant()
+        groups = try Self.groups(&row, at: now)
+        reasons = try Self.reasons(&row)
+        paces = try Self.paces(&row)
+        let (scanned, whole) = (try row.int64OrNil(), try row.int64OrNil() ?? 0)
+        self.scanned = whole > 0 ? scanned.map { min(1, max(0, Double($0) / Double(whole))) } : nil
+    }
+
+    var progress: MessageProgress {
         let providers = account.providers.map { part in
             let own = groups.filter { $0.provider == part.provider }
             let why = reasons.filter { $0.provider == part.provider }
-            let found = why.map { TerminalTotal(terminalStatus: $0.terminalStatus, count: $0.count) }
-            let sending = Self.sum(own) { $0.cause == Self.sending }
-            let ready = Self.sum(own) { $0.cause == Self.ready }
+            func pushes(_ fits: (Group) -> Bool) -> Int64 { own.filter(fits).reduce(0) { $0 + $1.pushes } }
+            let sending = pushes { $0.cause == ProgressSQL.sending }
+            let ready = pushes { $0.cause == ProgressSQL.ready }
             return ProviderProgress(
-                provider: part.provider, sending: sending, ready: ready, waiting: Self.sum(own) { $0.wait != nil },
-                reasons: found, otherReasons: (why.first?.whole ?? 0) - found.reduce(0) { $0 + $1.count },
+                provider: part.provider, sending: sending, ready: ready, waiting: pushes { $0.wait != nil },
+                reasons: why.map(\.total),
+                otherReasons: (why.first?.whole ?? 0) - why.reduce(0) { $0 + $1.total.count },
                 // There is no pace if all pushes wait.
                 pace: sending + ready == 0 ? nil : paces.first { $0.provider == part.provider }?.pace)
         }
         let later = groups.filter { $0.wait?.cause == .later }.map(\.lastDue)
         return MessageProgress(
             account: account, at: now, providers: providers, waits: groups.compactMap(\.wait), lastDue: later.max(),
-            scanned: try scanned())
+            scanned: scanned)
     }
 
-    private static func sum(_ groups: [Group], _ counts: (Group) -> Bool) -> Int64 {
-        groups.reduce(0) { counts($1) ? $0 + $1.pushes : $0 }
-    }
-
-    private func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
+    private static func until(_ cause: PushWait.Cause, _ first: WallInstant, _ now: WallInstant) -> WallInstant? {
         switch cause {
         case .later: first
         // While the circuit breaker is half-open, the end is not known.
@@ -87,67 +82,64 @@ private struct ProgressReader {
         }
     }
 
-    private func groups(at now: WallInstant) throws(PostgresError) -> [Group] {
-        let (providers, environments, topics) = (try int16s(1), try int16s(2), try texts(3))
-        let (causes, reasons, pushes) = (try int16s(4), try texts(5), try int64s(6))
-        let (since, first, last) = (try instants(7), try instants(8), try instants(9))
-        var groups: [Group] = []
-        for place in causes.indices {
-            // A newer program reports its own providers.
+    // Providers and states of a newer program are left out.
+
+    private static func groups(_ row: inout Row, at now: WallInstant) throws(PostgresError) -> [Group] {
+        let (providers, environments, topics) = (try row.int16s(), try row.int16s(), try row.texts())
+        let (causes, reasons, pushes) = (try row.int16s(), try row.texts(), try row.int64s())
+        let (since, first, last) = (try row.instants(), try row.instants(), try row.instants())
+        return causes.indices.compactMap { place in
             guard let provider = Provider(rawValue: providers[place]),
                 let environment = PushEnvironment(rawValue: environments[place])
-            else { continue }
+            else { return nil }
             let wait = PushWait.Cause(rawValue: causes[place]).map { cause in
                 PushWait(
                     cause: cause, provider: provider, environment: environment, topic: topics[place],
                     pushes: pushes[place], since: cause == .unreachable || cause == .throttled ? since[place] : nil,
                     until: until(cause, first[place], now), reason: reasons[place].isEmpty ? nil : reasons[place])
             }
-            groups.append(
-                Group(
-                    provider: provider, cause: causes[place], lastDue: last[place], wait: wait, pushes: pushes[place]))
+            return Group(
+                provider: provider, cause: causes[place], lastDue: last[place], wait: wait, pushes: pushes[place])
         }
-        return groups
     }
 
-    private struct Reason {
-        let provider: Provider
-        let terminalStatus: TerminalStatus
-        let count: Int64
-        /// All pushes of the provider that ended for a reason.
-        let whole: Int64
-    }
-
-    private func reasons() throws(PostgresError) -> [Reason] {
-        let (providers, states, text) = (try int16s(10), try int16s(11), try texts(12))
-        let (counts, wholes) = (try int64s(13), try int64s(14))
-        var reasons: [Reason] = []
-        for place in providers.indices {
+    private static func reasons(_ row: inout Row) throws(PostgresError) -> [Reason] {
+        let (providers, states, texts) = (try row.int16s(), try row.int16s(), try row.texts())
+        let (counts, wholes) = (try row.int64s(), try row.int64s())
+        return providers.indices.compactMap { place in
             guard let provider = Provider(rawValue: providers[place]),
                 let state = TerminalState(rawValue: states[place])
-            else { continue }
-            reasons.append(
-                Reason(
-                    provider: provider, terminalStatus: TerminalStatus(state, text[place]), count: counts[place],
-                    whole: wholes[place])
-            )
+            else { return nil }
+            let status = TerminalStatus(state, texts[place])
+            return Reason(
+                provider: provider, total: TerminalTotal(terminalStatus: status, count: counts[place]),
+                whole: wholes[place])
         }
-        return reasons
     }
 
-    private func paces() throws(PostgresError) -> [(provider: Provider, pace: Pace?)] {
-        let (providers, ended, micros, idle) = (try int16s(15), try int64s(16), try int64s(17), try int64s(18))
+    private static func paces(_ row: inout Row) throws(PostgresError) -> [(provider: Provider, pace: Pace?)] {
+        let providers = try row.int16s()
+        let (ended, micros, idle) = (try row.int64s(), try row.int64s(), try row.int64s())
         return providers.indices.compactMap { place in
             Provider(rawValue: providers[place]).map {
                 ($0, Pace(ended: ended[place], in: .microseconds(micros[place]), idle: .microseconds(idle[place])))
             }
         }
     }
+}
 
-    private func scanned() throws(PostgresError) -> Double? {
-        guard let scanned = try rows.int64OrNil(0, Self.first + 19),
-            let whole = try rows.int64OrNil(0, Self.first + 20), whole > 0
-        else { return nil }
-        return min(1, max(0, Double(scanned) / Double(whole)))
+// Arrays of an aggregate, which is null without rows.
+extension Row {
+    mutating func int16s() throws(PostgresError) -> [Int16] {
+        try optional { row throws(PostgresError) in try row.int16Array() } ?? []
+    }
+    mutating func int64s() throws(PostgresError) -> [Int64] {
+        try optional { row throws(PostgresError) in try row.int64Array() } ?? []
+    }
+    fileprivate mutating func texts() throws(PostgresError) -> [String] {
+        try optional { row throws(PostgresError) in try row.textArray() } ?? []
+    }
+    fileprivate mutating func instants() throws(PostgresError) -> [WallInstant] {
+        try optional { row throws(PostgresError) in try row.instantArray() } ?? []
     }
 }

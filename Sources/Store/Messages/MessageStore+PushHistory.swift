@@ -7,26 +7,22 @@ extension MessageStore {
     /// The steps of a message's push to one installation; nil: the app has no such message.
     ///
     /// The open parcels are read before the history: what is settled in between is in the history, and that counts.
-    package func pushHistory(
-        app: AppID, id: MessageID, installation: String
-    ) async throws(StoreFault) -> PushHistory? {
+    package func pushHistory(app: AppID, id: MessageID, installation: String) async throws(StoreFault) -> PushHistory? {
         let query = Query(HistorySQL.subject) {
-            $0.int64(app.value)
-            $0.uuid(id.value)
-            $0.text(installation)
+            $0.message(id, of: app)
+            $0.text("installation", installation)
         }
-        let pool = pool
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            guard rows.rowCount == 1 else { return nil }
-            let subject = try HistorySubject(reading: rows, installation: installation)
+            let subject = try await pool.read(query).first { row throws(PostgresError) in
+                try HistorySubject(&row, installation: installation)
+            }
+            guard let subject else { return nil }
             let named = try await stepsOfName(subject, of: id)
             guard let registration = subject.registration, named.isEmpty else {
-                return subject.pushHistory(id, installation, status: subject.status(nil, named), steps: named)
+                return subject.pushHistory(id, installation, pending: nil, steps: named)
             }
             let pending = try await pending(registration, of: id)
-            let steps = try await steps(registration, of: id)
-            return subject.pushHistory(id, installation, status: subject.status(pending, steps), steps: steps)
+            return subject.pushHistory(id, installation, pending: pending, steps: try await steps(registration, of: id))
         }
     }
 
@@ -37,24 +33,17 @@ extension MessageStore {
     private func pending(_ registration: Int64, of id: MessageID) async throws(PostgresError) -> PushStatus? {
         var last: Int64 = 0
         while true {
-            let after = last
-            let rows = try await pool.read(
-                Query(HistorySQL.openParcels) {
-                    $0.uuid(id.value)
-                    $0.int64(after)
-                    $0.int64(Self.rowsAtOnce)
-                })
-            for row in 0..<rows.rowCount {
-                last = try rows.int64(row, 0)
-                let members = try rows.members(row, 8, of: "history_open_parcels")
-                guard let place = members.place(of: registration), try !rows.isSettled(place, row) else { continue }
-                guard let leg = try rows.leg(row, 1) else { continue }
-                let push = PendingPush(
-                    parcel: ParcelID(last), leg: leg, attempts: try rows.int16(row, 5), dueAt: try rows.instant(row, 6),
-                    cause: try rows.textOrNil(row, 7))
-                return try rows.int16(row, 4) == 2 ? .sending(push) : .waiting(push)
+            let query = Query(HistorySQL.openParcels) {
+                $0.uuid("message", id.value)
+                $0.int64("after", last)
+                $0.int64("limit", Self.rowsAtOnce)
             }
-            if rows.rowCount < Int(Self.rowsAtOnce) { return nil }
+            let parcels = try await pool.read(query).map { row throws(PostgresError) in
+                try OpenParcel(&row, for: registration)
+            }
+            if let status = parcels.lazy.compactMap(\.status).first { return status }
+            guard parcels.count == Int(Self.rowsAtOnce), let parcel = parcels.last else { return nil }
+            last = parcel.id
         }
     }
 
@@ -62,21 +51,15 @@ extension MessageStore {
     private func stepsOfName(_ subject: HistorySubject, of id: MessageID) async throws(PostgresError) -> [PushStep] {
         guard !subject.isInTime, let name = subject.placeAmongNames else { return [] }
         let query = Query(HistorySQL.aboutName) {
-            $0.uuid(id.value)
-            $0.int64(name)
+            $0.uuid("message", id.value)
+            $0.int64("name", name)
         }
-        let rows = try await pool.read(query)
-        var steps: [PushStep] = []
-        for row in 0..<rows.rowCount {
-            guard try rows.members(row, 3, of: "history_about_name").place(of: name) != nil,
-                let state = TerminalState(rawValue: try rows.int16(row, 0))
-            else { continue }
-            steps.append(
-                PushStep(
-                    at: try rows.instant(row, 2), parcel: nil, leg: nil, attempts: 0,
-                    event: .ended(TerminalStatus(state, try rows.text(row, 1)))))
-        }
-        return steps
+        return try await pool.read(query).map { row throws(PostgresError) -> PushStep? in
+            let (state, reason, at) = (TerminalState(rawValue: try row.int16()), try row.text(), try row.instant())
+            let members = try row.members(column: 3, of: HistorySQL.aboutName)
+            guard members.place(of: name) != nil, let state else { return nil }
+            return PushStep(at: at, parcel: nil, leg: nil, attempts: 0, event: .ended(TerminalStatus(state, reason)))
+        }.compactMap { $0 }
     }
 
     /// The steps by time, then by parcel.
@@ -84,31 +67,20 @@ extension MessageStore {
         var steps: [PushStep] = []
         var last = FailureCursor.start
         while true {
-            let after = last
-            let rows = try await pool.read(
-                Query(HistorySQL.about) {
-                    $0.uuid(id.value)
-                    $0.int64(registration)
-                    $0.int64(after.parcel)
-                    $0.int32(after.settle)
-                    $0.int16(after.place)
-                    $0.int64(Self.rowsAtOnce)
-                })
-            for row in 0..<rows.rowCount {
-                last = FailureCursor(
-                    parcel: try rows.int64(row, 0), settle: try rows.int32(row, 1), place: try rows.int16(row, 2),
-                    position: 0)
-                let members = try rows.members(row, 10, of: "history_about")
-                guard members.place(of: registration) != nil, let leg = try rows.leg(row, 3) else { continue }
-                let state = try rows.int16(row, 6)
-                let reason = try rows.text(row, 7)
-                let event = TerminalState(rawValue: state).map { PushStep.Event.ended(TerminalStatus($0, reason)) }
-                steps.append(
-                    PushStep(
-                        at: try rows.instant(row, 9), parcel: last.parcel == 0 ? nil : ParcelID(last.parcel), leg: leg,
-                        attempts: try rows.int16(row, 8), event: event ?? .goesOn(reason)))
+            let query = Query(HistorySQL.about) {
+                $0.uuid("message", id.value)
+                $0.int64("registration", registration)
+                $0.int64("parcel", last.parcel)
+                $0.int32("settle", last.settle)
+                $0.int16("place", last.place)
+                $0.int64("limit", Self.rowsAtOnce)
             }
-            if rows.rowCount < Int(Self.rowsAtOnce) { break }
+            let rows = try await pool.read(query).map { row throws(PostgresError) in
+                try AboutRow(&row, for: registration)
+            }
+            steps += rows.compactMap(\.step)
+            guard rows.count == Int(Self.rowsAtOnce), let row = rows.last else { break }
+            last = row.place
         }
         return steps.sorted { one, other in
             one.at == other.at ? (one.parcel?.value ?? 0) < (other.parcel?.value ?? 0) : one.at < other.at
@@ -116,7 +88,52 @@ extension MessageStore {
     }
 }
 
-/// The message and the installation that a push history is about.
+/// A row of `HistorySQL.openParcels`.
+private struct OpenParcel {
+    let id: Int64
+    /// nil: the parcel doesn't owe the registration a push, or its route is a newer program's.
+    let status: PushStatus?
+
+    init(_ row: inout Row, for registration: Int64) throws(PostgresError) {
+        let leg: RouteDescription?
+        (id, leg) = (try row.int64(), try row.leg())
+        let (attempts, dueAt, cause) = (try row.int16(), try row.instant(), try row.textOrNil())
+        let isLeased = try row.int16() == ParcelState.leased.rawValue
+        let count = Int(try row.int32())
+        let members = try row.members(column: 9, of: HistorySQL.openParcels)
+        let bits = try row.bytesOrNil() ?? []
+        let settled = MemberBitmap(bytes: bits, count: count)
+        guard bits.isEmpty || settled?.count == members.count else {
+            throw .unexpectedShape(statement: HistorySQL.openParcels.name, column: 10)
+        }
+        guard let place = members.place(of: registration), settled?[place] != true, let leg else {
+            status = nil
+            return
+        }
+        let push = PendingPush(parcel: ParcelID(id), leg: leg, attempts: attempts, dueAt: dueAt, cause: cause)
+        status = isLeased ? .sending(push) : .waiting(push)
+    }
+}
+
+/// A row of `HistorySQL.about`.
+private struct AboutRow {
+    let place: FailureCursor
+    /// nil: the row is about others, or its route is a newer program's.
+    let step: PushStep?
+
+    init(_ row: inout Row, for registration: Int64) throws(PostgresError) {
+        place = try FailureCursor(&row)
+        let (leg, state, reason) = (try row.leg(), TerminalState(rawValue: try row.int16()), try row.text())
+        let (attempts, at) = (try row.int16(), try row.instant())
+        let isMember = try row.members(column: 10, of: HistorySQL.about).place(of: registration) != nil
+        let parcel = place.parcel == 0 ? nil : ParcelID(place.parcel)
+        let event = state.map { PushStep.Event.ended(TerminalStatus($0, reason)) } ?? .goesOn(reason)
+        step =
+            isMember ? leg.map { PushStep(at: at, parcel: parcel, leg: $0, attempts: attempts, event: event) } : nil
+    }
+}
+
+/// The message and the installation that a push history is about: a row of `HistorySQL.subject`.
 private struct HistorySubject {
     let registration: Int64?
     private let kind: TokenKind
@@ -130,24 +147,16 @@ private struct HistorySubject {
     /// The place among the audience's names, from 1; nil: it is not named there.
     let placeAmongNames: Int64?
 
-    init(reading rows: ResultSet, installation: String) throws(PostgresError) {
-        guard let kind = TokenKind(rawValue: try rows.int16(0, 0)) else {
-            throw .unexpectedShape(statement: "history_subject", column: 0)
-        }
-        self.kind = kind
-        acceptedAt = try rows.instant(0, 1)
-        let horizon = try rows.int64(0, 2)
-        isPlanned = try rows.bool(0, 3)
-        registration = try rows.int64OrNil(0, 4)
-        isWhole = try rows.bool(0, 5)
+    init(_ row: inout Row, installation: String) throws(PostgresError) {
+        (kind, acceptedAt) = (try row.stored(), try row.instant())
+        let horizon = try row.int64()
+        (isPlanned, registration, isWhole) = (try row.bool(), try row.int64OrNil(), try row.bool())
         isInTime = registration.map { $0 <= horizon } ?? false
-        let bytes = try rows.bytesOrNil(0, 6)
-        knowsNames = bytes != nil
-        let audience = bytes.flatMap(AudienceText.decode)
-        if case .installations(let names)? = audience?.selection {
+        let audience = try row.bytesOrNil()
+        knowsNames = audience != nil
+        if case .installations(let names)? = audience.flatMap(AudienceText.decode)?.selection {
             // Names compare by their bytes, as in the database.
-            let place = names.firstIndex { $0.utf8.elementsEqual(installation.utf8) }
-            placeAmongNames = place.map { Int64($0) + 1 }
+            placeAmongNames = names.firstIndex { $0.utf8.elementsEqual(installation.utf8) }.map { Int64($0) + 1 }
         } else {
             placeAmongNames = nil
         }
@@ -160,7 +169,7 @@ private struct HistorySubject {
         return isPlanned ? .notKept : .planning
     }
 
-    func status(_ pending: PushStatus?, _ steps: [PushStep]) -> PushStatus {
+    private func status(_ pending: PushStatus?, _ steps: [PushStep]) -> PushStatus {
         for step in steps {
             if case .ended(let terminalStatus) = step.event { return .ended(terminalStatus) }
         }
@@ -170,31 +179,20 @@ private struct HistorySubject {
         return steps.isEmpty && isWhole ? .notInAudience : .notKept
     }
 
-    func pushHistory(
-        _ id: MessageID, _ installation: String, status: PushStatus, steps: [PushStep] = []
-    ) -> PushHistory {
+    func pushHistory(_ id: MessageID, _ installation: String, pending: PushStatus?, steps: [PushStep]) -> PushHistory {
         PushHistory(
             message: id, acceptedAt: acceptedAt, installation: installation, kind: kind,
-            registration: registration.map(RegistrationID.init), status: status, steps: steps)
+            registration: registration.map(RegistrationID.init), status: status(pending, steps), steps: steps)
     }
 }
 
-extension ResultSet {
-    /// The route in three columns: provider, environment and topic; nil: a newer program's.
-    fileprivate func leg(_ row: Int, _ column: Int) throws(PostgresError) -> RouteDescription? {
-        guard let provider = Provider(rawValue: try int16(row, column)),
-            let environment = PushEnvironment(rawValue: try int16(row, column + 1))
-        else { return nil }
-        return RouteDescription(provider: provider, environment: environment, topic: try text(row, column + 2))
-    }
-
-    /// Whether the member is settled, by a row of `HistorySQL.openParcels`.
-    fileprivate func isSettled(_ place: Int, _ row: Int) throws(PostgresError) -> Bool {
-        guard let bits = try bytesOrNil(row, 9), !bits.isEmpty else { return false }
-        guard let bitmap = MemberBitmap(bytes: bits, count: Int(try int32(row, 10))), place < bitmap.count else {
-            throw .unexpectedShape(statement: "history_open_parcels", column: 9)
-        }
-        return bitmap[place]
+extension Row {
+    /// Reads a route's provider, environment and topic; nil: a newer program's.
+    fileprivate mutating func leg() throws(PostgresError) -> RouteDescription? {
+        let (provider, environment) = (Provider(rawValue: try int16()), PushEnvironment(rawValue: try int16()))
+        let topic = try text()
+        guard let provider, let environment else { return nil }
+        return RouteDescription(provider: provider, environment: environment, topic: topic)
     }
 }
 

@@ -24,7 +24,8 @@ enum WaitSQL {
         """
         LEFT JOIN LATERAL (
             SELECT c.id FROM credentials c
-            WHERE c.app_id = r.app_id AND c.provider = r.provider AND c.environment = r.environment AND c.state = 2
+            WHERE c.app_id = r.app_id AND c.provider = r.provider AND c.environment = r.environment
+                AND c.state = \(CredentialState.active.sql)
                 AND \(CredentialSQL.covers("r.topic", "w.suffix"))
             ORDER BY \(CredentialSQL.closest("r.topic")) LIMIT 1
         ) AS speaker ON true
@@ -32,17 +33,18 @@ enum WaitSQL {
         """
     }
 
-    /// $1 now.
     static let ofAll = Statement(
         "waits_of_all",
         """
         SELECT a.slug, r.provider, r.environment, \(wholeTopic), b.reason
         FROM routes r JOIN apps a ON a.id = r.app_id CROSS JOIN (VALUES \(services)) AS w (service, suffix)
-        \(credential(now: "$1"))
+        \(credential(now: ":now"))
         WHERE a.deleted_at IS NULL AND (speaker.id IS NULL OR b.credential_id IS NOT NULL)
-            AND (EXISTS (SELECT FROM parcels p WHERE p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = 1)
+            AND (EXISTS (SELECT FROM parcels p
+                    WHERE p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = \(ParcelState.ready.sql))
                 OR EXISTS (SELECT FROM message_rates n JOIN parcels p ON p.message_id = n.message_id
-                    WHERE n.app_id = r.app_id AND p.route_id = r.id AND \(isKnown("p", of: "w")) AND p.state = 4))
+                    WHERE n.app_id = r.app_id AND p.route_id = r.id AND \(isKnown("p", of: "w"))
+                        AND p.state = \(ParcelState.rateLimited.sql)))
         ORDER BY a.slug, r.provider, r.environment, whole_topic LIMIT \(routesMax)
         """)
 }

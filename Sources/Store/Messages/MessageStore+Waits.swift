@@ -18,20 +18,18 @@ extension MessageStore {
     /// The waits of all apps, at most a hundred routes. They are not counted, since a backlog may be long. `progress`
     /// counts one message's.
     package func waits(now: WallInstant? = nil) async throws(StoreFault) -> [CredentialWait] {
-        try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(Query(WaitSQL.ofAll) { $0.instant(now) })
-            var waits: [CredentialWait] = []
-            for row in 0..<rows.rowCount {
-                // A newer program reports its own providers.
-                guard let provider = Provider(rawValue: try rows.int16(row, 1)),
-                    let environment = PushEnvironment(rawValue: try rows.int16(row, 2))
-                else { continue }
-                waits.append(
-                    CredentialWait(
-                        app: try rows.text(row, 0), provider: provider, environment: environment,
-                        topic: try rows.text(row, 3), refusal: try rows.textOrNil(row, 4)))
-            }
-            return waits
-        }
+        try await read(Query(WaitSQL.ofAll) { $0.instant("now", now) }, CredentialWait.init).compactMap { $0 }
+    }
+}
+
+extension CredentialWait {
+    /// nil: a newer program reports its own providers.
+    fileprivate init?(_ row: inout Row) throws(PostgresError) {
+        app = try row.text()
+        let (provider, environment) = (Provider(rawValue: try row.int16()), PushEnvironment(rawValue: try row.int16()))
+        topic = try row.text()
+        refusal = try row.textOrNil()
+        guard let provider, let environment else { return nil }
+        (self.provider, self.environment) = (provider, environment)
     }
 }

@@ -11,21 +11,14 @@ package struct MessageStore: Sendable {
     let sizes = SliceSizes()
 
     package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
-        self.pool = pool
-        self.notifier = notifier
-        self.steps = steps
+        (self.pool, self.notifier, self.steps) = (pool, notifier, steps)
     }
 
-    /// Writes a message, all of it or nothing; it is committed when this returns `.accepted` (P1).
+    /// Writes the messages of one request, all of them or nothing, each sent after the one before it. They are committed
+    /// when this returns `.accepted` (P1). Their audience is one, and the first carries the request's idempotency key.
     ///
-    /// It reaches the registrations that exist by then. A repeated request with the same idempotency key gets the first
+    /// They reach the registrations that exist by then. A repeated request with the same idempotency key gets the first
     /// answer; a simultaneous duplicate waits for it.
-    package func accept(_ message: NewMessage, now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
-        try await accept([message], now: now)
-    }
-
-    /// Accepts the messages of one request: all of them or none, each sent after the one before it. Their audience is
-    /// one, and the first carries the request's idempotency key.
     package func accept(_ messages: [NewMessage], now: WallInstant? = nil) async throws(StoreFault) -> AcceptReply {
         guard let message = messages.first else { return .accepted }
         precondition(
@@ -34,32 +27,27 @@ package struct MessageStore: Sendable {
                     && $0.localSending == nil
             })
         precondition(messages.count == 1 || message.localSending == nil)
-        var queries = Self.acceptQueries(message, after: nil, now: now)
+        var queries = [Query(accepting: message, after: nil, now: now)]
+        if let claim = message.idempotency?.claim { queries.append(claim.lookUp(app: message.app)) }
         if let sending = message.localSending { queries.append(Query(writing: sending, of: message)) }
-        for (before, next) in zip(messages, messages.dropFirst()) {
-            queries += Self.acceptQueries(next, after: before.id, now: now)
-        }
+        queries += zip(messages, messages.dropFirst()).map { Query(accepting: $1, after: $0.id, now: now) }
         queries += messages.compactMap(\.ignoringLimits)
-        for message in messages { queries += Query.rate(message.ratePerSecond, of: message.id, message.app, now: now) }
+        queries += messages.flatMap { $0.settingRate(now: now) }
         let written = queries
         let routes = Query.addRoutes(of: [message.audience], app: message.app)
         let (pool, steps) = (pool, steps)
-        // Routes are added before: they are for everybody, and delay nobody while the message is written.
-        if !routes.isEmpty {
-            _ = try await translating { () throws(PostgresError) in try await pool.run(routes) }
-        }
-        let answers = try await translating { () throws(PostgresError) in
-            try await pool.transaction { transaction throws(PostgresError) in
+        let earlier = try await translating { () throws(PostgresError) -> IdempotentReply? in
+            // Routes are added before: they are for everybody, and delay nobody while the message is written.
+            if !routes.isEmpty { _ = try await pool.run(routes) }
+            let answers = try await pool.transaction { transaction throws(PostgresError) in
                 try await transaction.conclude(written, announcing: .messageWritten, to: steps)
             }
+            guard let claim = message.idempotency?.claim, try answers[0].one(Int64.init) == 0 else { return nil }
+            return try claim.reply(in: answers[1])
         }
-        let isWritten = try await translating { () throws(PostgresError) in try answers[0].int64(0, 0) > 0 }
-        guard !isWritten, let once = message.idempotency else {
-            notifier.notify(message.dueAt == nil ? .plan : .schedule)
-            return .accepted
-        }
-        return AcceptReply(
-            try await translating { () throws(PostgresError) in try once.claim.reply(in: answers[1]) })
+        if let earlier { return AcceptReply(earlier) }
+        notifier.notify(message.dueAt == nil ? .plan : .schedule)
+        return .accepted
     }
 
     /// The answer to an earlier request with this key; nil: none. Waits for a simultaneous duplicate.
@@ -67,34 +55,43 @@ package struct MessageStore: Sendable {
         try await translating { () throws(PostgresError) in try await claim.earlier(app: app, in: pool) }
             .map(AcceptReply.init)
     }
+}
 
-    private static func acceptQueries(_ message: NewMessage, after: MessageID?, now: WallInstant?) -> [Query] {
+extension Query {
+    fileprivate init(accepting message: NewMessage, after: MessageID?, now: WallInstant?) {
         var parameters = Parameters()
-        parameters.uuid(message.id.value)
-        parameters.int64(message.app.value)
-        parameters.int16(message.format)
-        parameters.int16(message.urgency.rawValue)
-        parameters.int16(message.kind.rawValue)
-        parameters.int16(message.badge.column)
-        parameters.int32(message.badge.columnValue)
-        parameters.int64(message.lifetime.wholeMicroseconds)
-        parameters.bytes(message.content)
-        parameters.bytes(AudienceText.encode(message.audience))
-        parameters.instant(now)
-        parameters.bool(message.readsLocale)
-        parameters.bool(message.audience.isInline)
-        parameters.int16(message.pushType.rawValue)
-        parameters.bool(message.isDryRun)
-        parameters.textBytes(AudienceText.summary(of: message.audience))
-        parameters.uuid(after?.value)
-        parameters.instant(message.dueAt)
-        guard after == nil else { return [Query(MessageSQL.acceptAfter, parameters)] }
-        guard let once = message.idempotency else { return [Query(MessageSQL.accept, parameters)] }
-        parameters.text(once.claim.operation)
-        parameters.text(once.claim.key)
-        parameters.bytes(once.claim.bodySHA256)
-        parameters.bytes(once.answer)
-        return [Query(MessageSQL.acceptOnce, parameters), once.claim.lookUp(app: message.app)]
+        parameters.message(message.id, of: message.app)
+        parameters.int16("format", message.format)
+        parameters.int16("priority", message.urgency.rawValue)
+        parameters.int16("kind", message.kind.rawValue)
+        parameters.int16("badge_change", message.badge.column)
+        parameters.int32("badge_value", message.badge.columnValue)
+        parameters.int64("lifetime_us", message.lifetime.wholeMicroseconds)
+        parameters.bytes("content", message.content)
+        parameters.bytes("audience", AudienceText.encode(message.audience))
+        parameters.instant("now", now)
+        parameters.bool("reads_locale", message.readsLocale)
+        parameters.bool("has_inline", message.audience.isInline)
+        parameters.int16("push_type", message.pushType.rawValue)
+        parameters.bool("is_dry_run", message.isDryRun)
+        parameters.textBytes("summary", AudienceText.summary(of: message.audience))
+        parameters.uuid("after", after?.value)
+        parameters.instant("due_at", message.dueAt)
+        if let once = message.idempotency {
+            parameters.text("operation", once.claim.operation)
+            parameters.text("key", once.claim.key)
+            parameters.bytes("body_sha256", once.claim.bodySHA256)
+            parameters.bytes("answer", once.answer)
+        }
+        let first = message.idempotency == nil ? MessageSQL.accept : MessageSQL.acceptOnce
+        self.init(after == nil ? first : MessageSQL.acceptAfter, parameters)
+    }
+}
+
+extension NewMessage {
+    /// The statements that set the message's rate, if it was written.
+    fileprivate func settingRate(now: WallInstant?) -> [Query] {
+        ratePerSecond == nil ? [] : ControlRequest.rate(ratePerSecond).changes(app: app, id: id, now: now)
     }
 }
 
@@ -133,21 +130,10 @@ package struct NewMessage: Equatable, Sendable {
         pushType: PushType = .alert, isDryRun: Bool = false, dueAt: WallInstant? = nil,
         localSending: LocalSending? = nil, ratePerSecond: Int32? = nil, idempotency: IdempotentAnswer? = nil
     ) {
-        self.id = id
-        self.app = app
-        self.format = format
-        self.urgency = urgency
-        self.kind = kind
-        self.badge = badge
-        self.lifetime = lifetime
-        self.content = content
-        self.audience = audience
-        self.readsLocale = readsLocale
-        self.pushType = pushType
-        self.isDryRun = isDryRun
-        self.dueAt = dueAt
-        self.localSending = localSending
-        self.ratePerSecond = ratePerSecond
+        (self.id, self.app, self.format, self.urgency, self.kind) = (id, app, format, urgency, kind)
+        (self.badge, self.lifetime, self.content, self.audience) = (badge, lifetime, content, audience)
+        (self.readsLocale, self.pushType, self.isDryRun) = (readsLocale, pushType, isDryRun)
+        (self.dueAt, self.localSending, self.ratePerSecond) = (dueAt, localSending, ratePerSecond)
         self.idempotency = idempotency
     }
 }
@@ -158,11 +144,6 @@ package struct AppStatus: Equatable, Sendable {
     package let openMessages: Int
     /// Providers with registrations' routes or an active credential.
     package let providers: [Provider]
-
-    package init(openMessages: Int, providers: [Provider]) {
-        self.openMessages = openMessages
-        self.providers = providers
-    }
 }
 
 package enum AcceptReply: Equatable, Sendable {
@@ -192,23 +173,5 @@ extension BadgeChange {
 
     var columnValue: Int32 {
         if case .value(let badge) = self { badge } else { 0 }
-    }
-}
-
-extension Query {
-    /// The statements that set a new message's rate, if it was written.
-    fileprivate static func rate(
-        _ perSecond: Int32?, of id: MessageID, _ app: AppID, now: WallInstant?
-    ) -> [Query] {
-        perSecond == nil ? [] : ControlRequest.rate(perSecond).changes(app: app, id: id, now: now)
-    }
-
-    static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
-        Query(AppSQL.addRoute) {
-            $0.int64(app.value)
-            $0.int16(target.provider.rawValue)
-            $0.int16(target.environment.rawValue)
-            $0.text(target.topic)
-        }
     }
 }

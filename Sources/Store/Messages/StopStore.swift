@@ -22,20 +22,14 @@ package struct StopStore: Sendable {
     private let movedMax: Int64
     private let endedMax: Int64
 
-    /// - Parameters:
-    ///   - steps: nil in production.
-    ///   - movedMax: the parcels that one transaction puts on hold or releases.
-    ///   - endedMax: the parcels that one transaction ends.
+    /// - Parameter steps: nil in production.
     package init(
         pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil, movedMax: Int64 = Self.movedMax,
         endedMax: Int64 = Self.endedMax
     ) {
         precondition(movedMax > 0 && endedMax > 0)
-        self.pool = pool
-        self.notifier = notifier
-        self.steps = steps
-        self.movedMax = movedMax
-        self.endedMax = endedMax
+        (self.pool, self.notifier, self.steps) = (pool, notifier, steps)
+        (self.movedMax, self.endedMax) = (movedMax, endedMax)
     }
 
     private struct Found: Sendable {
@@ -44,6 +38,11 @@ package struct StopStore: Sendable {
         let isOver: Bool
         /// Whether some parcels need not wait for the rate any longer.
         let isRateLifted: Bool
+
+        init(_ row: inout Row) throws(PostgresError) {
+            (message, isStopped) = (try row.uuid(), try row.bool())
+            (isOver, isRateLifted) = (try row.bool(), try row.bool())
+        }
     }
 
     /// Does everything that there is to do; returns the number of parcels.
@@ -59,71 +58,54 @@ package struct StopStore: Sendable {
         repeat {
             found = try await page(after: last, now: now)
             // Putting on hold comes first: parcels that are still ready delay others.
-            for message in found where message.isStopped { count += try await putOnHold(message.message) }
+            for message in found where message.isStopped {
+                let hold = Query.holding(message.message, atMost: movedMax)
+                count += try await whileFull(movedMax) { () throws(StoreFault) in try await affected(hold) }
+            }
             for message in found where message.isOver {
-                do throws(StoreFault) { count += try await end(message.message, now: now) } catch {
+                do throws(StoreFault) {
+                    count += try await whileFull(endedMax) { () throws(StoreFault) in
+                        try await endSome(message.message, now: now)
+                    }
+                } catch {
                     guard case .damaged(let place) = error else { throw error }
                     damage = damage ?? .damaged("message \(message.message.text): \(place)")
                 }
             }
             for message in found where !message.isStopped {
-                count += try await release(message.message, now: now)
-                if message.isRateLifted { count += try await liftRates(message.message, now: now) }
+                count += try await makeReady(message.message, by: StopSQL.release, now: now)
+                if message.isRateLifted { count += try await makeReady(message.message, by: RateSQL.release, now: now) }
             }
             last = found.last?.message ?? last
         } while found.count == Int(Self.messagesMax)
-        if count > 0 || last != UniversalID(high: 0, low: 0) { try await forget(now: now) }
-        _ = try await affected(Query(RateSQL.forget) { _ in })
+        if count > 0 || last != UniversalID(high: 0, low: 0) { _ = try await affected(Query(StopSQL.forget)) }
+        _ = try await affected(Query(RateSQL.forget))
         if let damage { throw damage }
         return count
     }
 
     private func page(after last: UniversalID, now: WallInstant?) async throws(StoreFault) -> [Found] {
         let query = Query(StopSQL.found) {
-            $0.uuid(last)
-            $0.instant(now)
-            $0.int64(Self.messagesMax)
+            $0.uuid("after", last)
+            $0.instant("now", now)
+            $0.int64("limit", Self.messagesMax)
         }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            return try (0..<rows.rowCount).map { row throws(PostgresError) in
-                Found(
-                    message: try rows.uuid(row, 0), isStopped: try rows.bool(row, 1), isOver: try rows.bool(row, 2),
-                    isRateLifted: try rows.bool(row, 3))
-            }
-        }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(Found.init) }
     }
 
-    private func putOnHold(_ message: UniversalID) async throws(StoreFault) -> Int {
+    /// Makes parcels ready that are on hold or rate-limited.
+    private func makeReady(
+        _ message: UniversalID, by statement: Statement, now: WallInstant?
+    ) async throws(StoreFault) -> Int {
         try await whileFull(movedMax) { () throws(StoreFault) in
-            try await affected(.holding(message, atMost: movedMax))
-        }
-    }
-
-    private func release(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(movedMax) { () throws(StoreFault) in
-            let count = try await affected(.moving(message, by: StopSQL.release, atMost: movedMax, now: now))
+            let count = try await affected(.moving(message, by: statement, atMost: movedMax, now: now))
             if count > 0 { notifier.notify(.parcels) }
             return count
         }
-    }
-
-    private func liftRates(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(movedMax) { () throws(StoreFault) in
-            let count = try await affected(.moving(message, by: RateSQL.release, atMost: movedMax, now: now))
-            if count > 0 { notifier.notify(.parcels) }
-            return count
-        }
-    }
-
-    private func end(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
-        try await whileFull(endedMax) { () throws(StoreFault) in try await endSome(message, now: now) }
     }
 
     /// Repeats a step until its slice is not full. A parcel that another process has locked is left to that process.
-    private func whileFull(
-        _ slice: Int64, _ step: () async throws(StoreFault) -> Int
-    ) async throws(StoreFault) -> Int {
+    private func whileFull(_ slice: Int64, _ step: () async throws(StoreFault) -> Int) async throws(StoreFault) -> Int {
         var count = 0
         while !Task.isCancelled {
             let done = try await step()
@@ -147,21 +129,16 @@ package struct StopStore: Sendable {
     /// Settles parcels that are leased in the same transaction. If the process dies here, they stay on hold.
     private func endSome(_ message: UniversalID, now: WallInstant?) async throws(StoreFault) -> Int {
         let claim = Query(StopSQL.claim) {
-            $0.uuid(message)
-            $0.instant(now)
-            $0.int64(endedMax)
-            $0.uuid(message)
+            $0.uuid("message", message)
+            $0.instant("now", now)
+            $0.int64("limit", endedMax)
+            $0.uuid("owner", message)
         }
         let (pool, steps) = (pool, steps)
         let count = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Int in
-                    let rows = try await transaction.run(claim)
-                    var settlements: [Settlement] = []
-                    for row in 0..<rows.rowCount {
-                        settlements.append(
-                            try UnsentParcel(reading: rows, row).settlement(isCancelled: try rows.bool(row, 10)))
-                    }
+                    let settlements = try await transaction.run(claim).map(Settlement.init)
                     guard !settlements.isEmpty else { return 0 }
                     let settles = ParcelStore.queries(for: settlements, now: now)
                     return try await transaction.conclude(settles, announcing: .stopWritten, to: steps)[1].rowCount
@@ -171,17 +148,13 @@ package struct StopStore: Sendable {
         if count > 0 { steps?.reached(.stopCommitted) }
         return count
     }
-
-    private func forget(now: WallInstant?) async throws(StoreFault) {
-        _ = try await affected(Query(StopSQL.forget) { _ in })
-    }
 }
 
 extension Query {
     static func holding(_ message: UniversalID, atMost limit: Int64 = StopStore.movedMax) -> Query {
         Query(StopSQL.putOnHold) {
-            $0.uuid(message)
-            $0.int64(limit)
+            $0.uuid("message", message)
+            $0.int64("limit", limit)
         }
     }
 
@@ -197,28 +170,33 @@ extension Query {
     }
 }
 
-extension UnsentParcel {
-    fileprivate init(reading rows: ResultSet, _ row: Int) throws(PostgresError) {
-        let count = Int(try rows.int32(row, 7))
-        guard let members = try? MemberList.decode(rows.bytes(row, 8)), members.count == count else {
-            throw .unexpectedShape(statement: "stop_claim", column: 8)
+extension Settlement {
+    /// Reads a parcel that `StopSQL.claim` leased, and ends its members.
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        let (id, message) = (ParcelID(try row.int64()), MessageID(try row.uuid()))
+        let (epoch, settles, attempt) = (try row.int32(), try row.int32(), try row.int16())
+        let (lapses, isAnswerLost, isMarked) = (try row.int16(), try row.bool(), try row.bool())
+        let count = Int(try row.int32())
+        let members = try row.members(column: 9, of: StopSQL.claim)
+        guard members.count == count else { throw .unexpectedShape(statement: StopSQL.claim.name, column: 9) }
+        let settled = try row.bits(count, column: 10)
+        let deferred = try row.bits(count, column: 11)
+        let parcel = UnsentParcel(
+            id: id, message: message, epoch: epoch, settles: settles, attempt: attempt,
+            // Without the badge mark, no lease was free to send.
+            mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0), members: members.map(RegistrationID.init),
+            settledBits: settled, deferredBits: deferred)
+        self = parcel.settlement(isCancelled: try row.bool())
+    }
+}
+
+extension Row {
+    /// Reads one bit for each member; empty: none is set.
+    fileprivate mutating func bits(_ count: Int, column: Int) throws(PostgresError) -> [UInt8] {
+        let bits = try optional { row throws(PostgresError) in try row.bytes() } ?? []
+        guard bits.isEmpty || MemberBitmap(bytes: bits, count: count) != nil else {
+            throw .unexpectedShape(statement: StopSQL.claim.name, column: column)
         }
-        let settled = try rows.bytesOrNil(row, 9) ?? []
-        guard settled.isEmpty || MemberBitmap(bytes: settled, count: count) != nil else {
-            throw .unexpectedShape(statement: "stop_claim", column: 9)
-        }
-        let held = try rows.bytesOrNil(row, 12) ?? []
-        guard held.isEmpty || MemberBitmap(bytes: held, count: count) != nil else {
-            throw .unexpectedShape(statement: "stop_claim", column: 12)
-        }
-        let lapses = try rows.int16(row, 5)
-        let isAnswerLost = try rows.bool(row, 6)
-        // Without the badge mark, no lease was free to send.
-        let isMarked = try rows.bool(row, 11)
-        self.init(
-            id: ParcelID(try rows.int64(row, 0)), message: MessageID(try rows.uuid(row, 1)),
-            epoch: try rows.int32(row, 2), settles: try rows.int32(row, 3), attempt: try rows.int16(row, 4),
-            mayHaveBeenShown: isMarked && (isAnswerLost || lapses > 0),
-            members: members.map(RegistrationID.init), settledBits: settled, deferredBits: held)
+        return bits
     }
 }

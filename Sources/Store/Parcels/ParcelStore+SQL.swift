@@ -182,8 +182,8 @@ enum ParcelSQL {
     /// Writes parcels of messages that were written in the same transaction, and leases some of them. The arrays have
     /// one element for each parcel.
     ///
-    /// Its answer has the columns of a claim and the provider, environment and topic of the route. Rows come in the order
-    /// of the arrays.
+    /// Its answer has the columns of a claim and the service, provider, environment and topic of the route. Rows come
+    /// in the order of the arrays.
     static let cut = Statement(
         "parcel_cut",
         """
@@ -210,7 +210,7 @@ enum ParcelSQL {
             CROSS JOIN (SELECT false AS badge_marked) AS next
             LEFT JOIN served ON served.route_id = p.route_id AND served.service = p.service
         ORDER BY p.id
-        """)
+        """.replacing("$5", with: ":now"))
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.

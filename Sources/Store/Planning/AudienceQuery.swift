@@ -3,60 +3,85 @@ import Expressions
 import Model
 import Postgres
 
-/// One query of an audience: from where, up to where, and how many.
+/// One query of a plan's audience: from where, up to where, and how many.
 struct AudienceQuery: Sendable {
-    let message: UniversalID
-    /// The time that is `now` in a filter.
-    let sentFrom: WallInstant
-    let app: Int64
-    let kind: Int16
-    /// The highest id that was looked at before; for installations, how many were looked up.
-    let after: Int64
-    let horizon: Int64
-    let idsMax: Int
+    private let plan: ClaimedPlan
+    private let idsMax: Int
     /// The number of ids that slices after the first one look at.
-    let sliceIDs: Int
+    private let sliceIDs: Int
     /// Empty: all providers.
-    let providers: [Int16]
+    private let providers: [Int16]
+    /// The highest id that was looked at before; for installations, how many were looked up.
+    private var after: Int64 { plan.plannedThrough }
 
-    func read(
-        _ audience: Audience, in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> FoundMembers {
-        switch audience.selection {
+    init(_ plan: ClaimedPlan, idsMax: Int, sliceIDs: Int) {
+        (self.plan, self.idsMax, self.sliceIDs) = (plan, idsMax, sliceIDs)
+        providers = plan.audience.providers?.map(\.rawValue) ?? []
+    }
+
+    var selection: Audience.Selection { plan.audience.selection }
+
+    func read(in transaction: PostgresTransaction) async throws(PostgresError) -> FoundMembers {
+        switch selection {
         case .all where providers.isEmpty:
-            return try FoundMembers(
-                live: try await transaction.run([Query(AudienceSQL.live, range)])[0], idsMax: idsMax, horizon: horizon)
-        case .all: return try await narrowed(without: [], in: transaction)
-        case .installations(let names): return try await named(names, in: transaction)
+            let members = try await transaction.run(Query(AudienceSQL.live, range)).map(Member.init)
+            return FoundMembers(members, through: members.last?.id ?? plan.horizon, isLast: members.count < idsMax)
+        case .all:
+            return try await examine(AudienceSQL.liveNarrowed, in: transaction) { $0.textArray("tags", [String]()) }
+        case .installations(let names):
+            let rows = try await transaction.run(Self.named([self])).map(InstallationRow.init)
+            return found(names, in: rows[...])
         case .users(let names): return try await ofUsers(names, in: transaction)
-        case .tags(let expression) where expression.onlyExcludes:
-            return try await narrowed(without: expression.none, in: transaction)
-        case .tags(let expression): return try await tagged(expression, in: transaction)
+        case .tags(let tags) where tags.onlyExcludes:
+            return try await examine(AudienceSQL.liveNarrowed, in: transaction) { $0.textArray("tags", tags.none) }
+        case .tags(let tags):
+            let scanned = try await scanned(tags, in: transaction)
+            return try await examine(AudienceSQL.tagged, in: transaction) {
+                $0.textArray("scanned", scanned)
+                $0.textArray("all", tags.all)
+                $0.textArray("any", tags.any)
+                $0.textArray("none", tags.none)
+            }
         case .filter(let text): return try await filtered(text, in: transaction)
-        case .stale(let times): return try await silent(since: times, in: transaction)
-        case .tokens(let targets): return try await inline(targets, in: transaction)
+        case .stale(let times):
+            return try await examine(AudienceSQL.liveSilent, in: transaction) {
+                $0.int16Array("silent_providers", times.map(\.provider.rawValue))
+                $0.instantArray("silent_since", times.map(\.instant))
+            }
+        case .tokens: return FoundMembers(tokens: try await transaction.run(writingTargets).map(Member.init))
         }
     }
 
-    /// The parameters $1 to $5 of statements that read by rising ids.
+    /// The parameters of statements that read by rising ids.
     private var range: Parameters {
         var parameters = Parameters()
-        parameters.int64(app)
-        parameters.int16(kind)
-        parameters.int64(after)
-        parameters.int64(horizon)
-        parameters.int64(Int64(idsMax))
+        parameters.int64("app", plan.app)
+        parameters.int16("kind", plan.kind)
+        parameters.int64("after", after)
+        parameters.int64("horizon", plan.horizon)
+        parameters.int64("limit", Int64(idsMax))
         return parameters
     }
 
-    private func narrowed(
-        without tags: [String], in transaction: PostgresTransaction
+    /// Runs a statement that reads by rising ids, of which some fit.
+    private func examine(
+        _ statement: Statement, in transaction: PostgresTransaction, _ add: (inout Parameters) -> Void
     ) async throws(PostgresError) -> FoundMembers {
         var parameters = range
-        parameters.int16Array(providers)
-        parameters.textArray(tags)
-        let rows = try await transaction.run([Query(AudienceSQL.liveNarrowed, parameters)])[0]
-        return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
+        parameters.int16Array("providers", providers)
+        add(&parameters)
+        return try await examine(Query(statement, parameters), in: transaction)
+    }
+
+    private func examine(
+        _ query: Query, in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> FoundMembers {
+        let rows = try await transaction.run(query).map { row throws(PostgresError) in
+            (member: try Member(&row), fits: try row.bool())
+        }
+        return FoundMembers(
+            rows.filter(\.fits).map(\.member), through: rows.map(\.member.id).max() ?? plan.horizon,
+            isLast: rows.count < idsMax)
     }
 
     /// Parses the filter again for each slice, which costs nothing beside the query. The message's own time makes all
@@ -68,63 +93,36 @@ struct AudienceQuery: Sendable {
             throw .unexpectedShape(statement: "plan_filtered", column: 0)
         }
         var parameters = range
-        parameters.int16Array(providers)
-        let filter = FilterSQL(expression, now: sentFrom, adding: &parameters)
-        let rows = try await transaction.run([Query(AudienceSQL.liveFiltered(by: filter), parameters)])[0]
-        return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
+        parameters.int16Array("providers", providers)
+        let filter = FilterSQL(expression, now: plan.sentFrom, adding: &parameters)
+        return try await examine(Query(AudienceSQL.liveFiltered(by: filter), parameters), in: transaction)
     }
 
-    private func silent(
-        since times: [StaleCutoffs], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> FoundMembers {
-        var parameters = range
-        parameters.int16Array(providers)
-        parameters.int16Array(times.map(\.provider.rawValue))
-        parameters.instantArray(times.map(\.instant))
-        let rows = try await transaction.run([Query(AudienceSQL.liveSilent, parameters)])[0]
-        return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
+    /// The names of installations of the slice; empty if the audience names none.
+    var installations: ArraySlice<String> {
+        guard case .installations(let names) = selection else { return [] }
+        return names[part(of: names)]
     }
 
-    /// An installation to look up for a message.
-    struct NamedInstallation: Sendable {
-        let app: Int64
-        let kind: Int16
-        let horizon: Int64
-        let name: String
-        /// The place among the names that are looked up for the message, from 1.
-        let place: Int64
-    }
-
-    private func named(
-        _ names: [String], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> FoundMembers {
-        let rows = try await transaction.run([Self.query(named: named(names))])[0]
-        return try found(names, in: rows, 0..<rows.rowCount)
-    }
-
-    /// Returns the installations of the slice.
-    func named(_ names: [String]) -> [NamedInstallation] {
-        names[part(of: names)].enumerated().map {
-            NamedInstallation(app: app, kind: kind, horizon: horizon, name: $1, place: Int64($0 + 1))
+    /// Returns the query for the installations of any number of messages.
+    static func named(_ messages: [AudienceQuery]) -> Query {
+        func each<Value>(_ value: (ClaimedPlan) -> Value) -> [Value] {
+            messages.flatMap { Array(repeating: value($0.plan), count: $0.installations.count) }
+        }
+        return Query(AudienceSQL.named) {
+            $0.int64Array("apps", each(\.app))
+            $0.int16Array("kinds", each(\.kind))
+            $0.int64Array("horizons", each(\.horizon))
+            $0.textArray("installations", messages.flatMap(\.installations))
+            $0.int64Array("places", messages.flatMap { (0..<$0.installations.count).map { Int64($0 + 1) } })
         }
     }
 
-    /// Returns the query for installations of any number of messages.
-    static func query(named installations: [NamedInstallation]) -> Query {
-        Query(AudienceSQL.named) {
-            $0.int64Array(installations.map(\.app))
-            $0.int16Array(installations.map(\.kind))
-            $0.int64Array(installations.map(\.horizon))
-            $0.textArray(installations.map(\.name))
-            $0.int64Array(installations.map(\.place))
-        }
-    }
-
-    /// - Parameter own: the rows of this message.
-    func found(_ names: [String], in rows: ResultSet, _ own: Range<Int>) throws(PostgresError) -> FoundMembers {
+    /// - Parameter rows: those of this message.
+    func found(_ names: [String], in rows: ArraySlice<InstallationRow>) -> FoundMembers {
         let part = part(of: names)
-        return try FoundMembers(
-            named: rows, own, providers, before: part.lowerBound, plannedThrough: Int64(part.upperBound),
+        return FoundMembers(
+            rows, of: providers, before: part.lowerBound, through: part.upperBound,
             isLast: part.upperBound == names.count)
     }
 
@@ -140,11 +138,9 @@ struct AudienceQuery: Sendable {
         var without: ResultSet?
         var parts = 0
         while let part = scan.next {
-            let isFirst = after == 0 && parts == 0
-            let answers = try await transaction.run(
-                isFirst ? [query(of: part), query(usersWithout: names)] : [query(of: part)])
+            let answers = try await transaction.run(parts == 0 ? userQueries : [query(of: part)])
             try scan.take(answers[0], of: part)
-            if isFirst { without = answers[1] }
+            if answers.count > 1 { without = answers[1] }
             parts += 1
         }
         guard parts > 1 else { return try found(scan.slice, without) }
@@ -153,16 +149,26 @@ struct AudienceQuery: Sendable {
         let slice = scan.slice
         let owned = query(
             ofUsers: names, after: [Int64](repeating: after, count: names.count),
-            through: slice.isLast ? horizon : slice.through ?? horizon, rowsEach: .max)
-        return try found(slice.reread(try await transaction.run([owned])[0]), without)
+            through: slice.isLast ? plan.horizon : slice.through ?? plan.horizon, rowsEach: .max)
+        return try found(slice.reread(try await transaction.run(owned)), without)
     }
 
-    /// Returns the queries for the slice's first part, which mostly is the only one.
-    func queries(ofUsers names: [String]) -> [Query] {
-        guard let part = UserScan(names, after: after, idsMax: idsMax).next else { return [] }
-        return after == 0 ? [query(of: part), query(usersWithout: names)] : [query(of: part)]
+    /// The queries for the slice's first part, which mostly is the only one; empty if the audience names no users.
+    var userQueries: [Query] {
+        guard case .users(let names) = selection, let part = UserScan(names, after: after, idsMax: idsMax).next
+        else { return [] }
+        guard after == 0 else { return [query(of: part)] }
+        let without = Query(AudienceSQL.usersWithout) {
+            $0.int64("app", plan.app)
+            $0.int16("kind", plan.kind)
+            $0.int64("horizon", plan.horizon)
+            $0.int16Array("providers", providers)
+            $0.textArray("users", names)
+        }
+        return [query(of: part), without]
     }
 
+    /// - Parameter answers: the answers to `userQueries`.
     func found(users names: [String], in answers: [ResultSet]) throws(PostgresError) -> FoundMembers {
         var scan = UserScan(names, after: after, idsMax: idsMax)
         if let part = scan.next { try scan.take(answers[0], of: part) }
@@ -170,68 +176,38 @@ struct AudienceQuery: Sendable {
     }
 
     private func found(_ slice: UserScan.Slice, _ without: ResultSet?) throws(PostgresError) -> FoundMembers {
-        var found = FoundMembers(slice, horizon: horizon)
-        if let without { try found.end(users: without) }
-        return found
+        FoundMembers(slice, horizon: plan.horizon, ending: try without?.map(NameRow.init) ?? [])
     }
 
     private func query(of part: UserScan.Part) -> Query {
-        query(ofUsers: part.users, after: part.after, through: horizon, rowsEach: Int64(part.rowsEach))
+        query(ofUsers: part.users, after: part.after, through: plan.horizon, rowsEach: Int64(part.rowsEach))
     }
 
     private func query(ofUsers users: [String], after: [Int64], through: Int64, rowsEach: Int64) -> Query {
         Query(AudienceSQL.ofUsers) {
-            $0.int64(app)
-            $0.int16(kind)
-            $0.int64(through)
-            $0.int64(rowsEach)
-            $0.int16Array(providers)
-            $0.textArray(users)
-            $0.int64Array(after)
+            $0.int64("app", plan.app)
+            $0.int16("kind", plan.kind)
+            $0.int64("horizon", through)
+            $0.int64("limit", rowsEach)
+            $0.int16Array("providers", providers)
+            $0.textArray("users", users)
+            $0.int64Array("after", after)
         }
     }
 
-    private func query(usersWithout names: [String]) -> Query {
-        Query(AudienceSQL.usersWithout) {
-            $0.int64(app)
-            $0.int16(kind)
-            $0.int64(horizon)
-            $0.int16Array(providers)
-            $0.textArray(names)
+    /// The named tokens of the providers that the message goes to.
+    var targets: [InlineTarget] {
+        plan.audience.inlineTargets.filter { providers.isEmpty || providers.contains($0.provider.rawValue) }
+    }
+
+    /// The query for all tokens at once: between two slices a registration could change its token, and be reached by
+    /// both. The query writes the inline targets.
+    var writingTargets: Query {
+        Query(AudienceSQL.inline) {
+            $0.int64("app", plan.app)
+            $0.uuid("message", plan.message)
+            $0.targets(targets)
         }
-    }
-
-    private func inline(
-        _ targets: [InlineTarget], in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> FoundMembers {
-        try FoundMembers(inline: try await transaction.run([query(inline: targets)])[0])
-    }
-
-    /// Returns the query for all tokens at once: between two slices a registration could change its token, and be
-    /// reached by both. The query writes the inline targets.
-    func query(inline targets: [InlineTarget]) -> Query {
-        let wanted = targets.filter { providers.isEmpty || providers.contains($0.provider.rawValue) }
-        return Query(AudienceSQL.inline) {
-            $0.int64(app)
-            $0.uuid(message)
-            $0.int16Array(wanted.map(\.provider.rawValue))
-            $0.int16Array(wanted.map(\.environment.rawValue))
-            $0.textArray(wanted.map(\.topic))
-            $0.bytesArray(wanted.map(\.token.bytes))
-        }
-    }
-
-    private func tagged(
-        _ expression: TagExpression, in transaction: PostgresTransaction
-    ) async throws(PostgresError) -> FoundMembers {
-        var parameters = range
-        parameters.int16Array(providers)
-        parameters.textArray(try await scanned(expression, in: transaction))
-        parameters.textArray(expression.all)
-        parameters.textArray(expression.any)
-        parameters.textArray(expression.none)
-        let rows = try await transaction.run([Query(AudienceSQL.tagged, parameters)])[0]
-        return try FoundMembers(examined: rows, idsMax: idsMax, horizon: horizon)
     }
 
     /// Returns the tags whose entries are walked through the ids that are left: the rarest of `all`, or all of `any` if
@@ -242,21 +218,29 @@ struct AudienceQuery: Sendable {
     ) async throws(PostgresError) -> [String] {
         if expression.all.isEmpty { return expression.any }
         if expression.all.count == 1, expression.any.isEmpty { return expression.all }
+        let tags = expression.all + expression.any
         let query = Query(AudienceSQL.tagCounts) {
-            $0.int64(app)
-            $0.textArray(expression.all + expression.any)
-            $0.int64(after)
-            $0.int64(horizon)
-            $0.int64(Int64(min(sliceIDs, idsMax * 10)))
+            $0.int64("app", plan.app)
+            $0.textArray("tags", tags)
+            $0.int64("after", after)
+            $0.int64("horizon", plan.horizon)
+            $0.int64("limit", Int64(min(sliceIDs, idsMax * 10)))
         }
-        let counts = try await transaction.run([query])[0].int64Column(0)
-        guard counts.count == expression.all.count + expression.any.count else {
-            throw .unexpectedShape(statement: "plan_tag_counts", column: 0)
-        }
+        let counts = try await transaction.run(query).map(Int64.init)
+        guard counts.count == tags.count else { throw .unexpectedShape(statement: "plan_tag_counts", column: 0) }
         var rarest = 0
         for place in expression.all.indices where counts[place] < counts[rarest] { rarest = place }
         let ofAny = counts[expression.all.count...].reduce(0, +)
         let isAnyRarer = !expression.any.isEmpty && ofAny < counts[rarest]
         return isAnyRarer ? expression.any : [expression.all[rarest]]
+    }
+}
+
+extension Parameters {
+    mutating func targets(_ targets: [InlineTarget]) {
+        int16Array("providers", targets.map(\.provider.rawValue))
+        int16Array("environments", targets.map(\.environment.rawValue))
+        textArray("topics", targets.map(\.topic))
+        bytesArray("tokens", targets.map(\.token.bytes))
     }
 }

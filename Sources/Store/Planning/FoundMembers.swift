@@ -2,6 +2,45 @@ import Model
 import Postgres
 import QueueRules
 
+/// A member of an audience, and its route.
+struct Member: Sendable {
+    let id: Int64
+    let route: Int64
+}
+
+extension Member {
+    init(_ row: inout Row) throws(PostgresError) { (id, route) = (try row.int64(), try row.int64()) }
+}
+
+/// A name that was looked up.
+struct NameRow: Sendable {
+    /// The place among the names that were looked up for the message, from 1.
+    let place: Int64
+    /// The registration that was found; nil: none.
+    let member: Member?
+    let isOfOtherKind: Bool
+
+    init(_ row: inout Row) throws(PostgresError) {
+        place = try row.int64()
+        let (id, route) = (try row.int64OrNil(), try row.int64OrNil())
+        member = id.flatMap { id in route.map { Member(id: id, route: $0) } }
+        isOfOtherKind = try row.boolOrNil() ?? false
+    }
+}
+
+/// A row of `AudienceSQL.named`.
+struct InstallationRow: Sendable {
+    let name: NameRow
+    let isRetired: Bool
+    let provider: Int16?
+
+    init(_ row: inout Row) throws(PostgresError) {
+        name = try NameRow(&row)
+        isRetired = try row.int16OrNil() == RegistrationState.retired.rawValue
+        provider = try row.int16OrNil()
+    }
+}
+
 /// The members that one query of an audience found.
 struct FoundMembers: Sendable {
     /// Rising; `routes` has the route of each.
@@ -12,97 +51,44 @@ struct FoundMembers: Sendable {
     let plannedThrough: Int64
     let isLast: Bool
 
-    /// Reads an id range in which all registrations fit.
-    init(live rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
-        ids = try rows.int64Column(0)
-        routes = try rows.int64Column(1)
-        isLast = ids.count < idsMax
-        plannedThrough = ids.last ?? horizon
-    }
-
-    /// Reads an id range in which some registrations fit.
-    init(examined rows: ResultSet, idsMax: Int, horizon: Int64) throws(PostgresError) {
-        isLast = rows.rowCount < idsMax
-        plannedThrough = try rows.int64Column(0).max() ?? horizon
-        var members: [(id: Int64, route: Int64)] = []
-        for row in 0..<rows.rowCount where try rows.bool(row, 2) {
-            members.append((try rows.int64(row, 0), try rows.int64(row, 1)))
-        }
+    /// - Parameter members: in any order.
+    init(_ members: [Member], through plannedThrough: Int64, isLast: Bool) {
+        (self.plannedThrough, self.isLast) = (plannedThrough, isLast)
         take(members)
     }
 
-    /// Reads the registrations of named users.
-    init(_ slice: UserScan.Slice, horizon: Int64) {
-        isLast = slice.isLast
-        plannedThrough = slice.through ?? horizon
-        ids = slice.ids
-        routes = slice.routes
+    /// The registrations of named users, and users without a live one, which end.
+    init(_ slice: UserScan.Slice, horizon: Int64, ending users: [NameRow]) {
+        (isLast, plannedThrough) = (slice.isLast, slice.through ?? horizon)
+        (ids, routes) = (slice.ids, slice.routes)
+        for user in users { end(user, unknown: TerminalReason.unknownUser) }
     }
 
-    /// Reads one row for each named installation.
+    /// The registrations of named installations.
     ///
     /// - Parameters:
-    ///   - own: the rows of the message.
     ///   - providers: the providers that the message goes to; empty: all.
     ///   - before: how many of the message's names come before these.
     init(
-        named rows: ResultSet, _ own: Range<Int>, _ providers: [Int16], before: Int, plannedThrough: Int64,
+        _ rows: ArraySlice<InstallationRow>, of providers: [Int16], before: Int, through plannedThrough: Int,
         isLast: Bool
-    ) throws(PostgresError) {
-        self.plannedThrough = plannedThrough
-        self.isLast = isLast
-        var live: [(id: Int64, route: Int64)] = []
-        for row in own {
-            guard let id = try rows.int64OrNil(row, 1) else {
-                let reason =
-                    rows.isNull(row, 5) ? TerminalReason.unknownDevice : TerminalReason.noRegistrationOfKind
-                end(nameAt: Int64(before) + (try rows.int64(row, 0)), TerminalStatus(.rejected, reason))
-                continue
-            }
-            let provider = try rows.int16(row, 4)
-            guard providers.isEmpty || providers.contains(provider) else { continue }
-            let route = try rows.int64(row, 2)
-            if try rows.int16(row, 3) == RegistrationState.retired.rawValue {
-                end(id, on: route, TerminalStatus(.unregistered, TerminalReason.retired))
-            } else {
-                live.append((id, route))
-            }
+    ) {
+        (self.plannedThrough, self.isLast) = (Int64(plannedThrough), isLast)
+        let wanted = rows.filter { row in
+            providers.isEmpty || row.name.member == nil || providers.contains(row.provider ?? 0)
         }
-        take(live)
-    }
-
-    /// Ends named users without a live registration, one for each row.
-    mutating func end(users rows: ResultSet) throws(PostgresError) {
-        for row in 0..<rows.rowCount {
-            if let id = try rows.int64OrNil(row, 1) {
-                end(id, on: try rows.int64(row, 2), TerminalStatus(.unregistered, TerminalReason.retired))
-            } else {
-                let reason = rows.isNull(row, 3) ? TerminalReason.unknownUser : TerminalReason.noRegistrationOfKind
-                end(nameAt: try rows.int64(row, 0), TerminalStatus(.rejected, reason))
-            }
+        for row in wanted where row.isRetired || row.name.member == nil {
+            end(row.name, before: before, unknown: TerminalReason.unknownDevice)
         }
-    }
-
-    /// Reads one row for each token, in no order.
-    init(inline rows: ResultSet) throws(PostgresError) {
-        plannedThrough = Int64(rows.rowCount)
-        isLast = true
-        var members: [(id: Int64, route: Int64)] = []
-        for row in 0..<rows.rowCount { members.append((try rows.int64(row, 0), try rows.int64(row, 1))) }
-        take(members)
+        take(wanted.filter { !$0.isRetired }.compactMap(\.name.member))
     }
 
     /// The members that a message's tokens lead to, in any order. Two tokens never lead to one registration.
-    init(tokens members: [(id: Int64, route: Int64)]) {
-        plannedThrough = Int64(members.count)
-        isLast = true
-        take(members)
-    }
+    init(tokens members: [Member]) { self.init(members, through: Int64(members.count), isLast: true) }
 
-    private mutating func take(_ members: [(id: Int64, route: Int64)]) {
+    private mutating func take(_ members: [Member]) {
         let rising = members.sorted { $0.id < $1.id }
-        ids = rising.map(\.id)
-        routes = rising.map(\.route)
+        (ids, routes) = (rising.map(\.id), rising.map(\.route))
     }
 
     /// Ends the members that fit, after those that ended before, and removes them from `ids`. They are grouped by
@@ -111,8 +97,7 @@ struct FoundMembers: Sendable {
         let all = zip(ids, routes)
         let gone = all.filter { fits($0.0) }
         let left = all.filter { !fits($0.0) }
-        ids = left.map(\.0)
-        routes = left.map(\.1)
+        (ids, routes) = (left.map(\.0), left.map(\.1))
         for (route, members) in Dictionary(grouping: gone, by: \.1).sorted(by: { $0.key < $1.key }) {
             for start in stride(from: 0, to: members.count, by: membersMax) {
                 let group = members[start..<min(start + membersMax, members.count)]
@@ -121,23 +106,21 @@ struct FoundMembers: Sendable {
         }
     }
 
-    private mutating func end(nameAt place: Int64, _ terminalStatus: TerminalStatus) {
-        add(place, to: EarlyTermination(terminalStatus: terminalStatus, route: nil, members: []))
-    }
-
-    private mutating func end(_ registration: Int64, on route: Int64, _ terminalStatus: TerminalStatus) {
-        add(registration, to: EarlyTermination(terminalStatus: terminalStatus, route: route, members: []))
-    }
-
-    /// Adds a member to its group. There are only a handful: an app has few routes, and there are few reasons.
-    private mutating func add(_ member: Int64, to group: EarlyTermination) {
-        let known = early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
-        if known == nil {
-            early.append(group)
+    /// Ends a name without a live registration. There are only a handful of groups: an app has few routes, and there are
+    /// few reasons.
+    private mutating func end(_ name: NameRow, before: Int = 0, unknown: String) {
+        var status = TerminalStatus(.unregistered, TerminalReason.retired)
+        if name.member == nil {
+            status = TerminalStatus(.rejected, name.isOfOtherKind ? TerminalReason.noRegistrationOfKind : unknown)
+        }
+        let ended = name.member?.id ?? Int64(before) + name.place
+        let known = early.firstIndex { $0.terminalStatus == status && $0.route == name.member?.route }
+        if let known {
+            early[known].members.append(ended)
+        } else {
+            early.append(EarlyTermination(terminalStatus: status, route: name.member?.route, members: [ended]))
             early.sort { $0.isBefore($1) }
         }
-        let place = known ?? early.firstIndex { $0.terminalStatus == group.terminalStatus && $0.route == group.route }
-        if let place { early[place].members.append(member) }
     }
 
     /// Counts by state and reason, each pair once.
@@ -167,12 +150,7 @@ struct EarlyTermination: Equatable, Sendable {
     var members: [Int64]
 
     func isBefore(_ other: EarlyTermination) -> Bool {
-        if terminalStatus.state != other.terminalStatus.state {
-            return terminalStatus.state.rawValue < other.terminalStatus.state.rawValue
-        }
-        if terminalStatus.reason != other.terminalStatus.reason {
-            return terminalStatus.reason < other.terminalStatus.reason
-        }
-        return (route ?? 0) < (other.route ?? 0)
+        (terminalStatus.state.rawValue, terminalStatus.reason, route ?? 0)
+            < (other.terminalStatus.state.rawValue, other.terminalStatus.reason, other.route ?? 0)
     }
 }

@@ -7,14 +7,8 @@ import QueueRules
 /// late.
 struct LocalSlice: Sendable {
     let sending: LocalSending
-    private let app: Int64
-    private let acceptedAt: WallInstant
-
-    init(_ sending: LocalSending, app: Int64, acceptedAt: WallInstant) {
-        self.sending = sending
-        self.app = app
-        self.acceptedAt = acceptedAt
-    }
+    let app: Int64
+    let acceptedAt: WallInstant
 
     /// Cuts the slice without the members for which the hour is past. These end here, in groups of at most
     /// `membersMax`, like parcels, because a reader of the history loads a group whole.
@@ -22,19 +16,17 @@ struct LocalSlice: Sendable {
         _ found: FoundMembers, membersMax: Int, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> SliceCut {
         let query = Query(LocalHourSQL.instants) {
-            $0.int64(app)
-            $0.instant(sending.hour.inUTC)
-            $0.int64Array(found.ids)
+            $0.int64("app", app)
+            $0.instant("hour", sending.hour.inUTC)
+            $0.int64Array("members", found.ids)
         }
-        let zones = found.ids.isEmpty ? nil : try await transaction.run([query])[0]
-        // Lookup only.
-        var instants: [Int64: WallInstant] = [:]
+        let answer = found.ids.isEmpty ? nil : try await transaction.run(query)
+        let zones = try answer?.map { row throws(PostgresError) in (try row.instant(), try row.int64Array()) } ?? []
+        var instants: [Int64: WallInstant] = [:]  // lookup only
         instants.reserveCapacity(found.ids.count)
-        for row in 0..<(zones?.rowCount ?? 0) {
-            guard let zones, let instant = sending.sends(at: try zones.instant(row, 0), acceptedAt: acceptedAt) else {
-                continue
-            }
-            for member in try zones.int64Array(row, 1) { instants[member] = instant }
+        for (hour, members) in zones {
+            guard let instant = sending.sends(at: hour, acceptedAt: acceptedAt) else { continue }
+            for member in members { instants[member] = instant }
         }
         var left = found
         let terminalStatus = TerminalStatus(.suppressed, TerminalReason.localTimePassed)
@@ -47,11 +39,11 @@ extension Query {
     /// The query that stores a message's local hour, after the message itself.
     init(writing sending: LocalSending, of message: NewMessage) {
         self.init(LocalHourSQL.write) {
-            $0.uuid(message.id.value)
-            $0.instant(sending.hour.inUTC)
-            $0.bool(sending.sendsPassed)
-            $0.instant(sending.hour.last)
-            $0.int64(message.lifetime.wholeMicroseconds)
+            $0.uuid("message", message.id.value)
+            $0.instant("hour", sending.hour.inUTC)
+            $0.bool("late_at_once", sending.sendsPassed)
+            $0.instant("last", sending.hour.last)
+            $0.int64("lifetime_us", message.lifetime.wholeMicroseconds)
         }
     }
 }

@@ -7,16 +7,18 @@ enum PlanSQL {
     // A parcel `p` of the predecessor that is leased or will be leased soon. A parcel that can't be sent now is not
     // awaited, since it would hold up other routes. On its own route it is leased first all the same, because it has
     // been due for longer. A parcel on hold is awaited: its message is paused, or cancelled and soon gone. A
-    // rate-limited one is awaited as long as its rate moves on. $2 now.
+    // rate-limited one is awaited as long as its rate moves on.
     private static let isAwaited = """
-        p.attempt = 0 AND (p.state IN (2, 3) OR p.state = 4 AND EXISTS (
-            SELECT FROM message_rates b WHERE b.message_id = p.message_id
-                AND b.next_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
-        ) OR p.state = 1 AND (p.due_at > coalesce($2, clock_timestamp()) - interval '10 seconds'
-            AND coalesce(p.waits_for, '') NOT IN (
-                '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
-                '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)',
-                '\(WaitCause.quietHours.rawValue)')))
+        p.attempt = 0 AND (p.state IN (\([ParcelState.leased, .onHold].sql))
+            OR p.state = \(ParcelState.rateLimited.sql) AND EXISTS (
+                SELECT FROM message_rates b WHERE b.message_id = p.message_id
+                    AND b.next_at > coalesce(:now, clock_timestamp()) - interval '10 seconds')
+            OR p.state = \(ParcelState.ready.sql)
+                AND (p.due_at > coalesce(:now, clock_timestamp()) - interval '10 seconds'
+                    AND coalesce(p.waits_for, '') NOT IN (
+                        '\(WaitCause.unreachable.rawValue)', '\(WaitCause.laneBlocked.rawValue)',
+                        '\(WaitCause.credentialRefused.rawValue)', '\(WaitCause.providerTokenExpired.rawValue)',
+                        '\(WaitCause.quietHours.rawValue)')))
         """
 
     // The order of an app's plans.
@@ -27,15 +29,16 @@ enum PlanSQL {
     private static var single: String {
         let before = "AND \(none("taken")) "
         let (urgent, bulk) = (MessageUrgency.transactional, MessageUrgency.bulk)
+        let noneUrgent = "\(none("urgent")) AND \(none("urgent_again"))"
         return """
             urgent AS MATERIALIZED (
-                \(first(of: urgent, "app_id > $3 \(before)"))
+                \(first(of: urgent, "app_id > :last_urgent \(before)"))
             ), urgent_again AS MATERIALIZED (
-                \(first(of: urgent, "app_id <= $3 \(before)AND \(none("urgent"))"))
+                \(first(of: urgent, "app_id <= :last_urgent \(before)AND \(none("urgent"))"))
             ), bulk AS MATERIALIZED (
-                \(first(of: bulk, "$5 AND app_id > $4 \(before)AND \(none("urgent")) AND \(none("urgent_again"))"))
+                \(first(of: bulk, ":takes_bulk AND app_id > :last_bulk \(before)AND \(noneUrgent)"))
             ), bulk_again AS MATERIALIZED (
-                \(first(of: bulk, "$5 AND app_id <= $4 \(before)AND \(none("urgent")) AND \(none("urgent_again")) AND \(none("bulk"))"))
+                \(first(of: bulk, ":takes_bulk AND app_id <= :last_bulk \(before)AND \(noneUrgent) AND \(none("bulk"))"))
             )
             """
     }
@@ -44,14 +47,13 @@ enum PlanSQL {
 
     private static func first(of urgency: MessageUrgency, _ which: String) -> String {
         """
-        SELECT \(claimed) FROM plans WHERE priority = \(urgency.rawValue) AND \(which) AND \(isReady)
+        SELECT \(claimed) FROM plans WHERE priority = \(urgency.sql) AND \(which) AND \(isReady)
             \(roundRobin) LIMIT 1 FOR UPDATE SKIP LOCKED
         """
     }
 
-    /// Claims the next plans: several transactional ones, or one of any urgency. Parameters: $1 known formats, $2 now.
-    /// The apps that had a slot last: $3 for transactional messages, $4 for others; $5 whether others are asked for at
-    /// all; $6 how many.
+    /// Claims the next plans: several transactional ones, or one of any urgency, after the apps that had a slot
+    /// last.
     ///
     /// Transactional plans come first. Within an urgency the apps take turns, beginning after the last one; within an
     /// app the plan comes first that waited longest. A plan that was put aside waits for its time. A follow-up message
@@ -67,27 +69,27 @@ enum PlanSQL {
         "plan_claim",
         """
         WITH RECURSIVE ahead AS (
-            SELECT (\(nextApp("app_id > $3"))) AS app, 1 AS place
+            SELECT (\(nextApp("app_id > :last_urgent"))) AS app, 1 AS place
             UNION ALL
             SELECT (\(nextApp("app_id > ahead.app"))), place + 1
             FROM ahead WHERE app IS NOT NULL AND place < \(MessageStore.plannedTogetherMax)
         ), again AS (
-            SELECT (\(nextApp("app_id <= $3"))) AS app, 1 AS place
+            SELECT (\(nextApp("app_id <= :last_urgent"))) AS app, 1 AS place
             UNION ALL
-            SELECT (\(nextApp("app_id > again.app AND app_id <= $3"))), place + 1
+            SELECT (\(nextApp("app_id > again.app AND app_id <= :last_urgent"))), place + 1
             FROM again WHERE app IS NOT NULL AND place < \(MessageStore.plannedTogetherMax)
         ), round AS MATERIALIZED (
             SELECT app, row_number() OVER (ORDER BY lap, place) AS place FROM (
                 SELECT app, place, 1 AS lap FROM ahead UNION ALL SELECT app, place, 2 FROM again
             ) AS apps
-            WHERE app IS NOT NULL ORDER BY lap, apps.place LIMIT least($6, \(MessageStore.plannedTogetherMax))
+            WHERE app IS NOT NULL ORDER BY lap, apps.place LIMIT least(:limit, \(MessageStore.plannedTogetherMax))
         ), taken AS MATERIALIZED (
             SELECT mine.*, round.place AS app_place,
                 row_number() OVER (PARTITION BY round.place ORDER BY mine.planned_at NULLS FIRST, mine.message_id) AS lap
             FROM round CROSS JOIN LATERAL (
                 SELECT \(claimed) FROM plans
-                WHERE priority = \(MessageUrgency.transactional.rawValue) AND app_id = round.app AND \(isReady)
-                \(roundRobin) LIMIT greatest(1, $6 / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
+                WHERE priority = \(MessageUrgency.transactional.sql) AND app_id = round.app AND \(isReady)
+                \(roundRobin) LIMIT greatest(1, :limit / (SELECT count(*) FROM round)) FOR UPDATE SKIP LOCKED
             ) AS mine
         ), \(single), turn AS MATERIALIZED (
             SELECT \(claimed), lap, app_place FROM taken
@@ -99,14 +101,13 @@ enum PlanSQL {
 
     private static func nextApp(_ which: String) -> String {
         """
-        SELECT app_id FROM plans WHERE priority = \(MessageUrgency.transactional.rawValue) AND \(which) AND \(isReady)
+        SELECT app_id FROM plans WHERE priority = \(MessageUrgency.transactional.sql) AND \(which) AND \(isReady)
         ORDER BY priority, app_id LIMIT 1
         """
     }
 
-    // $1 known formats, $2 now.
     private static let isReady = """
-        format = ANY ($1) AND (planned_at <= coalesce($2, clock_timestamp())) IS NOT FALSE
+        format = ANY (:formats) AND (planned_at <= coalesce(:now, clock_timestamp())) IS NOT FALSE
             AND (after_message IS NULL OR (
                 (SELECT before.message_id FROM plans before WHERE before.message_id = plans.after_message) IS NULL
                 AND NOT EXISTS (
@@ -114,9 +115,9 @@ enum PlanSQL {
         """
 
     private static let rotation = """
-        SELECT turn.message_id, turn.planned_through, m.app_id, m.format, m.priority, m.kind, m.horizon, m.expires_at,
-            c.audience, coalesce(m.due_at, m.accepted_at), m.accepted_at, m.local_hour AT TIME ZONE 'UTC',
-            m.late_at_once, turn.slices, m.push_type
+        SELECT turn.message_id, m.app_id, m.priority, turn.planned_through, turn.slices, m.format, m.kind, m.horizon,
+            m.push_type, m.expires_at, coalesce(m.due_at, m.accepted_at), m.accepted_at,
+            m.local_hour AT TIME ZONE 'UTC', m.late_at_once, c.audience
         FROM turn JOIN messages m ON m.id = turn.message_id
         LEFT JOIN message_contents c ON c.message_id = turn.message_id
         """
@@ -127,12 +128,11 @@ enum PlanSQL {
     /// back.
     static let soonOnDisk = Statement("plan_soon_on_disk", "SELECT set_config('synchronous_commit', 'off', true)")
 
-    /// Locks the messages that no other transaction has locked, and returns them. Parameters: $1 messages.
+    /// Locks the messages that no other transaction has locked, and returns them.
     static let lock = Statement(
-        "plan_lock", "SELECT id FROM messages WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED")
+        "plan_lock", "SELECT id FROM messages WHERE id = ANY (:messages) FOR NO KEY UPDATE SKIP LOCKED")
 
-    /// Counts a slice of each message, and returns their states with their ids. Parameters: $1 messages, $2 members cut,
-    /// $3 rejected, $4 unregistered and $5 suppressed at once, $6 now, $7 whether planning has ended.
+    /// Counts a slice of each message: its members in parcels, and those that ended at once. Returns their states.
     ///
     /// The audience is known when planning ends. If every parcel is gone by then, because its settle added its counts
     /// before, no settle will end the message.
@@ -140,125 +140,116 @@ enum PlanSQL {
         "plan_count",
         """
         UPDATE messages SET
-            planned_members = planned_members + said.cut + said.early, members = members + said.early,
-            rejected = messages.rejected + said.rejected, unregistered = messages.unregistered + said.unregistered,
-            suppressed = messages.suppressed + said.suppressed,
-            audience = CASE WHEN said.is_last THEN planned_members + said.cut + said.early END,
+            planned_members = planned_members + input.cut + input.early, members = members + input.early,
+            rejected = messages.rejected + input.rejected, unregistered = messages.unregistered + input.unregistered,
+            suppressed = messages.suppressed + input.suppressed,
+            audience = CASE WHEN input.is_last THEN planned_members + input.cut + input.early END,
             state = CASE
-                WHEN state = 7 THEN 7
-                WHEN said.is_last AND planned_members + said.cut = members THEN 6
-                WHEN state = 5 THEN 5
-                WHEN said.is_last THEN 4
-                ELSE 3 END,
-            finished_at = CASE WHEN said.is_last AND state <> 7 AND planned_members + said.cut = members
-                THEN coalesce($6, clock_timestamp()) END
+                WHEN state = \(MessageState.cancelled.sql) THEN \(MessageState.cancelled.sql)
+                WHEN input.is_last AND planned_members + input.cut = members THEN \(MessageState.finished.sql)
+                WHEN state = \(MessageState.paused.sql) THEN \(MessageState.paused.sql)
+                WHEN input.is_last THEN \(MessageState.sending.sql)
+                ELSE \(MessageState.planning.sql) END,
+            finished_at = CASE WHEN input.is_last AND state <> \(MessageState.cancelled.sql)
+                AND planned_members + input.cut = members THEN coalesce(:now, clock_timestamp()) END
         FROM (
             SELECT *, rejected + unregistered + suppressed AS early
-            FROM unnest($1, $2, $3, $4, $5, $7) AS each (message_id, cut, rejected, unregistered, suppressed, is_last)
-        ) AS said
-        WHERE id = said.message_id
-        RETURNING state, id
+            FROM unnest(:messages, :members, :rejected, :unregistered, :suppressed, :are_last)
+                AS each (message_id, cut, rejected, unregistered, suppressed, is_last)
+        ) AS input
+        WHERE id = input.message_id
+        RETURNING id, state
         """)
 
-    /// Writes parcels. Parameters: $1 messages, $2 apps, $3 formats, $4 priorities, $5 when they expire, $6 now,
-    /// $7 routes, $8 members, $9 their counts, $10 services. The arrays have one element for each parcel. $11 is when
-    /// each is sent; null: at once. A parcel whose time is past is due now, so that it doesn't come before other parcels
-    /// that wait.
+    /// Writes parcels. The arrays have one element for each. A parcel is sent at its time, or without one at once. If
+    /// that is past, it is due now, so that it doesn't come before other parcels that wait.
+    ///
+    /// Returns for each message and route of new parcels whether some are ready, and whether some are rate-limited.
     static let cut = Statement(
         "plan_cut",
-        announcing(
-            """
+        """
+        WITH written AS (
             INSERT INTO parcels (message_id, app_id, route_id, format, service, priority, due_at, expires_at, members,
                 member_count, pending, state)
             SELECT cut.message_id, cut.app_id, cut.route_id, cut.format, cut.service, cut.priority,
-                greatest(cut.sent_at, coalesce($6, clock_timestamp())), cut.expires_at, cut.members, cut.count,
+                greatest(cut.sent_at, coalesce(:now, clock_timestamp())), cut.expires_at, cut.members, cut.count,
                 cut.count, \(ControlSQL.initialState(of: "cut.message_id"))
-            FROM unnest($1, $2, $3, $4, $5, $7, $8, $9, $10, $11)
+            FROM unnest(:messages, :apps, :formats, :priorities, :expiries, :routes, :members, :member_counts, :services,
+                    :sent_at)
                 AS cut (message_id, app_id, format, priority, expires_at, route_id, members, count, service, sent_at)
-            """))
-
-    /// Returns for each message and route of new parcels whether some are ready, and whether some are rate-limited.
-    private static func announcing(_ insert: String) -> String {
-        """
-        WITH written AS (
-            \(insert)
-            RETURNING message_id, route_id, state = 1 AND due_at <= coalesce($6, clock_timestamp()) AS is_ready,
-                state = 4 AS is_paced
-        ), told AS (
-            SELECT message_id, route_id, bool_or(is_ready) AS is_ready, bool_or(is_paced) AS is_paced
+            RETURNING message_id, route_id,
+                state = \(ParcelState.ready.sql) AND due_at <= coalesce(:now, clock_timestamp()) AS is_ready,
+                state = \(ParcelState.rateLimited.sql) AS is_rate_limited
+        ), reported AS (
+            SELECT message_id, route_id, bool_or(is_ready) AS is_ready, bool_or(is_rate_limited) AS is_rate_limited
             FROM written GROUP BY message_id, route_id
         )
-        SELECT told.message_id, told.route_id, told.is_ready, told.is_paced, r.provider, r.environment, r.topic
-        FROM told JOIN routes r ON r.id = told.route_id
-        """
-    }
+        SELECT n.message_id, n.route_id, n.is_ready, n.is_rate_limited, r.provider, r.environment, r.topic
+        FROM reported n JOIN routes r ON r.id = n.route_id
+        """)
 
-    /// $1 messages.
-    static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = ANY ($1)")
+    static let end = Statement("plan_end", "DELETE FROM plans WHERE message_id = ANY (:messages)")
 
-    /// $1 message, $2 now, $3 microseconds.
     static let putAside = Statement(
         "plan_put_aside",
         """
-        UPDATE plans SET planned_at = coalesce($2, clock_timestamp()) + $3 * interval '1 microsecond'
-        WHERE message_id = $1
+        UPDATE plans SET planned_at = coalesce(:now, clock_timestamp()) + :delay_us * interval '1 microsecond'
+        WHERE message_id = :message
         """)
 
-    /// $1 message, $2 planned through, $3 now.
     static let advance = Statement(
         "plan_advance",
         """
-        UPDATE plans SET planned_through = $2, planned_at = coalesce($3, clock_timestamp()), slices = slices + 1
-        WHERE message_id = $1
+        UPDATE plans SET planned_through = :planned_through, planned_at = coalesce(:now, clock_timestamp()),
+            slices = slices + 1
+        WHERE message_id = :message
         """)
 
-    /// Counts members that ended at once for their providers: a member that was registered once counts for its provider
-    /// too. Parameters: $1 message, $2 how many ended, $3 on which routes, $4 in which state (unregistered or
-    /// suppressed), $5 why.
+    /// Counts members that ended at once for their providers, as unregistered or suppressed: a member that was
+    /// registered once counts for its provider too.
     static let providers = Statement(
         "plan_providers",
         """
         WITH ended AS (
-            SELECT routes.provider, said.state, said.reason, sum(said.count)::bigint AS count
-            FROM unnest($2, $3, $4, $5) AS said (count, route_id, state, reason)
-            JOIN routes ON routes.id = said.route_id GROUP BY routes.provider, said.state, said.reason
+            SELECT routes.provider, input.state, input.reason, sum(input.count)::bigint AS count
+            FROM unnest(:counts, :routes, :states, :reasons) AS input (count, route_id, state, reason)
+            JOIN routes ON routes.id = input.route_id GROUP BY routes.provider, input.state, input.reason
         ), reasons AS (
             INSERT INTO message_provider_reasons AS known (message_id, provider, state, reason, count)
-            SELECT $1, provider, state, reason, count FROM ended ORDER BY provider, state, reason
+            SELECT :message, provider, state, reason, count FROM ended ORDER BY provider, state, reason
             ON CONFLICT (message_id, provider, state, reason) DO UPDATE SET count = known.count + excluded.count
         )
         INSERT INTO message_providers AS known (message_id, provider, accepted, rejected, unregistered, expired,
             suppressed, cancelled, gave_up)
-        SELECT $1, provider, 0, 0, coalesce(sum(count) FILTER (WHERE state = 3), 0), 0,
-            coalesce(sum(count) FILTER (WHERE state = 5), 0), 0, 0
+        SELECT :message, provider, 0, 0,
+            coalesce(sum(count) FILTER (WHERE state = \(TerminalState.unregistered.sql)), 0), 0,
+            coalesce(sum(count) FILTER (WHERE state = \(TerminalState.suppressed.sql)), 0), 0, 0
         FROM ended GROUP BY provider ORDER BY provider
         ON CONFLICT (message_id, provider) DO UPDATE SET unregistered = known.unregistered + excluded.unregistered,
             suppressed = known.suppressed + excluded.suppressed
         """)
 
-    /// Writes early endings to the history. Parameters: $1 message, $2 how many of its names were looked up before, or
-    /// slices cut, $3 now. Entries: $4 routes, $5 states, $6 reasons, $7 first, $8 last, $9 members, $10 member counts.
-    ///
-    /// In the history they have parcel 0, and each slice is a settle of it. Route 0 means that the members are places
-    /// in the message's audience, not registrations.
+    /// Writes early endings to the history. There they have parcel 0, and each slice is a settle of it: its number is
+    /// how many of the message's names were looked up before, or how many slices were cut. Route 0 means that the
+    /// members are places in the message's audience, not registrations.
     static let cutReport = Statement(
         "plan_told",
         """
         INSERT INTO push_history (message_id, parcel_id, settle, place, route_id, state, reason, attempts, at,
             first_member, last_member, members, member_count)
-        SELECT $1, 0, $2, did.place, did.route_id, did.state, did.reason, 0, coalesce($3, clock_timestamp()),
-            did.first_member, did.last_member, did.members, did.count
-        FROM unnest($4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY
-            AS did (route_id, state, reason, first_member, last_member, members, count, place)
+        SELECT :message, 0, :settle, ended.place, ended.route_id, ended.state, ended.reason, 0,
+            coalesce(:now, clock_timestamp()), ended.first_member, ended.last_member, ended.members, ended.count
+        FROM unnest(:routes, :states, :reasons, :first_members, :last_members, :members, :member_counts) WITH ORDINALITY
+            AS ended (route_id, state, reason, first_member, last_member, members, count, place)
         """)
 
-    /// $1 message, then states, reasons and counts, ordered by state and reason, so that rows are locked in one order.
+    /// Adds to the reasons of a message. They come by rising state and reason, so that rows are locked in one order.
     static let reasons = Statement(
         "message_reasons_add",
         """
         INSERT INTO message_reasons (message_id, state, reason, count)
-        SELECT $1, ended.state, ended.reason, ended.count
-        FROM unnest($2, $3, $4) AS ended (state, reason, count)
+        SELECT :message, ended.state, ended.reason, ended.count
+        FROM unnest(:states, :reasons, :counts) AS ended (state, reason, count)
         ON CONFLICT (message_id, state, reason) DO UPDATE SET count = message_reasons.count + excluded.count
         """)
 }

@@ -1,5 +1,4 @@
 import Basis
-import Encodings
 import Model
 import Postgres
 import QueueRules
@@ -47,8 +46,8 @@ extension MessageStore {
     /// the next slice of one. If one can't be planned as it is stored, or others have locked its row, fewer are planned
     /// at once, until it alone is put aside.
     package func plan(
-        atMost limit: Int = plannedTogetherMax, idsMax: Int = 20_000, parcelMembersMax: Int = 5_000,
-        knownFormats: [Int16], _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
+        atMost limit: Int = plannedTogetherMax, idsMax: Int, parcelMembersMax: Int, knownFormats: [Int16],
+        _ urgencies: PlannedUrgencies = PlannedUrgencies(), now: WallInstant? = nil
     ) async throws(StoreFault) -> PlanReply {
         precondition(limit > 0 && idsMax > 0 && parcelMembersMax > 0)
         var limit = limit
@@ -88,48 +87,43 @@ extension MessageStore {
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
                     transaction throws(PostgresError) -> [PlannedSlice]? in
-                    let claim = Query(PlanSQL.claim, rotation.claiming(limit, knownFormats, urgencies, now: now))
+                    let claim = rotation.claim(limit, knownFormats, urgencies, now: now)
                     let rows = try await transaction.run([Query(PlannerSQL.throughKeys), claim])[1]
                     guard rows.rowCount > 0 else { return [] }
-                    let isUrgent = try rows.int16(0, 4) == MessageUrgency.transactional.rawValue
-                    atWork.note(MessageID(try rows.uuid(0, 0)), isUrgent: isUrgent)
-                    if rows.rowCount == 1 { try rotation.pass(rows) }
+                    var row = rows.row(0)
+                    let slot = try PlanSlot(&row)
+                    atWork.note(MessageID(slot.message), isUrgent: slot.isUrgent)
+                    if rows.rowCount == 1 { rotation.pass(slot.app, slot.priority) }
                     var group: PlanGroup
                     do throws(PostgresError) { group = try PlanGroup(reading: rows, idsMax, parcelMembersMax) } catch {
-                        try rotation.pass(rows)
+                        rotation.pass(slot.app, slot.priority)
                         throw error
                     }
-                    guard let first = group.plans.first else {
-                        await transaction.abandon()
-                        return nil
+                    var cuts: [SliceCut] = []
+                    if let first = group.plans.first {
+                        atWork.note(MessageID(slot.message), of: group.plans.count, isUrgent: slot.isUrgent)
+                        urgencies.note(first)
+                        cuts = try await group.cut(sizes, in: transaction)
                     }
-                    atWork.note(MessageID(first.message), of: group.plans.count, isUrgent: isUrgent)
-                    urgencies.note(first)
-                    let cuts = try await group.cut(sizes, in: transaction)
                     guard !cuts.isEmpty else {
                         await transaction.abandon()
                         return nil
                     }
                     let answers = try await transaction.conclude(
                         group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
-                    if rows.rowCount > 1, let last = group.plans.last {
-                        rotation.pass(app: last.app, priority: last.priority)
-                    }
+                    if rows.rowCount > 1, let last = group.plans.last { rotation.pass(last.app, last.priority) }
                     return try group.slices(cuts, answers)
                 }
             }
         }
     }
 
-    private func putAside(
-        _ message: MessageID, for length: Duration, now: WallInstant?
-    ) async throws(StoreFault) {
+    private func putAside(_ message: MessageID, for length: Duration, now: WallInstant?) async throws(StoreFault) {
         let query = Query(PlanSQL.putAside) {
-            $0.uuid(message.value)
-            $0.instant(now)
-            $0.int64(length.wholeMicroseconds)
+            $0.uuid("message", message.value)
+            $0.instant("now", now)
+            $0.int64("delay_us", length.wholeMicroseconds)
         }
-        let pool = pool
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
     }
 }
@@ -141,36 +135,19 @@ extension MessageStore {
 /// that can't be carried out is put aside without keeping the slot. A group advances it when it is planned, because a
 /// group that fails is tried again with fewer.
 final class PlanRotation: Sendable {
-    private struct Last {
-        var transactional: Int64 = -1
-        var bulk: Int64 = -1
-    }
+    private let last = Mutex<[Int16: Int64]>([:])  // lookup only
 
-    private let last = Mutex(Last())
-
-    /// The parameters of `PlanSQL.claim`.
-    func claiming(
-        _ limit: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies, now: WallInstant?
-    ) -> Parameters {
+    func claim(_ limit: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies, now: WallInstant?) -> Query {
         let last = last.withLock { $0 }
-        var parameters = Parameters()
-        parameters.int16Array(knownFormats)
-        parameters.instant(now)
-        parameters.int64(last.transactional)
-        parameters.int64(last.bulk)
-        parameters.bool(!urgencies.transactionalAlone)
-        parameters.int64(Int64(limit))
-        return parameters
-    }
-
-    /// - Parameter claimed: rows as `ClaimedPlan` reads them. The slot was the first one's.
-    func pass(_ claimed: ResultSet) throws(PostgresError) {
-        pass(app: try claimed.int64(0, 2), priority: try claimed.int16(0, 4))
-    }
-
-    func pass(app: Int64, priority: Int16) {
-        last.withLock { last in
-            if priority == MessageUrgency.transactional.rawValue { last.transactional = app } else { last.bulk = app }
+        return Query(PlanSQL.claim) {
+            $0.int16Array("formats", knownFormats)
+            $0.instant("now", now)
+            $0.int64("last_urgent", last[MessageUrgency.transactional.rawValue] ?? -1)
+            $0.int64("last_bulk", last[MessageUrgency.bulk.rawValue] ?? -1)
+            $0.bool("takes_bulk", !urgencies.transactionalAlone)
+            $0.int64("limit", Int64(limit))
         }
     }
+
+    func pass(_ app: Int64, _ priority: Int16) { last.withLock { $0[priority] = app } }
 }

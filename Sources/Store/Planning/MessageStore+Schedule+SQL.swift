@@ -1,9 +1,9 @@
+import Model
 import Postgres
 
 /// Statements for messages that wait for their due time.
 enum ScheduleSQL {
-    /// Gives due messages a plan, as if they had just been accepted; a paused one stays paused. Parameters: $1 now,
-    /// $2 how many.
+    /// Gives due messages a plan, as if they had just been accepted; a paused one stays paused.
     ///
     /// A follow-up message comes once its predecessor has a plan, so that planners see the two in their order.
     static let fallDue = Statement(
@@ -11,15 +11,15 @@ enum ScheduleSQL {
         """
         WITH due AS MATERIALIZED (
             SELECT message_id FROM schedules
-            WHERE due_at <= coalesce($1, now()) AND (after_message IS NULL OR NOT EXISTS (
+            WHERE due_at <= coalesce(:now, now()) AND (after_message IS NULL OR NOT EXISTS (
                 SELECT FROM schedules before WHERE before.message_id = schedules.after_message))
-            ORDER BY due_at, message_id LIMIT $2 FOR UPDATE SKIP LOCKED
+            ORDER BY due_at, message_id LIMIT :limit FOR UPDATE SKIP LOCKED
         ), gone AS (
             DELETE FROM schedules USING due WHERE schedules.message_id = due.message_id
             RETURNING schedules.message_id, schedules.priority, after_message
         ), fell AS (
             UPDATE messages m SET horizon = (SELECT coalesce(max(id), 0) FROM registrations),
-                state = CASE m.state WHEN 2 THEN 1 ELSE m.state END
+                state = CASE m.state WHEN \(MessageState.scheduled.sql) THEN \(MessageState.accepted.sql) ELSE m.state END
             FROM gone WHERE m.id = gone.message_id
             RETURNING gone.message_id, m.app_id, m.format, gone.priority, after_message
         ), planned AS (
@@ -29,13 +29,12 @@ enum ScheduleSQL {
         SELECT count(*) FROM gone
         """)
 
-    /// The time until the next message is due, in microseconds, by the database's clock; null: none waits. Parameters:
-    /// $1 now.
+    /// The time until the next message is due, in microseconds, by the database's clock; null: none waits.
     static let next = Statement(
         "schedule_next",
         """
         SELECT CASE WHEN min(due_at) IS NOT NULL THEN
-            greatest(0, extract(epoch FROM min(due_at) - coalesce($1, clock_timestamp())) * 1000000)::bigint END
+            greatest(0, extract(epoch FROM min(due_at) - coalesce(:now, clock_timestamp())) * 1000000)::bigint END
         FROM schedules
         """)
 }

@@ -10,8 +10,8 @@ extension MessageStore {
     @discardableResult
     package func fallDue(now: WallInstant? = nil) async throws(StoreFault) -> Int {
         let query = Query(ScheduleSQL.fallDue) {
-            $0.instant(now)
-            $0.int64(Self.fallenMax)
+            $0.instant("now", now)
+            $0.int64("limit", Self.fallenMax)
         }
         let (pool, steps) = (pool, steps)
         var count = 0
@@ -19,7 +19,7 @@ extension MessageStore {
             let fallen = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
                     try await pool.count(of: query, announcing: .scheduleWritten, to: steps) {
-                        rows throws(PostgresError) in Int(try rows.int64(0, 0))
+                        rows throws(PostgresError) in Int(try rows.one(Int64.init))
                     }
                 }
             }
@@ -33,10 +33,10 @@ extension MessageStore {
 
     /// Returns the time until the next message falls due; nil: none waits for its due time.
     package func nextDue(now: WallInstant? = nil) async throws(StoreFault) -> Duration? {
-        let query = Query(ScheduleSQL.next) { $0.instant(now) }
-        let pool = pool
-        return try await translating { () throws(PostgresError) in
-            try await pool.read(query).int64OrNil(0, 0).map { .microseconds($0) }
+        let query = Query(ScheduleSQL.next) { $0.instant("now", now) }
+        let micros = try await translating { () throws(PostgresError) in
+            try await pool.read(query).one { row throws(PostgresError) in try row.int64OrNil() }
         }
+        return micros.map { .microseconds($0) }
     }
 }

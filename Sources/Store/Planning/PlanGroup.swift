@@ -12,31 +12,6 @@ extension ClaimedPlan {
         guard let count = audience.namedCount else { return false }
         return count <= min(Self.namesMax, idsMax) && plannedThrough == 0 && local == nil
     }
-
-    /// The installations that it names: they are looked up together with those of other messages.
-    fileprivate var installations: [String] {
-        if case .installations(let names) = audience.selection { names } else { [] }
-    }
-
-    /// Queries that only read, for this plan by itself.
-    fileprivate func readings(_ idsMax: Int) -> [Query] {
-        if case .users(let names) = audience.selection { query(idsMax: idsMax).queries(ofUsers: names) } else { [] }
-    }
-
-    /// Returns nil if the members are looked up last.
-    ///
-    /// - Parameters:
-    ///   - answers: the answers to `readings`.
-    ///   - named: the answer for the installations of all plans, of which these are its `own`.
-    fileprivate func found(
-        _ idsMax: Int, in answers: [ResultSet], named: ResultSet, _ own: Range<Int>
-    ) throws(PostgresError) -> FoundMembers? {
-        switch audience.selection {
-        case .installations(let names): try query(idsMax: idsMax).found(names, in: named, own)
-        case .users(let names): try query(idsMax: idsMax).found(users: names, in: answers)
-        case .tokens, .all, .tags, .filter, .stale: nil
-        }
-    }
 }
 
 /// Claimed plans that are carried out in one transaction: one plan by itself, or the first ones as long as each is small
@@ -49,16 +24,15 @@ struct PlanGroup: Sendable {
     private let isSingle: Bool
 
     init(reading rows: ResultSet, _ idsMax: Int, _ parcelMembersMax: Int) throws(PostgresError) {
-        self.idsMax = idsMax
-        self.parcelMembersMax = parcelMembersMax
-        isSingle = rows.rowCount == 1
-        for row in 0..<rows.rowCount {
+        (self.idsMax, self.parcelMembersMax, isSingle) = (idsMax, parcelMembersMax, rows.rowCount == 1)
+        for place in 0..<rows.rowCount {
             do {
-                let plan = try ClaimedPlan(reading: rows, at: row)
+                var row = rows.row(place)
+                let plan = try ClaimedPlan(&row)
                 guard isSingle || plan.isSmall(idsMax) else { break }
                 plans.append(plan)
             } catch {
-                guard row > 0 else { throw error }
+                guard place > 0 else { throw error }
                 break
             }
         }
@@ -71,114 +45,90 @@ struct PlanGroup: Sendable {
         _ sizes: SliceSizes, in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [SliceCut] {
         if isSingle { return [try await plans[0].cut(idsMax, parcelMembersMax, sizes, in: transaction)] }
-        var queries = [lock, AudienceQuery.query(named: named)]
-        var spans: [Range<Int>] = []
-        for plan in plans {
-            let start = queries.count
-            queries += plan.readings(idsMax)
-            spans.append(start..<queries.count)
+        let readings = NamedReadings(plans.map { $0.query(idsMax: idsMax) })
+        let lock = Query(PlanSQL.lock) { $0.uuidArray("messages", plans.map(\.message)) }
+        let answers = try await transaction.run([lock] + readings.queries)
+        let free = Set(try answers[0].map(UniversalID.init))
+        let all = try readings.found(Array(answers.dropFirst()))
+        var kept: [(plan: ClaimedPlan, found: FoundMembers?)] = []
+        var (ids, goesOn) = (0, false)
+        for (plan, found) in zip(plans, all) where !goesOn && free.contains(plan.message) {
+            kept.append((plan, found))
+            ids += found?.ids.count ?? 0
+            goesOn = ids >= idsMax || found?.isLast == false
         }
-        let answers = try await transaction.run(queries)
-        let free = Set(try answers[0].uuidColumn(0))
-        var found: [FoundMembers?] = []
-        var kept: [ClaimedPlan] = []
-        var (next, ids, goesOn) = (0, 0, false)
-        for (plan, span) in zip(plans, spans) where !goesOn {
-            let own = next..<next + plan.installations.count
-            next = own.upperBound
-            guard free.contains(plan.message) else { continue }
-            let members = try plan.found(idsMax, in: Array(answers[span]), named: answers[1], own)
-            kept.append(plan)
-            found.append(members)
-            ids += members?.ids.count ?? 0
-            goesOn = ids >= idsMax || members?.isLast == false
+        plans = kept.map(\.plan)
+        return try await withTargets(kept.map(\.found), in: transaction).map {
+            SliceCut($0, parcelMembersMax: parcelMembersMax)
         }
-        plans = kept
-        return try await withTargets(found, in: transaction).map { SliceCut($0, parcelMembersMax: parcelMembersMax) }
     }
 
-    private var lock: Query { Query(PlanSQL.lock) { $0.uuidArray(plans.map(\.message)) } }
-
-    private var named: [AudienceQuery.NamedInstallation] {
-        plans.flatMap { plan in plan.query(idsMax: idsMax).named(plan.installations) }
-    }
-
-    /// Looks up tokens last, because that query also writes the inline targets.
+    /// Finds the members of plans that name tokens. The queries write the targets, so they need the messages' locks.
     private func withTargets(
         _ found: [FoundMembers?], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [FoundMembers] {
-        var queries: [Query] = []
-        for plan in plans {
-            if case .tokens(let targets) = plan.audience.selection {
-                queries.append(plan.query(idsMax: idsMax).query(inline: targets))
-            }
-        }
+        let queries = plans.filter(\.audience.isInline).map { $0.query(idsMax: idsMax).writingTargets }
         var answers = queries.isEmpty ? [] : try await transaction.run(queries)[...]
-        var whole: [FoundMembers] = []
-        for members in found {
-            if let members {
-                whole.append(members)
-            } else if let rows = answers.popFirst() {
-                whole.append(try FoundMembers(inline: rows))
-            }
+        return try found.map { members throws(PostgresError) in
+            if let members { return members }
+            return FoundMembers(tokens: try answers.popFirst()?.map(Member.init) ?? [])
         }
-        return whole
     }
 
     /// The messages' own rows come first, in the order of their ids, and their reasons after: every settle takes them in
     /// this order.
     func writing(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
-        let order = plans.indices.sorted { plans[$0].message < plans[$1].message }
-        func ended(_ state: TerminalState) -> [Int64] { order.map { cuts[$0].found.ended(state) } }
-        let messages = order.map { plans[$0].message }
+        let order = zip(plans, cuts).sorted { $0.0.message < $1.0.message }
+        func ended(_ state: TerminalState) -> [Int64] { order.map { $1.found.ended(state) } }
         let count = Query(PlanSQL.count) {
-            $0.uuidArray(messages)
-            $0.int64Array(order.map { Int64(cuts[$0].members) })
-            $0.int64Array(ended(.rejected))
-            $0.int64Array(ended(.unregistered))
-            $0.int64Array(ended(.suppressed))
-            $0.instant(now)
-            $0.boolArray(order.map { cuts[$0].found.isLast })
+            $0.uuidArray("messages", order.map(\.0.message))
+            $0.int64Array("members", order.map { Int64($1.members) })
+            $0.int64Array("rejected", ended(.rejected))
+            $0.int64Array("unregistered", ended(.unregistered))
+            $0.int64Array("suppressed", ended(.suppressed))
+            $0.instant("now", now)
+            $0.boolArray("are_last", order.map(\.1.found.isLast))
         }
-        let early = order.flatMap { plans[$0].early(cuts[$0].found, now: now) }
-        let ending = order.filter { cuts[$0].found.isLast }.map { plans[$0].message }
-        let end = ending.isEmpty ? [] : [Query(PlanSQL.end) { $0.uuidArray(ending) }]
-        let goingOn = order.filter { !cuts[$0].found.isLast }.map { plans[$0].advancing(cuts[$0], now: now) }
+        let early = order.flatMap { $0.early($1.found, now: now) }
+        let ending = order.filter(\.1.found.isLast).map(\.0.message)
+        let end = ending.isEmpty ? [] : [Query(PlanSQL.end) { $0.uuidArray("messages", ending) }]
+        let goingOn = order.filter { !$1.found.isLast }.map { $0.advancing($1, now: now) }
         let unhurried = cuts.allSatisfy(\.isUnhurried) ? [Query(PlanSQL.soonOnDisk)] : []
         return [count] + parcels(cuts, now: now) + early + end + goingOn + unhurried
     }
 
     private func parcels(_ cuts: [SliceCut], now: WallInstant?) -> [Query] {
-        var owners: [ClaimedPlan] = []
-        for (plan, cut) in zip(plans, cuts) { owners += Array(repeating: plan, count: cut.routes.count) }
+        let owners = zip(plans, cuts).flatMap { Array(repeating: $0, count: $1.routes.count) }
         guard !owners.isEmpty else { return [] }
         return [
             Query(PlanSQL.cut) {
-                $0.uuidArray(owners.map(\.message))
-                $0.int64Array(owners.map(\.app))
-                $0.int16Array(owners.map(\.format))
-                $0.int16Array(owners.map(\.priority))
-                $0.instantArray(zip(plans, cuts).flatMap { $0.expiries(of: $1) })
-                $0.instant(now)
-                $0.int64Array(cuts.flatMap(\.routes))
-                $0.bytesArray(cuts.flatMap(\.memberLists))
-                $0.int32Array(cuts.flatMap(\.counts))
-                $0.int16Array(owners.map(\.service.rawValue))
-                $0.instantArray(cuts.flatMap(\.dueAt))
+                $0.uuidArray("messages", owners.map(\.message))
+                $0.int64Array("apps", owners.map(\.app))
+                $0.int16Array("formats", owners.map(\.format))
+                $0.int16Array("priorities", owners.map(\.priority))
+                $0.instantArray("expiries", zip(plans, cuts).flatMap { $0.expiries(of: $1) })
+                $0.instant("now", now)
+                $0.int64Array("routes", cuts.flatMap(\.routes))
+                $0.bytesArray("members", cuts.flatMap(\.memberLists))
+                $0.int32Array("member_counts", cuts.flatMap(\.counts))
+                $0.int16Array("services", owners.map(\.service.rawValue))
+                $0.instantArray("sent_at", cuts.flatMap(\.dueAt))
             }
         ]
     }
 
     /// - Parameter answers: the answers to `writing`.
     func slices(_ cuts: [SliceCut], _ answers: [ResultSet]) throws(PostgresError) -> [PlannedSlice] {
-        var states: [UniversalID: Int16] = [:]  // lookup only
-        for row in 0..<answers[0].rowCount { states[try answers[0].uuid(row, 1)] = try answers[0].int16(row, 0) }
-        var report = CutReport()
-        if cuts.contains(where: { !$0.routes.isEmpty }) { try report.read(answers[1]) }
+        var states: [UniversalID: MessageState] = [:]  // lookup only
+        let counted = try answers[0].map { row throws(PostgresError) -> (UniversalID, MessageState) in
+            (try row.uuid(), try row.stored())
+        }
+        for (message, state) in counted { states[message] = state }
+        let report = try CutReport(cuts.contains { !$0.routes.isEmpty } ? answers[1] : nil)
         var slices: [PlannedSlice] = []
         for (plan, cut) in zip(plans, cuts) {
             guard let state = states[plan.message] else {
-                throw .unexpectedShape(statement: PlanSQL.count.name, column: 1)
+                throw .unexpectedShape(statement: PlanSQL.count.name, column: 0)
             }
             slices.append(plan.slice(cut, counted: state, report))
         }

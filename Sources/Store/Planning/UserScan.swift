@@ -17,7 +17,7 @@ package struct UserScan {
     }
 
     /// A registration that was looked at.
-    package struct Row: Equatable, Sendable {
+    package struct Registration: Equatable, Sendable {
         /// The user's place in the part.
         let place: Int
         let id: Int64
@@ -25,10 +25,13 @@ package struct UserScan {
         let fits: Bool
 
         package init(place: Int, id: Int64, route: Int64, fits: Bool) {
-            self.place = place
-            self.id = id
-            self.route = route
-            self.fits = fits
+            (self.place, self.id, self.route, self.fits) = (place, id, route, fits)
+        }
+
+        /// Reads a row of `AudienceSQL.ofUsers`.
+        fileprivate init(_ row: inout Row) throws(PostgresError) {
+            (place, id) = (Int(try row.int64()) - 1, try row.int64())
+            (route, fits) = (try row.int64(), try row.bool())
         }
     }
 
@@ -47,7 +50,7 @@ package struct UserScan {
 
     private let users: [String]
     private let idsMax: Int
-    private var rows: [Row] = []
+    private var rows: [Registration] = []
     /// The number of users in the last part; nil: there was none.
     private var breadth: Int?
     /// The last id that was read of each user who may have more.
@@ -56,15 +59,14 @@ package struct UserScan {
     /// - Parameter users: each once.
     package init(_ users: [String], after: Int64, idsMax: Int) {
         precondition(idsMax > 0)
-        self.users = users
-        self.idsMax = idsMax
+        (self.users, self.idsMax) = (users, idsMax)
         open = Dictionary(uniqueKeysWithValues: users.indices.map { ($0, after) })
     }
 
     /// Everything up to this id has been read; nil: everything there is.
     private var reach: Int64? { open.values.min() }
 
-    private var reached: [Row] {
+    private var reached: [Registration] {
         guard let reach else { return rows }
         return rows.filter { $0.id <= reach }
     }
@@ -87,7 +89,7 @@ package struct UserScan {
 
     /// - Parameter read: the first rows of each user of the part, as many as there are or as the part asks for, in any
     ///   order.
-    package mutating func take(_ read: [Row], of part: Part) {
+    package mutating func take(_ read: [Registration], of part: Part) {
         var counts = [Int](repeating: 0, count: part.places.count)
         var last = part.after
         for row in read {
@@ -104,10 +106,7 @@ package struct UserScan {
     package var slice: Slice {
         let rising = reached.sorted { $0.id < $1.id }.prefix(idsMax)
         var slice = Slice(through: rising.last?.id, isLast: open.isEmpty && rising.count < idsMax)
-        for row in rising where row.fits {
-            slice.ids.append(row.id)
-            slice.routes.append(row.route)
-        }
+        slice.take(rising.filter(\.fits))
         return slice
     }
 }
@@ -115,7 +114,7 @@ package struct UserScan {
 extension UserScan {
     /// - Parameter answer: the answer to `AudienceSQL.ofUsers`.
     mutating func take(_ answer: ResultSet, of part: Part) throws(PostgresError) {
-        let read = try [Row](reading: answer)
+        let read = try answer.map(Registration.init)
         guard read.allSatisfy({ part.users.indices.contains($0.place) }) else {
             throw .unexpectedShape(statement: AudienceSQL.ofUsers.name, column: 0)
         }
@@ -127,23 +126,11 @@ extension UserScan.Slice {
     /// Returns the same slice, with the registrations that are in it now.
     func reread(_ answer: ResultSet) throws(PostgresError) -> UserScan.Slice {
         var slice = UserScan.Slice(through: through, isLast: isLast)
-        for row in try [UserScan.Row](reading: answer).sorted(by: { $0.id < $1.id }) where row.fits {
-            slice.ids.append(row.id)
-            slice.routes.append(row.route)
-        }
+        slice.take(try answer.map(UserScan.Registration.init).sorted { $0.id < $1.id }.filter(\.fits))
         return slice
     }
-}
 
-extension [UserScan.Row] {
-    fileprivate init(reading answer: ResultSet) throws(PostgresError) {
-        self = []
-        reserveCapacity(answer.rowCount)
-        for row in 0..<answer.rowCount {
-            append(
-                UserScan.Row(
-                    place: Int(try answer.int64(row, 0)) - 1, id: try answer.int64(row, 1),
-                    route: try answer.int64(row, 2), fits: try answer.bool(row, 3)))
-        }
+    fileprivate mutating func take(_ rising: [UserScan.Registration]) {
+        (ids, routes) = (rising.map(\.id), rising.map(\.route))
     }
 }

@@ -37,7 +37,7 @@ enum AppSQL {
         "app_retire_credentials",
         "UPDATE credentials SET state = 3, retired_at = clock_timestamp() WHERE app_id = $1 AND state < 3")
 
-    /// $1 app, $2 provider, $3 environment, $4 topic. An existing route is left alone: no dead row per look-up.
+    /// An existing route is left alone: no dead row per look-up.
     ///
     /// A new route gets its ordinal within the app, which `StoreFault.routesPerApp` bounds. Sibling routes that no
     /// client named have the number 0 and don't count. Two at once may get the same number: as many as race for the
@@ -46,12 +46,18 @@ enum AppSQL {
         "route_add",
         """
         INSERT INTO routes (app_id, provider, environment, topic, number)
-        SELECT $1, $2, $3, $4, (SELECT count(*) FROM routes WHERE app_id = $1 AND number > 0) + 1
-        WHERE NOT EXISTS (SELECT FROM routes WHERE app_id = $1 AND provider = $2 AND environment = $3 AND topic = $4)
+        SELECT :app, :provider, :environment, :topic,
+            (SELECT count(*) FROM routes WHERE app_id = :app AND number > 0) + 1
+        WHERE NOT EXISTS (
+            SELECT FROM routes
+            WHERE app_id = :app AND provider = :provider AND environment = :environment AND topic = :topic)
         ON CONFLICT (app_id, provider, environment, topic) DO NOTHING
         """)
 
     static let findRoute = Statement(
         "route_find",
-        "SELECT id FROM routes WHERE app_id = $1 AND provider = $2 AND environment = $3 AND topic = $4")
+        """
+        SELECT id FROM routes
+        WHERE app_id = :app AND provider = :provider AND environment = :environment AND topic = :topic
+        """)
 }

@@ -4,7 +4,7 @@ extension RegistryStore {
     /// Whether the database knows a time zone of this name. The database computes an app's clock, so its own list
     /// decides.
     package func knows(timeZone name: String) async throws(StoreFault) -> Bool {
-        let query = Query(LocalHourSQL.isZone) { $0.text(name) }
+        let query = Query(LocalHourSQL.isZone) { $0.text("name", name) }
         return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }
     }
 }

@@ -27,7 +27,7 @@ struct HistoryPartitions: Sendable {
     /// gives up, and the next call tries again. There are days for it.
     func maintain(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
         precondition(daysKept > 0)
-        let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant(now) })
+        let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant("now", now) })
         let today = try rows.int64(0, 0)
         let known = try rows.textArray(0, 1).compactMap(Self.day)
         let missing = (today...today + Self.daysAhead).filter { !known.contains($0) }
@@ -39,8 +39,8 @@ struct HistoryPartitions: Sendable {
         }
         return try await pool.run(
             Query(HistorySQL.sweepRemaining) {
-                $0.uuid(Self.first(of: today - daysKept))
-                $0.int64(Self.rowsMax)
+                $0.uuid("end", Self.first(of: today - daysKept))
+                $0.int64("limit", Self.rowsMax)
             }
         ).affectedRows
     }
@@ -49,8 +49,8 @@ struct HistoryPartitions: Sendable {
     private func hasStrays(on day: Int64) async throws(PostgresError) -> Bool {
         try await pool.read(
             Query(HistorySQL.strays) {
-                $0.uuid(Self.first(of: day))
-                $0.uuid(Self.first(of: day + 1))
+                $0.uuid("first", Self.first(of: day))
+                $0.uuid("end", Self.first(of: day + 1))
             }
         ).bool(0, 0)
     }

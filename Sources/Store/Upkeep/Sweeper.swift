@@ -53,8 +53,8 @@ package struct Sweeper: Sendable {
                 $0.int64(Self.rowsMax)
             },
             Query(ProgressSQL.sweepOutages) {
-                $0.instant(now)
-                $0.int64(Self.rowsMax)
+                $0.instant("now", now)
+                $0.int64("limit", Self.rowsMax)
             },
             Query(QuotaSQL.sweep) {
                 $0.instant(now)
