@@ -2,6 +2,9 @@ import Basis
 
 // Values without names: removed when the last statement has named parameters.
 extension Parameters {
+    /// Whether no value lacks a name.
+    package var hasNames: Bool { !names.contains("") }
+
     package mutating func bool(_ value: Bool?) { bool("", value) }
     package mutating func int16(_ value: Int16?) { int16("", value) }
     package mutating func int32(_ value: Int32?) { int32("", value) }

@@ -4,9 +4,9 @@ import Basis
 ///
 /// A type that a row stands for has an initializer `init(_ row: inout Row)`. Readers throw `unexpectedShape` for another
 /// type, a null, malformed bytes, or a column behind the last one.
-package struct Row {
+package struct Row: Sendable {
     private let rows: ResultSet
-    private let index: Int
+    private var index: Int
     private var column = 0
 
     init(_ rows: ResultSet, _ index: Int) { (self.rows, self.index) = (rows, index) }
@@ -34,7 +34,33 @@ package struct Row {
     package mutating func instantArray() throws(PostgresError) -> [WallInstant] { try array(.instant) { $0.instant } }
     package mutating func bytesArray() throws(PostgresError) -> [[UInt8]] { try array(.bytes) { $0.raw } }
 
-    /// Returns nil for a null, and otherwise what `read` reads: `try row.optional { try $0.int64() }`.
+    /// The case that a stored number stands for. An unknown number throws `unexpectedShape`.
+    package mutating func stored<Case: RawRepresentable>() throws(PostgresError) -> Case where Case.RawValue == Int16 {
+        try next(.int16) { cell in cell.int16.flatMap { Case(rawValue: $0) } }
+    }
+
+    /// Reads the place in an array parameter, which counts from 1 by `WITH ORDINALITY`; returns it from 0.
+    ///
+    /// - Parameter count: the length of the array. A place behind it throws `unexpectedShape`.
+    package mutating func place(upTo count: Int) throws(PostgresError) -> Int {
+        try next(.int64) { cell in cell.int64.flatMap { $0 >= 1 && $0 <= count ? Int($0) - 1 : nil } }
+    }
+
+    package mutating func boolOrNil() throws(PostgresError) -> Bool? { try nextOrNil(.bool) { $0.bool } }
+    package mutating func int16OrNil() throws(PostgresError) -> Int16? { try nextOrNil(.int16) { $0.int16 } }
+    package mutating func int32OrNil() throws(PostgresError) -> Int32? { try nextOrNil(.int32) { $0.int32 } }
+    package mutating func int64OrNil() throws(PostgresError) -> Int64? { try nextOrNil(.int64) { $0.int64 } }
+    package mutating func doubleOrNil() throws(PostgresError) -> Double? { try nextOrNil(.double) { $0.double } }
+    package mutating func instantOrNil() throws(PostgresError) -> WallInstant? {
+        try nextOrNil(.instant) { $0.instant }
+    }
+    package mutating func uuidOrNil() throws(PostgresError) -> UniversalID? { try nextOrNil(.uuid) { $0.uuid } }
+    package mutating func textOrNil() throws(PostgresError) -> String? { try nextOrNil(.text) { $0.text } }
+    package mutating func bytesOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.bytes) { $0.raw } }
+    package mutating func textBytesOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.text) { $0.raw } }
+    package mutating func jsonOrNil() throws(PostgresError) -> [UInt8]? { try nextOrNil(.json) { $0.json } }
+
+    /// Returns nil for a null, and otherwise what `read` reads: `try row.optional(LocalHour.init)`.
     package mutating func optional<Value>(
         _ read: (inout Row) throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value? {
@@ -49,6 +75,9 @@ package struct Row {
     package var isNull: Bool { rows.holds(index, column) && rows.isNull(index, column) }
 
     package mutating func skip(_ columns: Int = 1) { column += columns }
+
+    /// Goes to the start of another row. It costs less than a new `Row`, which would retain the result.
+    package mutating func move(to index: Int) { (self.index, column) = (index, 0) }
 
     /// Appends the bytes of a text, bytea or jsonb (without its version byte). Returns their number.
     @discardableResult
@@ -70,6 +99,15 @@ package struct Row {
         return try rows.read(index, column, type, decode)
     }
 
+    @inline(__always)
+    private mutating func nextOrNil<Value>(
+        _ type: ElementType, _ decode: (BinaryCell) -> Value?
+    ) throws(PostgresError) -> Value? {
+        guard isNull else { return try next(type, decode) }
+        column += 1
+        return nil
+    }
+
     private mutating func array<Element>(
         _ type: ElementType, _ decode: (BinaryCell) -> Element?
     ) throws(PostgresError) -> [Element] {
@@ -82,10 +120,8 @@ extension ResultSet {
     /// Returns the row at an index. Its readers throw if there is none.
     package func row(_ index: Int) -> Row { Row(self, index) }
 
-    /// Reads all rows: `try rows.map { row throws(PostgresError) in try AppRecord(&row) }`.
-    package func map<Value>(
-        _ read: (inout Row) throws(PostgresError) -> Value
-    ) throws(PostgresError) -> [Value] {
+    /// Reads all rows: `try rows.map(AppRecord.init)`.
+    package func map<Value>(_ read: (inout Row) throws(PostgresError) -> Value) throws(PostgresError) -> [Value] {
         var values: [Value] = []
         values.reserveCapacity(rowCount)
         for index in 0..<rowCount { values.append(try one(index, read)) }
@@ -93,17 +129,18 @@ extension ResultSet {
     }
 
     /// Reads the first row; nil: there is none.
-    package func first<Value>(
-        _ read: (inout Row) throws(PostgresError) -> Value
-    ) throws(PostgresError) -> Value? {
+    package func first<Value>(_ read: (inout Row) throws(PostgresError) -> Value) throws(PostgresError) -> Value? {
         rowCount == 0 ? nil : try one(0, read)
     }
 
     /// Reads the first row, and throws if there is none.
-    package func one<Value>(
-        _ read: (inout Row) throws(PostgresError) -> Value
-    ) throws(PostgresError) -> Value {
+    package func one<Value>(_ read: (inout Row) throws(PostgresError) -> Value) throws(PostgresError) -> Value {
         try one(0, read)
+    }
+
+    /// Reads rows of one column: places in an array parameter, each from 0.
+    package func places(upTo count: Int) throws(PostgresError) -> [Int] {
+        try map { row throws(PostgresError) in try row.place(upTo: count) }
     }
 
     private func one<Value>(
@@ -115,6 +152,16 @@ extension ResultSet {
         return value
     }
 }
+
+// Rows of one column: `try rows.map(Int64.init)`.
+extension Bool { package init(_ row: inout Row) throws(PostgresError) { self = try row.bool() } }
+extension Int16 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int16() } }
+extension Int32 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int32() } }
+extension Int64 { package init(_ row: inout Row) throws(PostgresError) { self = try row.int64() } }
+extension Double { package init(_ row: inout Row) throws(PostgresError) { self = try row.double() } }
+extension String { package init(_ row: inout Row) throws(PostgresError) { self = try row.text() } }
+extension UniversalID { package init(_ row: inout Row) throws(PostgresError) { self = try row.uuid() } }
+extension WallInstant { package init(_ row: inout Row) throws(PostgresError) { self = try row.instant() } }
 
 /// A number that PostgreSQL stores for a Swift enum's case, for interpolation into SQL.
 extension RawRepresentable where RawValue: FixedWidthInteger {

@@ -57,16 +57,18 @@ struct FilterSQL {
         switch condition {
         case .text(let field, let test): return sql(column(field), test, &parameters)
         case .provider(let isAmong, let providers):
-            return among("r.provider", isAmong, parameters.place { $0.int16Array(providers.map(\.rawValue)) })
+            return among("r.provider", isAmong, parameters.place { $0.int16Array($1, providers.map(\.rawValue)) })
         case .environment(let isAmong, let environments):
             readsRoute = true
-            return among("route.environment", isAmong, parameters.place { $0.int16Array(environments.map(\.rawValue)) })
+            let asked = parameters.place { $0.int16Array($1, environments.map(\.rawValue)) }
+            return among("route.environment", isAmong, asked)
         case .version(let order, let version):
-            return "\(Self.version) \(order.rawValue) \(parameters.place { $0.textArray(version.parts) })::numeric[]"
+            let asked = parameters.place { $0.textArray($1, version.parts) }
+            return "\(Self.version) \(order.rawValue) \(asked)::numeric[]"
         case .instant(let field, let order, let instant):
             let asked = instant.instant(now: now)
-            return "\(column(field)) \(order.rawValue) \(parameters.place { $0.instant(asked) })"
-        case .tag(let tag): return "\(parameters.place { $0.text(tag) }) = ANY (r.tags)"
+            return "\(column(field)) \(order.rawValue) \(parameters.place { $0.instant($1, asked) })"
+        case .tag(let tag): return "\(parameters.place { $0.text($1, tag) }) = ANY (r.tags)"
         case .attribute(let path, let test): return sql(Self.value(at: path, &parameters), test, &parameters)
         }
     }
@@ -102,9 +104,9 @@ struct FilterSQL {
 
     private func sql(_ column: String, _ test: TextTest, _ parameters: inout Parameters) -> String {
         switch test {
-        case .among(let texts): among(column, true, parameters.place { $0.textArray(texts) })
-        case .notAmong(let texts): among(column, false, parameters.place { $0.textArray(texts) })
-        case .startsWith(let start): "starts_with(\(column), \(parameters.place { $0.text(start) }))"
+        case .among(let texts): among(column, true, parameters.place { $0.textArray($1, texts) })
+        case .notAmong(let texts): among(column, false, parameters.place { $0.textArray($1, texts) })
+        case .startsWith(let start): "starts_with(\(column), \(parameters.place { $0.text($1, start) }))"
         case .exists: "\(column) IS NOT NULL"
         case .missing: "\(column) IS NULL"
         }
@@ -119,25 +121,28 @@ extension FilterSQL {
     /// The value at names alone: a path of PostgreSQL would take "0" for a place in an array.
     private static func value(at path: AttributePath, _ parameters: inout Parameters) -> String {
         var value = "r.attributes"
-        for name in path.names { value += " -> \(parameters.place { $0.text(name) })" }
+        for name in path.names { value += " -> \(parameters.place { $0.text($1, name) })" }
         return "nullif(\(value), 'null')"
     }
 
     private func sql(_ value: String, _ test: AttributeTest, _ parameters: inout Parameters) -> String {
         switch test {
-        case .among(let scalars): return among(value, true, parameters.place { $0.jsonArray(scalars.map(\.json)) })
-        case .notAmong(let scalars): return among(value, false, parameters.place { $0.jsonArray(scalars.map(\.json)) })
+        case .among(let scalars):
+            return among(value, true, parameters.place { $0.jsonArray($1, scalars.map(\.json)) })
+        case .notAmong(let scalars):
+            return among(value, false, parameters.place { $0.jsonArray($1, scalars.map(\.json)) })
         case .number(let order, let number):
-            let asked = parameters.place { $0.json(Array(number.text.utf8)) }
+            let asked = parameters.place { $0.json($1, Array(number.text.utf8)) }
             return "\(isOf("number", value)) AND \(value) \(order.rawValue) \(asked)"
         case .text(let order, let text):
-            let asked = parameters.place { $0.text(text) }
+            let asked = parameters.place { $0.text($1, text) }
             return "\(isOf("string", value)) AND (\(value) #>> '{}') COLLATE \"C\" \(order.rawValue) \(asked)"
         case .startsWith(let start):
-            return "\(isOf("string", value)) AND starts_with(\(value) #>> '{}', \(parameters.place { $0.text(start) }))"
+            let asked = parameters.place { $0.text($1, start) }
+            return "\(isOf("string", value)) AND starts_with(\(value) #>> '{}', \(asked))"
         // Arrays only: with `@>` a plain string would contain itself.
         case .has(let scalar):
-            return "\(isOf("array", value)) AND \(value) @> \(parameters.place { $0.json(scalar.json) })"
+            return "\(isOf("array", value)) AND \(value) @> \(parameters.place { $0.json($1, scalar.json) })"
         case .exists: return "\(value) IS NOT NULL"
         case .missing: return "\(value) IS NULL"
         }
@@ -157,9 +162,17 @@ extension FilterScalar {
 }
 
 extension Parameters {
-    /// Adds a parameter and returns its name, such as `$1`.
-    mutating func place(_ add: (inout Parameters) -> Void) -> String {
-        add(&self)
-        return "$\(count)"
+    /// Adds a parameter under a new name and returns its place in the statement, such as `:v7`.
+    ///
+    /// The number is that of the parameter. Statements name none of their own parameters so.
+    mutating func place(_ add: (inout Parameters, _ name: String) -> Void) -> String {
+        // Removed when the last statement with a filter has names.
+        guard hasNames else {
+            add(&self, "")
+            return "$\(count)"
+        }
+        let name = "v\(count + 1)"
+        add(&self, name)
+        return ":" + name
     }
 }

@@ -28,19 +28,34 @@ enum MemberKeys: Equatable, Sendable {
         self = .walk(first: first, last: last, wanted: wanted.bytes)
     }
 
-    /// The condition on a column of ids, for a statement that is not prepared.
+    /// The condition on a column of ids, for a statement that is not prepared. Adds the values that it names.
     func condition(on key: String, adding parameters: inout Parameters) -> String {
+        bind(to: &parameters)
+        return switch self {
+        case .range: Self.isInRange(key)
+        case .walk: Self.isWanted(key)
+        case .each: Self.isOneOf(key)
+        }
+    }
+
+    fileprivate static func isInRange(_ key: String) -> String { "\(key) BETWEEN :first_member AND :last_member" }
+
+    fileprivate static func isWanted(_ key: String) -> String {
+        "\(isInRange(key)) AND get_bit(:wanted_members, \(key) - :first_member) = 1"
+    }
+
+    fileprivate static func isOneOf(_ key: String) -> String { "\(key) = ANY (:members)" }
+
+    fileprivate func bind(to parameters: inout Parameters) {
         switch self {
         case .range(let first, let last):
-            return "\(key) BETWEEN \(parameters.place { $0.int64(first) }) AND \(parameters.place { $0.int64(last) })"
+            parameters.int64("first_member", first)
+            parameters.int64("last_member", last)
         case .walk(let first, let last, let wanted):
-            let from = parameters.place { $0.int64(first) }
-            let bits = parameters.place { $0.bytes(wanted) }
-            return """
-                \(key) BETWEEN \(from) AND \(parameters.place { $0.int64(last) })
-                    AND get_bit(\(bits), \(key) - \(from)) = 1
-                """
-        case .each(let ids): return "\(key) = ANY (\(parameters.place { $0.int64Array(ids) }))"
+            parameters.int64("first_member", first)
+            parameters.int64("last_member", last)
+            parameters.bytes("wanted_members", wanted)
+        case .each(let ids): parameters.int64Array("members", ids)
         }
     }
 }
@@ -50,34 +65,51 @@ struct MemberStatement: Sendable {
     private let ranging: Statement
     private let walking: Statement
     private let each: Statement
+    private var hasNames = true
 
     /// - Parameters:
     ///   - key: the column that holds the members' ids.
-    ///   - used: the number of parameters before those of the keys.
-    ///   - sql: makes the statement around the condition.
-    init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
-        let (first, last, wanted) = ("$\(used + 1)", "$\(used + 2)", "$\(used + 3)")
-        let isBetween = "\(key) BETWEEN \(first) AND \(last)"
-        ranging = Statement(name + "_ranging", sql(isBetween))
-        walking = Statement(name + "_walking", sql("\(isBetween) AND get_bit(\(wanted), \(key) - \(first)) = 1"))
-        each = Statement(name, sql("\(key) = ANY (\(first))"))
+    ///   - sql: makes the statement around the condition. It may name other parameters, whose values `query` takes.
+    init(_ name: String, key: String, _ sql: (_ isMember: String) -> String) {
+        ranging = Statement(name + "_ranging", sql(MemberKeys.isInRange(key)))
+        walking = Statement(name + "_walking", sql(MemberKeys.isWanted(key)))
+        each = Statement(name, sql(MemberKeys.isOneOf(key)))
     }
 
+    /// The same for a statement with numbers: removed when the last caller has names.
+    ///
+    /// - Parameter used: the number of parameters before those of the keys.
+    init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
+        let names = [(":first_member", 1), (":last_member", 2), (":wanted_members", 3), (":members", 1)]
+        self.init(name, key: key) { isMember in
+            sql(names.reduce(isMember) { $0.replacing($1.0, with: "$\(used + $1.1)") })
+        }
+        hasNames = false
+    }
+
+    /// - Parameter parameters: the values of the statement's other parameters.
     func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
         var parameters = parameters
-        switch keys {
+        if hasNames { keys.bind(to: &parameters) } else { keys.bindUnnamed(to: &parameters) }
+        return switch keys {
+        case .range: Query(ranging, parameters)
+        case .walk: Query(walking, parameters)
+        case .each: Query(each, parameters)
+        }
+    }
+}
+
+extension MemberKeys {
+    fileprivate func bindUnnamed(to parameters: inout Parameters) {
+        switch self {
         case .range(let first, let last):
             parameters.int64(first)
             parameters.int64(last)
-            return Query(ranging, parameters)
         case .walk(let first, let last, let wanted):
             parameters.int64(first)
             parameters.int64(last)
             parameters.bytes(wanted)
-            return Query(walking, parameters)
-        case .each(let ids):
-            parameters.int64Array(ids)
-            return Query(each, parameters)
+        case .each(let ids): parameters.int64Array(ids)
         }
     }
 }
