@@ -205,10 +205,10 @@ extension Query {
 
     static func addRoute(_ target: InlineTarget, app: AppID) -> Query {
         Query(AppSQL.addRoute) {
-            $0.int64(app.value)
-            $0.int16(target.provider.rawValue)
-            $0.int16(target.environment.rawValue)
-            $0.text(target.topic)
+            $0.int64("app", app.value)
+            $0.int16("provider", target.provider.rawValue)
+            $0.int16("environment", target.environment.rawValue)
+            $0.text("topic", target.topic)
         }
     }
 }

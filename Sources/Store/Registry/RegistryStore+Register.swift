@@ -10,9 +10,7 @@ package struct RegisteredDevice: Equatable, Sendable {
     /// The record now, or the token's holder if the registration was stale and unknown.
     package let record: DeviceRecord
     package init(change: RegistrationChange, isNew: Bool, record: DeviceRecord) {
-        self.change = change
-        self.isNew = isNew
-        self.record = record
+        (self.change, self.isNew, self.record) = (change, isNew, record)
     }
 }
 
@@ -111,13 +109,15 @@ extension RegistryStore {
             app: app, provider: registration.provider, environment: registration.environment,
             topic: registration.topic)
         if let known = routes[name] { return known }
-        var parameters = Parameters()
-        parameters.int64(app.value)
-        parameters.int16(name.provider.rawValue)
-        parameters.int16(name.environment.rawValue)
-        parameters.text(name.topic)
-        let answers = try await pool.run([Query(AppSQL.addRoute, parameters), Query(AppSQL.findRoute, parameters)])
-        let route = RouteID(try answers[1].int64(0, 0))
+        let queries = [AppSQL.addRoute, AppSQL.findRoute].map {
+            Query($0) {
+                $0.int64("app", app.value)
+                $0.int16("provider", name.provider.rawValue)
+                $0.int16("environment", name.environment.rawValue)
+                $0.text("topic", name.topic)
+            }
+        }
+        let route = try await pool.run(queries)[1].one { row throws(PostgresError) in RouteID(try row.int64()) }
         routes.cache(route, as: name)
         return route
     }
