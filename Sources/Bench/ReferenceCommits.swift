@@ -20,10 +20,10 @@ struct ReferenceCommits: Sendable {
     }
 
     func commit(_ number: Int) async throws {
-        _ = try await pool.run(Query(Self.insert) { $0.int64(Int64(number)) })
+        _ = try await pool.run(Query(Self.insert) { $0.int64("number", Int64(number)) })
     }
 
-    private static let insert = Statement("bench_commit", "INSERT INTO commits (number) VALUES ($1)")
+    private static let insert = Statement("bench_commit", "INSERT INTO commits (number) VALUES (:number)")
 }
 
 /// PostgreSQL's own benchmark, pgbench: the commits a second that the gateway's server makes of one inserted row each.

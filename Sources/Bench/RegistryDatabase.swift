@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// Sessions with the gateway's database, beside the gateway's own.
@@ -18,8 +19,9 @@ struct RegistryDatabase: Sendable {
 
     /// The sizes of each table, with its TOAST and maps, and of each index; the largest first.
     func sizes() async throws -> [Size] {
-        let rows = try await pool.read(Query(Self.sizes), deadline: Self.deadline)
-        return try (0..<rows.rowCount).map { Size(name: try rows.text($0, 0), bytes: try rows.int64($0, 1)) }
+        try await pool.read(Query(Self.sizes), deadline: Self.deadline).map { row throws(PostgresError) in
+            Size(name: try row.text(), bytes: try row.int64())
+        }
     }
 
     private static let sizes = Statement(
@@ -40,25 +42,27 @@ struct RegistryDatabase: Sendable {
     /// longer.
     func transactions() async throws -> Int64 {
         try await Task.sleep(for: .seconds(2))
-        return try await pool.read(Query(Self.commits)).int64(0, 0)
+        return try await pool.read(Query(Self.commits)).one(Int64.init)
     }
 
     private static let commits = Statement(
         unprepared: "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
 
     /// Whether messages have pushes to send or to settle.
-    func hasOpenMessages() async throws -> Bool { try await pool.read(Query(Self.open)).bool(0, 0) }
+    func hasOpenMessages() async throws -> Bool {
+        try await pool.read(Query(Self.open)).one(Bool.init)
+    }
 
-    private static let open = Statement(unprepared: "SELECT EXISTS (SELECT FROM messages WHERE state < 6)")
+    private static let open = Statement(
+        unprepared: "SELECT EXISTS (SELECT FROM messages WHERE state < \(MessageState.finished.sql))")
 
     /// The gateways that have pushes of any message out at this moment.
     func senders() async throws -> [String] {
-        let rows = try await pool.read(Query(Self.owners))
-        return try (0..<rows.rowCount).map { try rows.text($0, 0) }
+        try await pool.read(Query(Self.owners)).map(String.init)
     }
 
     private static let owners = Statement(
-        "bench_senders", "SELECT DISTINCT owner::text FROM parcels WHERE state = 2")
+        "bench_senders", "SELECT DISTINCT owner::text FROM parcels WHERE state = \(ParcelState.leased.sql)")
 
     /// The numbers of rows in the tables that a registration writes.
     struct Rows: Equatable, Sendable, CustomStringConvertible {
@@ -73,9 +77,9 @@ struct RegistryDatabase: Sendable {
 
     /// Counts in any database that has the gateway's tables.
     static func rows(in pool: PostgresPool) async throws -> Rows {
-        let counts = try await pool.read(Query(Self.counts), deadline: Self.deadline)
-        return Rows(
-            registrations: try counts.int64(0, 0), activities: try counts.int64(0, 1), tags: try counts.int64(0, 2))
+        try await pool.read(Query(Self.counts), deadline: Self.deadline).one { row throws(PostgresError) in
+            Rows(registrations: try row.int64(), activities: try row.int64(), tags: try row.int64())
+        }
     }
 
     private static let counts = Statement(

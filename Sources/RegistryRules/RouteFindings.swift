@@ -11,9 +11,7 @@ package struct RouteFindings: Equatable, Sendable {
     package let borneOut: Int
 
     package init(found: Int, answered: Int, borneOut: Int) {
-        self.found = found
-        self.answered = answered
-        self.borneOut = borneOut
+        (self.found, self.answered, self.borneOut) = (found, answered, borneOut)
     }
 }
 

@@ -25,9 +25,7 @@ package struct Retirement: Equatable, Sendable {
     package let generation: TokenGeneration
     package let isUndone: Bool
     package init(verdict: FeedbackVerdict, generation: TokenGeneration, isUndone: Bool) {
-        self.verdict = verdict
-        self.generation = generation
-        self.isUndone = isUndone
+        (self.verdict, self.generation, self.isUndone) = (verdict, generation, isUndone)
     }
 }
 

@@ -33,9 +33,7 @@ package struct TokenStatus: Equatable, Sendable {
     package let generation: TokenGeneration
     package let registeredAt: WallInstant
     package init(state: RegistrationState, generation: TokenGeneration, registeredAt: WallInstant) {
-        self.state = state
-        self.generation = generation
-        self.registeredAt = registeredAt
+        (self.state, self.generation, self.registeredAt) = (state, generation, registeredAt)
     }
 }
 
@@ -63,9 +61,7 @@ package struct SuspicionRule: Equatable, Sendable {
     package init(window: Duration, shareMax: Double, sampleMin: Int) {
         precondition(shareMax >= 0 && shareMax <= 1 && sampleMin >= 0)
         precondition(window >= .zero && window <= Self.windowMax)
-        self.window = window
-        self.shareMax = shareMax
-        self.sampleMin = sampleMin
+        (self.window, self.shareMax, self.sampleMin) = (window, shareMax, sampleMin)
     }
 
     package func judge(_ suspicion: PendingSuspicion) -> SuspicionDecision {
@@ -100,10 +96,7 @@ package struct PendingSuspicion: Equatable, Sendable {
     package let sinceThen: AnswerSample
 
     package init(age: Duration, repeatedAfter: Duration? = nil, inWindow: AnswerSample, sinceThen: AnswerSample) {
-        self.age = age
-        self.repeatedAfter = repeatedAfter
-        self.inWindow = inWindow
-        self.sinceThen = sinceThen
+        (self.age, self.repeatedAfter, self.inWindow, self.sinceThen) = (age, repeatedAfter, inWindow, sinceThen)
     }
 }
 

@@ -96,14 +96,14 @@ struct Checkup {
         var inspection = DatabaseInspection()
         do {
             let asked = Clocks.wallNow()
-            let answer = try await pool.read(Query(Self.hello))
-            inspection.findings.append(.good("database", "PostgreSQL \(try answer.text(0, 0)) answers"))
-            inspection.findings.append(
-                DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try answer.instant(0, 1)))
-            inspection.findings.append(
-                DoctorRules.databaseLog(
-                    verbosity: try answer.text(0, 2), parameters: try answer.text(0, 3),
-                    parametersOnError: try answer.text(0, 4)))
+            inspection.findings += try await pool.read(Query(Self.hello)).one { row throws(PostgresError) in
+                [
+                    .good("database", "PostgreSQL \(try row.text()) answers"),
+                    DoctorRules.clock(asked: asked, answered: Clocks.wallNow(), theirs: try row.instant()),
+                    DoctorRules.databaseLog(
+                        verbosity: try row.text(), parameters: try row.text(), parametersOnError: try row.text()),
+                ]
+            }
         } catch {
             let text = await pool.census().outage.map(DatabaseErrorText.of) ?? "\(error)"
             return DatabaseInspection(

@@ -11,9 +11,7 @@ package struct IdempotencyClaim: Equatable, Sendable {
 
     package init(operation: String, key: String, bodySHA256: [UInt8]) {
         precondition(bodySHA256.count == 32, "a SHA-256 has 32 bytes")
-        self.operation = operation
-        self.key = key
-        self.bodySHA256 = bodySHA256
+        (self.operation, self.key, self.bodySHA256) = (operation, key, bodySHA256)
     }
 }
 
@@ -40,17 +38,22 @@ enum IdempotencySQL {
     static let claim = Statement(
         "idempotency_claim",
         """
-        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer) VALUES ($1, $2, $3, $4, '')
+        INSERT INTO idempotency_keys (app_id, operation, key, body_sha256, answer)
+        VALUES (:app, :operation, :key, :body_sha256, '')
         ON CONFLICT DO NOTHING
         """)
 
     static let find = Statement(
         "idempotency_look",
-        "SELECT body_sha256, answer FROM idempotency_keys WHERE app_id = $1 AND operation = $2 AND key = $3")
+        """
+        SELECT body_sha256, answer FROM idempotency_keys WHERE app_id = :app AND operation = :operation AND key = :key
+        """)
 
     static let answer = Statement(
         "idempotency_answer",
-        "UPDATE idempotency_keys SET answer = $4 WHERE app_id = $1 AND operation = $2 AND key = $3")
+        """
+        UPDATE idempotency_keys SET answer = :answer WHERE app_id = :app AND operation = :operation AND key = :key
+        """)
 }
 
 extension IdempotencyClaim {
@@ -59,15 +62,18 @@ extension IdempotencyClaim {
     private func name(in app: AppID?) -> Parameters {
         var parameters = Parameters()
         // 0: the request belongs to no app.
-        parameters.int64(app?.value ?? 0)
-        parameters.text(operation)
-        parameters.text(key)
+        parameters.int64("app", app?.value ?? 0)
+        parameters.text("operation", operation)
+        parameters.text("key", key)
         return parameters
     }
 
     /// The reply to this request, as the stored key decides it.
     func reply(in stored: ResultSet) throws(PostgresError) -> IdempotentReply {
-        try stored.bytes(0, 0) == bodySHA256 ? .replayed(answer: stored.bytes(0, 1)) : .mismatch
+        try stored.one { row throws(PostgresError) in
+            let (body, answer) = (try row.bytes(), try row.bytes())
+            return body == bodySHA256 ? .replayed(answer: answer) : .mismatch
+        }
     }
 
     /// The answer to an earlier request with this key; nil: there was none, and the key is still free. Waits for a
@@ -84,7 +90,7 @@ extension IdempotencyClaim {
 
     private func opening(_ app: AppID?) -> [Query] {
         var parameters = name(in: app)
-        parameters.bytes(bodySHA256)
+        parameters.bytes("body_sha256", bodySHA256)
         return [Query(IdempotencySQL.claim, parameters), lookUp(app: app)]
     }
 
@@ -100,7 +106,7 @@ extension IdempotencyClaim {
             guard answers[0].affectedRows == 1 else { return try reply(in: answers[1]) }
             let answer = try await effect(transaction)
             var closing = name(in: app)
-            closing.bytes(answer)
+            closing.bytes("answer", answer)
             _ = try await transaction.runAndCommit([Query(IdempotencySQL.answer, closing)])
             return .done(answer: answer)
         }

@@ -36,9 +36,7 @@ package struct MigrationWait: Equatable, Sendable {
     package let holders: [LockHolder]
 
     package init(name: String, tries: Int, holders: [LockHolder]) {
-        self.name = name
-        self.tries = tries
-        self.holders = holders
+        (self.name, self.tries, self.holders) = (name, tries, holders)
     }
 
     package var whoHolds: String {
@@ -63,11 +61,7 @@ package struct LockHolder: Equatable, Sendable, CustomStringConvertible {
     package let heldFor: Duration?
 
     package init(process: Int32, program: String, tables: [String], doing: String, heldFor: Duration?) {
-        self.process = process
-        self.program = program
-        self.tables = tables
-        self.doing = doing
-        self.heldFor = heldFor
+        (self.process, self.program, self.tables, self.doing, self.heldFor) = (process, program, tables, doing, heldFor)
     }
 
     package var description: String {

@@ -21,14 +21,13 @@ enum MigrationSQL {
         unprepared: "SELECT name, checksum FROM schema_migrations ORDER BY position")
 
     static let checksums = Statement(
-        unprepared: "SELECT sha256(sql) FROM unnest($1) WITH ORDINALITY AS files (sql, place) ORDER BY place")
+        unprepared: "SELECT sha256(sql) FROM unnest(:files) WITH ORDINALITY AS files (sql, place) ORDER BY place")
 
     static let record = Statement(
-        unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES ($1, $2, $3)")
+        unprepared: "INSERT INTO schema_migrations (position, name, checksum) VALUES (:position, :name, :checksum)")
 
-    /// $1 microseconds, $2 rows at most. Returns transactions that are older than $1 and hold tables of this schema,
-    /// oldest first: process, program, tables, state, age in seconds. What other roles do is null if this role may not
-    /// see it.
+    /// Transactions that hold tables of this schema for longer than a time, oldest first, with their age in seconds.
+    /// What other roles do is null if this role may not see it.
     static let holders = Statement(
         unprepared: """
             SELECT l.pid, coalesce(nullif(a.application_name, ''), a.backend_type, ''), l.tables, coalesce(a.state, ''),
@@ -43,7 +42,7 @@ enum MigrationSQL {
                 GROUP BY held.pid
             ) AS l
             JOIN pg_stat_activity a ON a.pid = l.pid
-            WHERE coalesce(a.xact_start < clock_timestamp() - $1 * interval '1 microsecond', true)
-            ORDER BY a.xact_start NULLS LAST, l.pid LIMIT $2
+            WHERE coalesce(a.xact_start < clock_timestamp() - :age_us * interval '1 microsecond', true)
+            ORDER BY a.xact_start NULLS LAST, l.pid LIMIT :limit
             """)
 }

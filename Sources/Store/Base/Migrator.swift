@@ -23,9 +23,7 @@ package struct Migrator: Sendable {
     package init(pool: PostgresPool) { self.init(pool: pool, history: Self.embedded) }
 
     package init(pool: PostgresPool, history: [Migration], lockPolicy: MigrationLockPolicy = MigrationLockPolicy()) {
-        self.pool = pool
-        self.history = history
-        self.lockPolicy = lockPolicy
+        (self.pool, self.history, self.lockPolicy) = (pool, history, lockPolicy)
     }
 
     /// Applies what is missing and returns the names of what it applied.
@@ -43,7 +41,7 @@ package struct Migrator: Sendable {
     package func missing() async throws(MigrationFault) -> [String] {
         let applied: Applied
         do throws(PostgresError) {
-            let isThere = try await pool.read(Query(MigrationSQL.hasHistory)).bool(0, 0)
+            let isThere = try await pool.read(Query(MigrationSQL.hasHistory)).one(Bool.init)
             guard isThere else { return history.map(\.name) }
             applied = try Applied(reading: await pool.read(comparison), of: history)
         } catch {
@@ -54,7 +52,7 @@ package struct Migrator: Sendable {
     }
 
     private var comparison: [Query] {
-        [Query(MigrationSQL.applied), Query(MigrationSQL.checksums) { $0.bytesArray(history.map(\.sql)) }]
+        [Query(MigrationSQL.applied), Query(MigrationSQL.checksums) { $0.bytesArray("files", history.map(\.sql)) }]
     }
 
     /// Returns the migration's name; nil: nothing is left to do.
@@ -134,9 +132,9 @@ package struct Migrator: Sendable {
         let migration = history[place]
         try await transaction.script(String(decoding: migration.sql, as: UTF8.self))
         let record = Query(MigrationSQL.record) {
-            $0.int32(Int32(place + 1))
-            $0.text(migration.name)
-            $0.bytes(checksum)
+            $0.int32("position", Int32(place + 1))
+            $0.text("name", migration.name)
+            $0.bytes("checksum", checksum)
         }
         _ = try await transaction.run([record])
     }
@@ -150,19 +148,14 @@ package struct Migrator: Sendable {
     private func holders(since lockWait: Duration) async -> [LockHolder] {
         do throws(PostgresError) {
             let query = Query(MigrationSQL.holders) {
-                $0.int64(lockWait.wholeMicroseconds)
-                $0.int64(Int64(LockHolder.shownMax))
+                $0.int64("age_us", lockWait.wholeMicroseconds)
+                $0.int64("limit", Int64(LockHolder.shownMax))
             }
-            let rows = try await pool.read(query)
-            var holders: [LockHolder] = []
-            for row in 0..<rows.rowCount {
-                holders.append(
-                    LockHolder(
-                        process: try rows.int32(row, 0), program: try rows.text(row, 1),
-                        tables: try rows.textArray(row, 2), doing: try rows.text(row, 3),
-                        heldFor: try rows.int64OrNil(row, 4).map { .seconds($0) }))
+            return try await pool.read(query).map { row throws(PostgresError) in
+                LockHolder(
+                    process: try row.int32(), program: try row.text(), tables: try row.textArray(),
+                    doing: try row.text(), heldFor: try row.int64OrNil().map { .seconds($0) })
             }
-            return holders
         } catch {
             return []
         }
@@ -192,19 +185,21 @@ private struct Applied {
     /// - Parameter answers: those to `MigrationSQL.applied` and `MigrationSQL.checksums`.
     init(reading answers: [ResultSet], of history: [Migration]) throws(PostgresError) {
         count = answers[0].rowCount
-        var checksums: [[UInt8]] = []
-        for row in 0..<answers[1].rowCount { checksums.append(try answers[1].bytes(row, 0)) }
-        self.checksums = checksums
-        var fault: MigrationFault?
-        for row in 0..<count where fault == nil {
-            let name = try answers[0].text(row, 0)
-            if row >= history.count || name != history[row].name {
-                fault = .unknown(name)
-            } else if try answers[0].bytes(row, 1) != checksums[row] {
-                fault = .changed(name)
+        checksums = try answers[1].map { row throws(PostgresError) in try row.bytes() }
+        let steps = try answers[0].map { row throws(PostgresError) in
+            (name: try row.text(), checksum: try row.bytes())
+        }
+        for (place, step) in steps.enumerated() {
+            if place >= history.count || step.name != history[place].name {
+                fault = .unknown(step.name)
+                return
+            }
+            if step.checksum != checksums[place] {
+                fault = .changed(step.name)
+                return
             }
         }
-        self.fault = fault
+        fault = nil
     }
 }
 

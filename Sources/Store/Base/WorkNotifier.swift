@@ -61,7 +61,8 @@ package actor WorkNotifier {
             // A lost notification costs one poll's delay: no reason to fail, or to try again.
             _ = try? await pool.run([
                 Query(HousekeepingSQL.notify) {
-                    $0.text(work.channel); $0.text(work.rawValue)
+                    $0.text("channel", work.channel)
+                    $0.text("payload", work.rawValue)
                 }
             ])
         } while again.contains(work)

@@ -39,14 +39,8 @@ package struct NewCredential: Equatable, Sendable {
         id: CredentialID, app: AppID, provider: Provider, environment: PushEnvironment, kind: CredentialKind,
         topics: [String], facts: [UInt8], sealed: [UInt8]
     ) {
-        self.id = id
-        self.app = app
-        self.provider = provider
-        self.environment = environment
-        self.kind = kind
-        self.topics = topics
-        self.facts = facts
-        self.sealed = sealed
+        (self.id, self.app, self.provider, self.environment) = (id, app, provider, environment)
+        (self.kind, self.topics, self.facts, self.sealed) = (kind, topics, facts, sealed)
     }
 
     /// The slot's form: sorted by bytes, each once, so that one set of topics is one slot.
@@ -74,24 +68,16 @@ package struct CredentialRecord: Equatable, Sendable {
     package let activatedAt: WallInstant?
     package let retiredAt: WallInstant?
 
-    init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        guard let provider = Provider(rawValue: try rows.int16(row, 2)),
-            let environment = PushEnvironment(rawValue: try rows.int16(row, 3)),
-            let kind = CredentialKind(rawValue: try rows.text(row, 4)),
-            let state = CredentialState(rawValue: try rows.int16(row, 8))
-        else { throw .unexpectedShape(statement: "credential", column: 2) }
-        id = CredentialID(try rows.int64(row, 0))
-        app = AppID(try rows.int64(row, 1))
-        self.provider = provider
-        self.environment = environment
+    init(_ row: inout Row) throws(PostgresError) {
+        (id, app) = (CredentialID(try row.int64()), AppID(try row.int64()))
+        (provider, environment) = (try row.stored(), try row.stored())
+        guard let kind = CredentialKind(rawValue: try row.text()) else {
+            throw .unexpectedShape(statement: "credential", column: 4)
+        }
         self.kind = kind
-        topics = try rows.textArray(row, 5)
-        facts = try rows.json(row, 6)
-        sealed = try rows.bytes(row, 7)
-        self.state = state
-        createdAt = try rows.instant(row, 9)
-        activatedAt = try rows.instantOrNil(row, 10)
-        retiredAt = try rows.instantOrNil(row, 11)
+        (topics, facts, sealed) = (try row.textArray(), try row.json(), try row.bytes())
+        state = try row.stored()
+        (createdAt, activatedAt, retiredAt) = (try row.instant(), try row.instantOrNil(), try row.instantOrNil())
     }
 }
 
@@ -100,6 +86,11 @@ package struct LaneBlock: Equatable, Sendable {
     package let credential: CredentialID
     package let reason: String
     package let until: WallInstant
+
+    init(_ row: inout Row) throws(PostgresError) {
+        credential = CredentialID(try row.int64())
+        (reason, until) = (try row.text(), try row.instant())
+    }
 }
 
 /// A signed provider token in its shared form: sealed under the master key.

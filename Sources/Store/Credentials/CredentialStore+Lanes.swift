@@ -9,17 +9,17 @@ extension CredentialStore {
         _ credential: CredentialID, reason: String, for length: Duration, now: WallInstant? = nil
     ) async throws(StoreFault) {
         let query = Query(CredentialSQL.block) {
-            $0.int64(credential.value)
-            $0.text(reason)
-            $0.int64(length.wholeMicroseconds)
-            $0.instant(now)
+            $0.int64("credential", credential.value)
+            $0.text("reason", reason)
+            $0.int64("length_us", length.wholeMicroseconds)
+            $0.instant("now", now)
         }
         _ = try await translating { () throws(PostgresError) in try await pool.run(query) }
         notifier.notify(.credentials)
     }
 
     package func unblock(_ credential: CredentialID) async throws(StoreFault) {
-        let query = Query(CredentialSQL.unblock) { $0.int64(credential.value) }
+        let query = Query(CredentialSQL.unblock) { $0.int64("credential", credential.value) }
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
         if count > 0 { notifier.notify(.credentials) }
     }
@@ -27,46 +27,34 @@ extension CredentialStore {
     /// The given credentials that are not active or no longer exist, in the order asked. Their lanes have no reason to
     /// stay open.
     package func inactive(among ids: [CredentialID]) async throws(StoreFault) -> [CredentialID] {
-        let query = Query(CredentialSQL.activeAmong) { $0.int64Array(ids.map(\.value)) }
+        let query = Query(CredentialSQL.activeAmong) { $0.int64Array("credentials", ids.map(\.value)) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var active: Set<CredentialID> = []
-            for row in 0..<rows.rowCount { active.insert(CredentialID(try rows.int64(row, 0))) }
+            let active = Set(
+                try await pool.read(query).map { row throws(PostgresError) in CredentialID(try row.int64()) })
             return ids.filter { !active.contains($0) }
         }
     }
 
     /// The slug of an app, for the log; nil: the app is gone.
     package func slug(of app: AppID) async throws(StoreFault) -> String? {
-        let query = Query(AppSQL.slug) { $0.int64(app.value) }
-        return try await translating { () throws(PostgresError) -> String? in
-            let rows = try await pool.read(query)
-            return rows.rowCount == 1 ? try rows.text(0, 0) : nil
+        let query = Query(AppSQL.slug) { $0.int64("app", app.value) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).first(String.init)
         }
     }
 
     /// The blocks that still hold.
     package func blocks(now: WallInstant? = nil) async throws(StoreFault) -> [LaneBlock] {
-        let query = Query(CredentialSQL.blocks) { $0.instant(now) }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var blocks: [LaneBlock] = []
-            for row in 0..<rows.rowCount {
-                blocks.append(
-                    LaneBlock(
-                        credential: CredentialID(try rows.int64(row, 0)), reason: try rows.text(row, 1),
-                        until: try rows.instant(row, 2)))
-            }
-            return blocks
-        }
+        let query = Query(CredentialSQL.blocks) { $0.instant("now", now) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(LaneBlock.init) }
     }
 
     package func providerToken(fingerprint: [UInt8]) async throws(StoreFault) -> SealedProviderToken? {
-        let query = Query(CredentialSQL.providerToken) { $0.bytes(fingerprint) }
+        let query = Query(CredentialSQL.providerToken) { $0.bytes("fingerprint", fingerprint) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            guard rows.rowCount == 1 else { return nil }
-            return SealedProviderToken(sealed: try rows.bytes(0, 0), issuedAt: try rows.instant(0, 1))
+            try await pool.read(query).first { row throws(PostgresError) in
+                SealedProviderToken(sealed: try row.bytes(), issuedAt: try row.instant())
+            }
         }
     }
 
@@ -79,23 +67,25 @@ extension CredentialStore {
         fingerprint: [UInt8], staleBefore: WallInstant, sign: @Sendable () async -> SealedProviderToken?
     ) async throws(StoreFault) -> SealedProviderToken? {
         let opening = [CredentialSQL.addProviderToken, CredentialSQL.lockProviderToken].map {
-            Query($0) { $0.bytes(fingerprint) }
+            Query($0) { $0.bytes("fingerprint", fingerprint) }
         }
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.transaction { transaction throws(PostgresError) -> SealedProviderToken? in
-                let stored = try await transaction.run(opening)[1]
-                if let issuedAt = try stored.instantOrNil(0, 1), issuedAt > staleBefore {
-                    return SealedProviderToken(sealed: try stored.bytes(0, 0), issuedAt: issuedAt)
+                let stored = try await transaction.run(opening)[1].one { row throws(PostgresError) in
+                    (sealed: try row.bytesOrNil(), issuedAt: try row.instantOrNil())
+                }
+                if let sealed = stored.sealed, let issuedAt = stored.issuedAt, issuedAt > staleBefore {
+                    return SealedProviderToken(sealed: sealed, issuedAt: issuedAt)
                 }
                 guard let next = await sign() else {
                     await transaction.abandon()
                     return nil
                 }
                 let write = Query(CredentialSQL.writeProviderToken) {
-                    $0.bytes(fingerprint)
-                    $0.bytes(next.sealed)
-                    $0.instant(next.issuedAt)
+                    $0.bytes("fingerprint", fingerprint)
+                    $0.bytes("sealed", next.sealed)
+                    $0.instant("issued_at", next.issuedAt)
                 }
                 _ = try await transaction.runAndCommit([write])
                 return next
@@ -106,15 +96,16 @@ extension CredentialStore {
     /// The proof that an earlier start sealed, to tell whether this is the same master key; nil on a fresh database.
     package func masterKeyProof() async throws(StoreFault) -> [UInt8]? {
         try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(Query(CredentialSQL.readProof))
-            return rows.rowCount == 1 ? try rows.bytes(0, 0) : nil
+            try await pool.read(Query(CredentialSQL.readProof)).first { row throws(PostgresError) in try row.bytes() }
         }
     }
 
     /// Stores the first proof that any process offers, and returns the stored one.
     package func keepMasterKeyProof(_ sealed: [UInt8]) async throws(StoreFault) -> [UInt8] {
-        let queries = [Query(CredentialSQL.keepProof) { $0.bytes(sealed) }, Query(CredentialSQL.readProof)]
-        return try await translating { () throws(PostgresError) in try await pool.run(queries)[1].bytes(0, 0) }
+        let queries = [Query(CredentialSQL.keepProof) { $0.bytes("sealed", sealed) }, Query(CredentialSQL.readProof)]
+        return try await translating { () throws(PostgresError) in
+            try await pool.run(queries)[1].one { row throws(PostgresError) in try row.bytes() }
+        }
     }
 }
 
@@ -134,10 +125,7 @@ package struct LaneOutage: Equatable, Sendable {
     package let age: Duration
 
     package init(credential: CredentialID, cause: Cause, reason: String, age: Duration) {
-        self.credential = credential
-        self.cause = cause
-        self.reason = reason
-        self.age = age
+        (self.credential, self.cause, self.reason, self.age) = (credential, cause, reason, age)
     }
 }
 

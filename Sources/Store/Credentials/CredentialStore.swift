@@ -13,12 +13,9 @@ package struct CredentialStore: Sendable {
 
     /// Draws ids for new credentials. An id that is not used is lost, which harms nothing.
     package func nextIDs(_ count: Int) async throws(StoreFault) -> [CredentialID] {
-        let query = Query(CredentialSQL.nextIDs) { $0.int64(Int64(count)) }
+        let query = Query(CredentialSQL.nextIDs) { $0.int64("count", Int64(count)) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.run(query)
-            var ids: [CredentialID] = []
-            for row in 0..<rows.rowCount { ids.append(CredentialID(try rows.int64(row, 0))) }
-            return ids
+            try await pool.run(query).map { row throws(PostgresError) in CredentialID(try row.int64()) }
         }
     }
 
@@ -43,7 +40,7 @@ package struct CredentialStore: Sendable {
                     // The last statement of each change returns the credential's row.
                     let own = answers.prefix(change.count)
                     answers = answers.dropFirst(change.count)
-                    records.append(try CredentialRecord(reading: own[own.endIndex - 1], row: 0))
+                    records.append(try own[own.endIndex - 1].one(CredentialRecord.init))
                 }
                 return answer(records)
             }
@@ -59,25 +56,27 @@ package struct CredentialStore: Sendable {
 
     private static func insertion(_ credential: NewCredential) -> Query {
         Query(CredentialSQL.insert) {
-            $0.int64(credential.app.value)
-            $0.int16(credential.provider.rawValue)
-            $0.int16(credential.environment.rawValue)
-            $0.text(credential.kind.rawValue)
-            $0.textArray(credential.slotTopics)
-            $0.json(credential.facts)
-            $0.bytes(credential.sealed)
-            $0.int64(credential.id.value)
+            $0.int64("app", credential.app.value)
+            $0.int16("provider", credential.provider.rawValue)
+            $0.int16("environment", credential.environment.rawValue)
+            $0.text("kind", credential.kind.rawValue)
+            $0.textArray("topics", credential.slotTopics)
+            $0.json("facts", credential.facts)
+            $0.bytes("sealed", credential.sealed)
+            $0.int64("credential", credential.id.value)
         }
     }
 
-    private static func lock(_ app: AppID) -> Query { Query(CredentialSQL.lockApp) { $0.int64(app.value) } }
+    private static func lock(_ app: AppID) -> Query { Query(CredentialSQL.lockApp) { $0.int64("app", app.value) } }
 
     private static func activation(_ id: CredentialID, _ app: AppID) -> [Query] {
-        [CredentialSQL.makeRoom, CredentialSQL.activate].map {
-            Query($0) {
-                $0.int64(id.value)
-                $0.int64(app.value)
-            }
+        [CredentialSQL.makeRoom, CredentialSQL.activate].map { query($0, id, app) }
+    }
+
+    private static func query(_ statement: Statement, _ id: CredentialID, _ app: AppID) -> Query {
+        Query(statement) {
+            $0.int64("credential", id.value)
+            $0.int64("app", app.value)
         }
     }
 
@@ -86,21 +85,17 @@ package struct CredentialStore: Sendable {
     package func activate(_ id: CredentialID, app: AppID) async throws(StoreFault) -> CredentialRecord? {
         let queries = [Self.lock(app)] + Self.activation(id, app)
         let pool = pool
-        let activated = try await translating { () throws(PostgresError) -> CredentialRecord? in
-            let answers = try await pool.run(queries, transaction: TransactionOptions())
-            return answers[2].rowCount == 1 ? try CredentialRecord(reading: answers[2], row: 0) : nil
+        let activated = try await translating { () throws(PostgresError) in
+            try await pool.run(queries, transaction: TransactionOptions())[2].first(CredentialRecord.init)
         }
         if activated != nil { notifier.notify(.credentials) }
         return activated
     }
 
     package func list(app: AppID) async throws(StoreFault) -> [CredentialRecord] {
-        let query = Query(CredentialSQL.list) { $0.int64(app.value) }
+        let query = Query(CredentialSQL.list) { $0.int64("app", app.value) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var records: [CredentialRecord] = []
-            for row in 0..<rows.rowCount { records.append(try CredentialRecord(reading: rows, row: row)) }
-            return records
+            try await pool.read(query).map(CredentialRecord.init)
         }
     }
 
@@ -118,23 +113,19 @@ package struct CredentialStore: Sendable {
         app: AppID, provider: Provider, environment: PushEnvironment, topic: String, service: TopicService = .app
     ) async throws(StoreFault) -> CredentialRecord? {
         let query = Query(CredentialSQL.active) {
-            $0.int64(app.value)
-            $0.int16(provider.rawValue)
-            $0.int16(environment.rawValue)
-            $0.text(topic)
-            $0.text(service.suffix)
+            $0.int64("app", app.value)
+            $0.int16("provider", provider.rawValue)
+            $0.int16("environment", environment.rawValue)
+            $0.text("topic", topic)
+            $0.text("suffix", service.suffix)
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            return rows.rowCount == 1 ? try CredentialRecord(reading: rows, row: 0) : nil
+            try await pool.read(query).first(CredentialRecord.init)
         }
     }
 
     private func change(_ statement: Statement, _ id: CredentialID, _ app: AppID) async throws(StoreFault) -> Bool {
-        let query = Query(statement) {
-            $0.int64(id.value)
-            $0.int64(app.value)
-        }
+        let query = Self.query(statement, id, app)
         let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
         if count > 0 { notifier.notify(.credentials) }
         return count > 0

@@ -17,70 +17,68 @@ package struct KeyStore: Sendable {
         _ key: NewAPIKey, app: AppID?, maker: Int64? = nil
     ) async throws(StoreFault) -> APIKeyRecord? {
         let query = Query(KeySQL.create) {
-            $0.int64(app?.value)
-            $0.text(key.name)
-            $0.textArray(key.scopes.map(\.rawValue))
-            $0.bytes(key.sha256)
-            $0.text(key.hint)
-            $0.instant(key.expiresAt)
-            $0.int64(Int64(Self.keysMax))
-            $0.int64(maker)
+            $0.int64("app", app?.value)
+            $0.text("name", key.name)
+            $0.textArray("scopes", key.scopes.map(\.rawValue))
+            $0.bytes("sha256", key.sha256)
+            $0.text("hint", key.hint)
+            $0.instant("expires_at", key.expiresAt)
+            $0.int64("keys_max", Int64(Self.keysMax))
+            $0.int64("maker", maker)
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.run(query)
-            return rows.rowCount == 1 ? try APIKeyRecord(reading: rows, row: 0) : nil
+            try await pool.run(query).first(APIKeyRecord.init)
         }
     }
 
     /// Returns keys by rising id; pass the last one to go on.
     package func list(app: AppID?, after: Int64 = 0, limit: Int) async throws(StoreFault) -> [APIKeyRecord] {
         let query = Query(KeySQL.list) {
-            $0.int64(app?.value)
-            $0.int64(after)
-            $0.int64(Int64(limit))
+            $0.int64("app", app?.value)
+            $0.int64("after", after)
+            $0.int64("limit", Int64(limit))
         }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var keys: [APIKeyRecord] = []
-            for row in 0..<rows.rowCount { keys.append(try APIKeyRecord(reading: rows, row: row)) }
-            return keys
+            try await pool.read(query).map(APIKeyRecord.init)
         }
     }
 
     /// Deletes a key; false: there is none, or it is another app's.
     package func delete(_ id: Int64, app: AppID?) async throws(StoreFault) -> Bool {
         let query = Query(KeySQL.delete) {
-            $0.int64(id)
-            $0.int64(app?.value)
+            $0.int64("key", id)
+            $0.int64("app", app?.value)
         }
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows == 1 }
     }
 
     /// Whether the key still exists and has not expired. A use that lasts longer than a moment asks again.
     package func lives(_ id: Int64) async throws(StoreFault) -> Bool {
-        let query = Query(KeySQL.lives) { $0.int64(id) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }
+        let query = Query(KeySQL.lives) { $0.int64("key", id) }
+        return try await translating { () throws(PostgresError) in
+            try await pool.read(query).one(Bool.init)
+        }
     }
 
     /// Finds a key; nil: no such key, or it has expired, or its app is deleted.
     package func find(sha256: [UInt8]) async throws(StoreFault) -> APIKeyRecord? {
-        let query = Query(KeySQL.find) { $0.bytes(sha256) }
+        let query = Query(KeySQL.find) { $0.bytes("sha256", sha256) }
         return try await translating { () throws(PostgresError) in
-            let rows = try await pool.run(query)
-            return rows.rowCount == 1 ? try APIKeyRecord(reading: rows, row: 0) : nil
+            try await pool.run(query).first(APIKeyRecord.init)
         }
     }
 }
 
 extension APIKeyRecord {
-    fileprivate init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        let names = try rows.textArray(row, 3)
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
         self.init(
-            id: try rows.int64(row, 0), app: try rows.textOrNil(row, 1),
-            appID: try rows.int64OrNil(row, 8).map { AppID($0) }, name: try rows.text(row, 2),
-            // A scope that only a later program knows opens nothing here.
-            scopes: APIScope.allCases.filter { names.contains($0.rawValue) }, hint: try rows.text(row, 4),
-            createdAt: try rows.instant(row, 5), expiresAt: try rows.instantOrNil(row, 6),
-            lastUsedAt: try rows.instantOrNil(row, 7))
+            id: try row.int64(), app: try row.textOrNil(), appID: try row.int64OrNil().map { AppID($0) },
+            name: try row.text(), scopes: Self.scopes(named: try row.textArray()), hint: try row.text(),
+            createdAt: try row.instant(), expiresAt: try row.instantOrNil(), lastUsedAt: try row.instantOrNil())
+    }
+
+    /// A scope that only a later program knows opens nothing here.
+    private static func scopes(named names: [String]) -> [APIScope] {
+        APIScope.allCases.filter { names.contains($0.rawValue) }
     }
 }

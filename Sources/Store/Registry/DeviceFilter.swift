@@ -80,10 +80,7 @@ package struct DeviceCursor: Equatable, Sendable {
     let installation: String
 
     init(scan: DeviceScan, id: Int64, kind: Int16, installation: String) {
-        self.scan = scan
-        self.id = id
-        self.kind = kind
-        self.installation = installation
+        (self.scan, self.id, self.kind, self.installation) = (scan, id, kind, installation)
     }
 
     private static let fixedBytes = 11

@@ -20,32 +20,32 @@ package struct FeedbackStore: Sendable {
         app: AppID, after cursor: FeedbackCursor? = nil, limit: Int
     ) async throws(StoreFault) -> FeedbackPage {
         let page = Query(FeedbackSQL.page) {
-            $0.int64(app.value)
-            $0.int64(cursor?.number ?? 0)
-            $0.int64(Int64(limit))
+            $0.int64("app", app.value)
+            $0.int64("after", cursor?.number ?? 0)
+            $0.int64("limit", Int64(limit))
         }
-        let unnumbered = Query(FeedbackSQL.unnumbered) { $0.int64(app.value) }
+        let unnumbered = Query(FeedbackSQL.unnumbered) { $0.int64("app", app.value) }
+        let sweptThrough = Query(FeedbackSQL.sweptThrough) { $0.int64("app", app.value) }
         return try await translating { () throws(PostgresError) in
-            if try await pool.read(unnumbered).bool(0, 0) { try await number(app) }
-            let answers = try await pool.read([page, Query(FeedbackSQL.sweptThrough) { $0.int64(app.value) }])
-            let rows = answers[0]
-            var items: [FeedbackItem] = []
-            var next = cursor
-            for row in 0..<rows.rowCount {
-                items.append(try FeedbackItem(reading: rows, row: row))
-                next = FeedbackCursor(number: try rows.int64(row, 1))
+            let hasUnnumbered = try await pool.read(unnumbered).one(Bool.init)
+            if hasUnnumbered { try await number(app) }
+            let answers = try await pool.read([page, sweptThrough])
+            let found = try answers[0].map { row throws(PostgresError) in
+                (cursor: FeedbackCursor(number: try row.int64()), item: try FeedbackItem(&row))
             }
-            let swept = answers[1].rowCount == 1 ? try answers[1].int64(0, 0) : 0
-            return FeedbackPage(items: items, next: next, hasGap: cursor.map { $0.number < swept } ?? false)
+            let swept = try answers[1].first(Int64.init) ?? 0
+            return FeedbackPage(
+                items: found.map(\.item), next: found.last?.cursor ?? cursor,
+                hasGap: cursor.map { $0.number < swept } ?? false)
         }
     }
 
     func number(_ app: AppID) async throws(PostgresError) {
         let statements = [
-            Query(FeedbackSQL.lock) { $0.int64(app.value) },
+            Query(FeedbackSQL.lock) { $0.int64("app", app.value) },
             Query(FeedbackSQL.number) {
-                $0.int64(app.value)
-                $0.int64(Self.numberedMax)
+                $0.int64("app", app.value)
+                $0.int64("limit", Self.numberedMax)
             },
         ]
         let pool = pool
@@ -83,44 +83,33 @@ package struct FeedbackCursor: Equatable, Sendable {
 }
 
 extension FeedbackItem {
-    fileprivate static let shape = PostgresError.unexpectedShape(statement: "feedback_page", column: 1)
-
-    fileprivate init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        guard let kind = TokenKind(rawValue: try rows.int16(row, 3)),
-            let provider = Provider(rawValue: try rows.int16(row, 4)),
-            let verdict = FeedbackVerdict(rawValue: try rows.int16(row, 5))
-        else { throw Self.shape }
-        let environments = try EnvironmentChange(reading: rows, row: row)
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
         self.init(
-            id: try rows.int64(row, 0), installation: try rows.text(row, 2), kind: kind, provider: provider,
-            verdict: verdict, reason: try rows.text(row, 6),
-            at: try rows.instant(row, 7), environments: environments)
+            id: try row.int64(), installation: try row.text(), kind: try row.stored(), provider: try row.stored(),
+            verdict: try row.stored(), reason: try row.text(), at: try row.instant(),
+            environments: try EnvironmentChange(&row))
     }
 }
 
 extension EnvironmentChange {
     /// nil: the entry names no environments.
-    fileprivate init?(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        guard let from = try rows.int16OrNil(row, 8), let to = try rows.int16OrNil(row, 9) else { return nil }
-        guard let from = PushEnvironment(rawValue: from), let to = PushEnvironment(rawValue: to) else {
-            throw FeedbackItem.shape
-        }
+    fileprivate init?(_ row: inout Row) throws(PostgresError) {
+        let from: PushEnvironment? = try row.optional { row throws(PostgresError) in try row.stored() }
+        let to: PushEnvironment? = try row.optional { row throws(PostgresError) in try row.stored() }
+        guard let from, let to else { return nil }
         self.init(from: from, to: to)
     }
 }
 
 enum FeedbackSQL {
-    /// $1 app.
     static let unnumbered = Statement(
-        "feedback_unnumbered", "SELECT EXISTS (SELECT FROM feedback WHERE app_id = $1 AND number IS NULL)")
+        "feedback_unnumbered", "SELECT EXISTS (SELECT FROM feedback WHERE app_id = :app AND number IS NULL)")
 
-    /// $1 app. A lock that is held to the end of the transaction; the first number is "feed" in ASCII. It is a
+    /// A lock that is held to the end of the transaction; the first number is "feed" in ASCII. It is a
     /// statement of its own: the next one sees what was committed during the wait.
     static let lock = Statement(
-        "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8($1))")
+        "feedback_lock", "SELECT pg_advisory_xact_lock(x'66656564'::integer, hashint8(:app))")
 
-    /// $1 app, $2 rows at most.
-    ///
     /// Rows are numbered by id: what one transaction did because of another has the higher one. Numbers rise with the
     /// clock, so that those given after a restore from a backup lie above all that were read before it. If the clock
     /// steps back, they rise by one, and stay above those that retention removed.
@@ -129,37 +118,33 @@ enum FeedbackSQL {
         """
         WITH base AS MATERIALIZED (
             SELECT greatest(
-                coalesce((SELECT max(number) FROM feedback WHERE app_id = $1 AND number IS NOT NULL), 0),
-                coalesce((SELECT through FROM feedback_swept WHERE app_id = $1), 0),
+                coalesce((SELECT max(number) FROM feedback WHERE app_id = :app AND number IS NOT NULL), 0),
+                coalesce((SELECT through FROM feedback_swept WHERE app_id = :app), 0),
                 (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS last
         ), found AS MATERIALIZED (
-            SELECT id FROM feedback WHERE app_id = $1 AND number IS NULL ORDER BY app_id, id LIMIT $2
+            SELECT id FROM feedback WHERE app_id = :app AND number IS NULL ORDER BY app_id, id LIMIT :limit
         )
         UPDATE feedback SET number = base.last + found.place
         FROM base, (SELECT id, row_number() OVER (ORDER BY id) AS place FROM found) AS found
         WHERE feedback.id = found.id
         """)
 
-    /// $1 app, $2 number of the cursor, $3 rows at most.
     static let page = Statement(
         "feedback_page",
         """
-        SELECT id, number, installation, kind, provider, verdict, reason, at, from_environment, to_environment
+        SELECT number, id, installation, kind, provider, verdict, reason, at, from_environment, to_environment
         FROM feedback
-        WHERE app_id = $1 AND number > $2 ORDER BY number LIMIT $3
+        WHERE app_id = :app AND number > :after ORDER BY number LIMIT :limit
         """)
 
-    /// $1 app.
     static let sweptThrough = Statement(
-        "feedback_swept_through", "SELECT through FROM feedback_swept WHERE app_id = $1")
+        "feedback_swept_through", "SELECT through FROM feedback_swept WHERE app_id = :app")
 
-    // Ids rise with time, except between concurrent transactions: the lowest ones are the oldest. $3 rows at most.
-    private static let oldest = "SELECT id, app_id, at, number FROM feedback ORDER BY id LIMIT $3"
-    // $1 now, $2 age in microseconds.
-    private static let isOutlived = "at < coalesce($1, clock_timestamp()) - $2 * interval '1 microsecond'"
+    // Ids rise with time, except between concurrent transactions: the lowest ones are the oldest.
+    private static let oldest = "SELECT id, app_id, at, number FROM feedback ORDER BY id LIMIT :limit"
+    private static let isOutlived = "at < coalesce(:now, clock_timestamp()) - :age_us * interval '1 microsecond'"
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. Returns the number of older rows, and the apps of those without
-    /// a number.
+    /// Returns the number of older rows, and the apps of those without a number.
     static let outlived = Statement(
         "feedback_outlived",
         """
@@ -167,7 +152,7 @@ enum FeedbackSQL {
         FROM (\(oldest)) AS oldest WHERE \(isOutlived)
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. Returns the number of removed rows.
+    /// Returns the number of removed rows.
     static let sweep = Statement(
         "feedback_sweep",
         """
@@ -178,7 +163,7 @@ enum FeedbackSQL {
                     AND f.number IS NOT NULL
                 ORDER BY f.id FOR UPDATE SKIP LOCKED))
             RETURNING app_id, number
-        ), told AS (
+        ), swept_through AS (
             INSERT INTO feedback_swept AS swept (app_id, through)
             SELECT app_id, max(number) FROM gone GROUP BY app_id ORDER BY app_id
             ON CONFLICT (app_id) DO UPDATE SET through = greatest(swept.through, excluded.through)

@@ -1,15 +1,16 @@
+import Model
 import Postgres
 
 /// Registrations: looked up, written, shown.
 ///
 /// Batches run under `PlannerSQL.throughKeys`.
 enum RegistrationSQL {
-    // The registration that a row of the input names, in the app $1. LIMIT keeps the planner from flattening the
+    // The registration that a row of the input names, in the app. LIMIT keeps the planner from flattening the
     // subquery: it could then read the app from end to end for all of the input at once.
     private static let named = """
         CROSS JOIN LATERAL (
             SELECT * FROM registrations
-            WHERE app_id = $1 AND installation = said.installation AND kind = said.kind LIMIT 1
+            WHERE app_id = :app AND installation = input.installation AND kind = input.kind LIMIT 1
         ) AS r
         """
 
@@ -21,164 +22,159 @@ enum RegistrationSQL {
     // The live registration that holds a row's token. Three indexes begin with the app, and cost the same if statistics
     // give the app one registration. Only one of them has the order of the tokens, and sorting is disabled. Equality
     // would make the ORDER BY redundant: hence BETWEEN.
-    static let holding = holding(hash: "sha256(said.token)")
+    static let holding = holding(hash: "sha256(input.token)")
 
     private static func holding(hash: String) -> String {
         """
         CROSS JOIN LATERAL (
             SELECT * FROM registrations live
-            WHERE live.app_id = $1 AND live.provider = said.provider AND live.state < 3
+            WHERE live.app_id = :app AND live.provider = input.provider
+                AND live.state < \(RegistrationState.retired.sql)
                 AND sha256(live.token) BETWEEN \(hash) AND \(hash)
             ORDER BY sha256(live.token) LIMIT 1
         ) AS r
         """
     }
 
-    // Providers $4 and tokens $5. OFFSET keeps the planner from hashing a token wherever its hash is used.
+    // The live registrations that hold claimed tokens. OFFSET keeps the planner from hashing a token wherever its hash
+    // is used.
     private static let claimed = """
-        (SELECT each.provider, sha256(each.token) AS hash FROM unnest($4, $5) AS each (provider, token) OFFSET 0) AS said
-        \(holding(hash: "said.hash"))
+        (SELECT each.provider, sha256(each.token) AS hash
+            FROM unnest(:providers, :tokens) AS each (provider, token) OFFSET 0) AS input
+        \(holding(hash: "input.hash"))
         """
 
-    /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
-    ///
-    /// Locks, in id order, every row that the batch may change, and reads each row once it is locked.
+    /// Locks, in id order, every row that the batch may change: those of the named installations and kinds, and those
+    /// that hold a claimed token. Reads each row once it is locked.
     static let lock = Statement(
         "registration_lock",
         """
-        SELECT r.id, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation, r.user_id,
-            r.locale, r.time_zone, r.app_version, r.tags,
-            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END, r.created_at, r.attributes
+        SELECT r.id, r.created_at, r.installation, r.kind, r.route_id, r.provider, r.token, r.state, r.generation,
+            \(ProfileSQL.columns(of: "r")),
+            CASE WHEN r.environments_compared = r.generation THEN r.mistaken_route_id END
         FROM registrations r
         WHERE r.id = ANY (ARRAY(
-            SELECT r.id FROM unnest($2, $3) AS said (installation, kind) \(named)
+            SELECT r.id FROM unnest(:installations, :kinds) AS input (installation, kind) \(named)
             UNION ALL
             SELECT r.id FROM \(claimed)))
         ORDER BY r.id FOR NO KEY UPDATE
         """)
 
-    /// $1 app; $2 installations and $3 kinds that are named; $4 providers and $5 tokens that are claimed.
-    ///
     /// Returns when the rows of `lock` last registered. It runs after `lock`: it sees what that waited for.
     static let asOf = Statement(
         "registration_as_of",
         """
         SELECT p.registration_id, greatest(p.registered_at, p.as_of)
-        FROM unnest($2, $3) AS said (installation, kind) \(named) \(activity)
+        FROM unnest(:installations, :kinds) AS input (installation, kind) \(named) \(activity)
         UNION ALL
         SELECT p.registration_id, greatest(p.registered_at, p.as_of)
         FROM \(claimed) \(activity)
         """)
 
-    /// $1 app, $2 installations, $3 kinds, $4 attributes. Returns the rows that have just these attributes already.
-    /// Only the database knows when two spellings of an object are the same.
+    /// Returns the rows that have just these attributes already. Only the database knows when two spellings of an
+    /// object are the same.
     static let sameAttributes = Statement(
         "registration_same_attributes",
         """
-        SELECT r.id FROM unnest($2, $3, $4) AS said (installation, kind, attributes) \(named)
-        WHERE r.attributes = said.attributes
+        SELECT r.id FROM unnest(:installations, :kinds, :attributes) AS input (installation, kind, attributes) \(named)
+        WHERE r.attributes = input.attributes
         """)
 
-    /// $1 ids, rising, $2 generations. Rows whose token is claimed by another registration leave the index of live
-    /// tokens before any row enters it. So two devices can swap their tokens in one batch.
+    /// Takes rising ids. Rows whose token is claimed by another registration leave the index of live tokens before any
+    /// row enters it. So two devices can swap their tokens in one batch.
     static let release = Statement(
         "registration_release",
         """
-        UPDATE registrations r SET state = 3, generation = lost.generation
-        FROM unnest($1, $2) AS lost (id, generation) WHERE r.id = lost.id
+        UPDATE registrations r SET state = \(RegistrationState.retired.sql), generation = lost.generation
+        FROM unnest(:registrations, :generations) AS lost (id, generation) WHERE r.id = lost.id
         """)
 
-    /// - $1 ids, rising, $2 routes, $3 providers, $4 generations, $5 tokens, $6 users, $7 locales, $8 time zones.
-    /// - $9 app versions, $10 tags as array literals, $11 attributes (null: unchanged).
+    /// Takes rising ids. Null attributes: unchanged.
     static let update = Statement(
         "registration_update",
         """
-        UPDATE registrations r SET state = 1, route_id = said.route_id, provider = said.provider,
-            generation = said.generation, token = said.token, user_id = said.user_id, locale = said.locale,
-            time_zone = said.time_zone, app_version = said.app_version, tags = said.tags::text[],
-            attributes = coalesce(said.attributes, r.attributes)
-        FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS said (id, route_id, provider, generation, token,
-            user_id, locale, time_zone, app_version, tags, attributes)
-        WHERE r.id = said.id
+        UPDATE registrations r SET state = \(RegistrationState.active.sql), route_id = input.route_id,
+            provider = input.provider, generation = input.generation, token = input.token,
+            \(ProfileSQL.assignments)
+        FROM unnest(:registrations, :routes, :providers, :generations, :tokens, \(ProfileSQL.arrays))
+            AS input (id, route_id, provider, generation, token, \(ProfileSQL.columns))
+        WHERE r.id = input.id
         """)
 
-    /// - $1 app, $2 routes, $3 providers, $4 kinds, $5 installations, $6 tokens, $7 users, $8 locales, $9 time zones.
-    /// - $10 app versions, $11 tags as array literals, $12 attributes, $13 badges, $14 as of, $15 now.
-    ///
     /// Ids are drawn first, so that the two tables need not be matched afterwards. Returns, in the order given: id,
     /// times of creation and registration, and the attributes as stored.
     static let insert = Statement(
         "registration_insert",
         """
-        WITH said AS MATERIALIZED (
-            SELECT nextval('registrations_id_seq') AS id, coalesce($15, clock_timestamp()) AS created_at, new.*
-            FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (route_id, provider, kind,
-                installation, token, user_id, locale, time_zone, app_version, tags, attributes, badge, as_of)
-        ), born AS (
-            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, user_id, locale,
-                time_zone, app_version, tags, attributes, created_at)
+        WITH input AS MATERIALIZED (
+            SELECT nextval('registrations_id_seq') AS id, coalesce(:now, clock_timestamp()) AS created_at, new.*
+            FROM unnest(:routes, :providers, :kinds, :installations, :tokens, \(ProfileSQL.arrays), :badges, :as_of)
+                AS new (route_id, provider, kind, installation, token, \(ProfileSQL.columns), badge, as_of)
+        ), registration AS (
+            INSERT INTO registrations (id, app_id, route_id, provider, kind, installation, token, created_at,
+                \(ProfileSQL.columns))
             OVERRIDING SYSTEM VALUE
-            SELECT id, $1, route_id, provider, kind, installation, token, user_id, locale, time_zone, app_version,
-                tags::text[], coalesce(attributes, '{}'), created_at
-            FROM said
-        ), beating AS (
+            SELECT id, :app, route_id, provider, kind, installation, token, created_at, \(ProfileSQL.inserted)
+            FROM input
+        ), pulse AS (
             INSERT INTO registration_pulse (registration_id, badge, registered_at, as_of)
-            SELECT id, badge, least(as_of, created_at), as_of FROM said
+            SELECT id, badge, least(as_of, created_at), as_of FROM input
         )
-        SELECT id, created_at, least(as_of, created_at), coalesce(attributes, '{}') FROM said
+        SELECT id, created_at, least(as_of, created_at), coalesce(attributes, '{}') FROM input
         """)
 
-    /// $1 ids, rising, $2 as of, $3 now. Returns, in any order: id, badge, registration time.
+    /// Takes rising ids. Returns, in any order: id, badge, registration time.
     static let heartbeat = Statement(
         "registration_beat",
         """
         UPDATE registration_pulse p
-        SET registered_at = greatest(p.registered_at, least(said.as_of, coalesce($3, clock_timestamp()))),
-            as_of = coalesce(said.as_of, p.as_of)
-        FROM unnest($1, $2) AS said (id, as_of) WHERE p.registration_id = said.id
+        SET registered_at = greatest(p.registered_at, least(input.as_of, coalesce(:now, clock_timestamp()))),
+            as_of = coalesce(input.as_of, p.as_of)
+        FROM unnest(:registrations, :as_of) AS input (id, as_of) WHERE p.registration_id = input.id
         RETURNING p.registration_id, p.badge, p.registered_at
         """)
 
     static let forgetSuspicions = Statement(
-        "registration_forget_suspicions", "DELETE FROM suspicions WHERE registration_id = ANY ($1)")
+        "registration_forget_suspicions", "DELETE FROM suspicions WHERE registration_id = ANY (:registrations)")
 
-    /// $1 ids, $2 generations, $3 providers, $4 verdicts, $5 now. The reason is the verdict's own name.
+    /// The reason is the verdict's own name.
     static let feedback = Statement(
         "registration_tell",
         """
         INSERT INTO feedback (app_id, registration_id, generation, installation, kind, provider, verdict, reason, at)
-        SELECT r.app_id, r.id, said.generation, r.installation, r.kind, said.provider, said.verdict,
-            CASE said.verdict WHEN 3 THEN 'replaced' ELSE 'moved' END, coalesce($5, clock_timestamp())
-        FROM unnest($1, $2, $3, $4) WITH ORDINALITY AS said (id, generation, provider, verdict, place)
-        JOIN registrations r ON r.id = said.id ORDER BY said.place
+        SELECT r.app_id, r.id, input.generation, r.installation, r.kind, input.provider, input.verdict,
+            CASE input.verdict WHEN \(FeedbackVerdict.replaced.sql) THEN 'replaced' ELSE 'moved' END,
+            coalesce(:now, clock_timestamp())
+        FROM unnest(:registrations, :generations, :providers, :verdicts) WITH ORDINALITY
+            AS input (id, generation, provider, verdict, place)
+        JOIN registrations r ON r.id = input.id ORDER BY input.place
         """)
 
-    /// Columns in the order of `DeviceRecord.init(reading:row:)`.
+    /// Columns in the order of `DeviceRecord.init`.
     static let recordColumns = """
         r.id, r.installation, r.kind, r.provider, routes.environment, routes.topic, r.token, r.state, p.badge,
-            p.registered_at, r.created_at, r.user_id, r.locale, r.time_zone, r.app_version, r.tags, r.attributes
+            p.registered_at, r.created_at, \(ProfileSQL.columns(of: "r"))
         """
 
-    /// $1 app, $2 installations, $3 kinds, which must all exist. Returns one row for each, in this order.
+    /// Returns one row for each installation and kind, which must all exist, in this order.
     static let records = Statement(
         "registration_records",
         """
         SELECT \(recordColumns)
-        FROM unnest($2, $3) WITH ORDINALITY AS said (installation, kind, place) \(named) \(activity)
+        FROM unnest(:installations, :kinds) WITH ORDINALITY AS input (installation, kind, place) \(named) \(activity)
         JOIN routes ON routes.id = r.route_id
-        ORDER BY said.place
+        ORDER BY input.place
         """)
 
-    /// $1 app, $2 installation.
     static let device = Statement(
         "registration_device",
         """
         SELECT \(recordColumns)
         FROM registrations r JOIN registration_pulse p ON p.registration_id = r.id
         JOIN routes ON routes.id = r.route_id
-        WHERE r.app_id = $1 AND r.installation = $2 ORDER BY r.kind
+        WHERE r.app_id = :app AND r.installation = :installation ORDER BY r.kind
         """)
 
     static let remove = Statement(
-        "registration_remove", "DELETE FROM registrations WHERE app_id = $1 AND installation = $2")
+        "registration_remove", "DELETE FROM registrations WHERE app_id = :app AND installation = :installation")
 }

@@ -13,15 +13,13 @@ struct RegistrationWriting: Sendable {
 
     /// - Parameter snapshot: the state that the batch was decided against.
     init(_ batch: RegistrationBatch, on snapshot: RegistrationSnapshot, app: AppID) {
-        self.batch = batch
-        self.app = app
-        self.snapshot = snapshot
+        (self.batch, self.app, self.snapshot) = (batch, app, snapshot)
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
         isAnsweredByWrites = decisions.indices.allSatisfy { place in
             // Three cases need a read. A stale registration shows another row. A route that was found to be mistaken is
             // not the one that was named. Only the database knows the form in which it stores changed attributes.
             decisions[place].change != .stale && decisions[place].row.route == incoming[place].route
-                && (decisions[place].row.id == nil || incoming[place].registration.attributes == .keep)
+                && (decisions[place].row.id == nil || incoming[place].registration.profile.attributes == .keep)
         }
     }
 
@@ -48,7 +46,9 @@ struct RegistrationWriting: Sendable {
             case .insert: insert(now: now)
             case .heartbeat: heartbeat(now: now)
             case .forget:
-                Query(RegistrationSQL.forgetSuspicions) { $0.int64Array(batch.unsuspected.map(\.value)) }
+                Query(RegistrationSQL.forgetSuspicions) {
+                    $0.int64Array("registrations", batch.unsuspected.map(\.value))
+                }
             case .feedback: feedback(now: now)
             case .records: records
             }
@@ -63,36 +63,31 @@ struct RegistrationWriting: Sendable {
     }
 
     private func devices(insertedRows: ResultSet?, heartbeats: ResultSet?) throws(PostgresError) -> [RegisteredDevice] {
-        var heartbeatRows: [RegistrationID: Int] = [:]
-        if let heartbeats {
-            heartbeatRows.reserveCapacity(heartbeats.rowCount)
-            for row in 0..<heartbeats.rowCount { heartbeatRows[RegistrationID(try heartbeats.int64(row, 0))] = row }
-        }
-        var inserted = 0
+        let inserted = try insertedRows?.map(InsertedRow.init) ?? []
+        var pulses: [RegistrationID: PulseRow] = [:]
+        pulses.reserveCapacity(heartbeats?.rowCount ?? 0)
+        for pulse in try heartbeats?.map(PulseRow.init) ?? [] { pulses[pulse.registration] = pulse }
+        var insertedBefore = 0
         var devices: [RegisteredDevice] = []
         devices.reserveCapacity(batch.decisions.count)
-        for place in batch.decisions.indices {
-            let row = batch.decisions[place].row
+        for (place, decision) in batch.decisions.enumerated() {
+            let input = snapshot.incoming[place].registration
             let record: DeviceRecord
-            if let id = row.id, let heartbeats, let heartbeat = heartbeatRows[id], let shown = snapshot.shown[id] {
+            if let id = decision.row.id, let pulse = pulses[id], let createdAt = snapshot.createdAt[id] {
                 record = DeviceRecord(
-                    id, row, named: snapshot.incoming[place].registration, badge: try heartbeats.int32(heartbeat, 1),
-                    registeredAt: try heartbeats.instant(heartbeat, 2),
-                    createdAt: shown.createdAt, attributes: shown.attributes)
-            } else if row.id == nil, let insertedRows, inserted < insertedRows.rowCount {
+                    id, decision.row, named: input, badge: pulse.badge, registeredAt: pulse.registeredAt,
+                    createdAt: createdAt, attributes: decision.row.profile.attributes)
+            } else if decision.row.id == nil, insertedBefore < inserted.count {
+                let row = inserted[insertedBefore]
+                insertedBefore += 1
                 record = DeviceRecord(
-                    RegistrationID(try insertedRows.int64(inserted, 0)), row,
-                    named: snapshot.incoming[place].registration,
-                    badge: max(snapshot.incoming[place].registration.badge ?? 0, 0),
-                    registeredAt: try insertedRows.instant(inserted, 2),
-                    createdAt: try insertedRows.instant(inserted, 1),
-                    attributes: try insertedRows.json(inserted, 3))
-                inserted += 1
+                    row.registration, decision.row, named: input, badge: max(input.badge ?? 0, 0),
+                    registeredAt: row.registeredAt, createdAt: row.createdAt, attributes: row.attributes)
             } else {
                 throw .unexpectedShape(statement: "registration_beat", column: 0)
             }
             devices.append(
-                RegisteredDevice(change: batch.decisions[place].change, isNew: row.id == nil, record: record))
+                RegisteredDevice(change: decision.change, isNew: decision.row.id == nil, record: record))
         }
         return devices
     }
@@ -101,9 +96,9 @@ struct RegistrationWriting: Sendable {
     private var records: Query {
         let decisions = batch.decisions
         return Query(RegistrationSQL.records) { parameters in
-            parameters.int64(app.value)
-            parameters.array(.text, count: decisions.count) { $1.text(decisions[$0].row.installation) }
-            parameters.array(.int16, count: decisions.count) { $1.int16(decisions[$0].row.kind.rawValue) }
+            parameters.int64("app", app.value)
+            parameters.array("installations", .text, count: decisions.count) { $1.text(decisions[$0].row.installation) }
+            parameters.array("kinds", .int16, count: decisions.count) { $1.int16(decisions[$0].row.kind.rawValue) }
         }
     }
 
@@ -111,31 +106,25 @@ struct RegistrationWriting: Sendable {
         guard rows.rowCount == batch.decisions.count else {
             throw .unexpectedShape(statement: "registration_records", column: 0)
         }
-        var devices: [RegisteredDevice] = []
-        devices.reserveCapacity(rows.rowCount)
-        for (row, decision) in batch.decisions.enumerated() {
-            devices.append(
-                RegisteredDevice(
-                    change: decision.change, isNew: decision.row.id == nil,
-                    record: try DeviceRecord(reading: rows, row: row)))
+        return zip(batch.decisions, try rows.map(DeviceRecord.init)).map { decision, record in
+            RegisteredDevice(change: decision.change, isNew: decision.row.id == nil, record: record)
         }
-        return devices
     }
 
     private var release: Query {
         Query(RegistrationSQL.release) {
-            $0.int64Array(batch.released.map { $0.id?.value })
-            $0.int32Array(batch.released.map(\.generation.value))
+            $0.int64Array("registrations", batch.released.map { $0.id?.value })
+            $0.int32Array("generations", batch.released.map(\.generation.value))
         }
     }
 
     private var update: Query {
         let (places, decisions) = (batch.updated, batch.decisions)
         return Query(RegistrationSQL.update) {
-            $0.int64Array(places.map { decisions[$0].row.id?.value })
-            $0.int64Array(places.map { decisions[$0].row.route.value })
-            $0.int16Array(places.map { decisions[$0].row.provider.rawValue })
-            $0.int32Array(places.map { decisions[$0].row.generation.value })
+            $0.int64Array("registrations", places.map { decisions[$0].row.id?.value })
+            $0.int64Array("routes", places.map { decisions[$0].row.route.value })
+            $0.int16Array("providers", places.map { decisions[$0].row.provider.rawValue })
+            $0.int32Array("generations", places.map { decisions[$0].row.generation.value })
             writeWideColumns(of: places, to: &$0)
         }
     }
@@ -143,50 +132,71 @@ struct RegistrationWriting: Sendable {
     private func insert(now: WallInstant?) -> Query {
         let (places, decisions, incoming) = (batch.created, batch.decisions, snapshot.incoming)
         return Query(RegistrationSQL.insert) {
-            $0.int64(app.value)
-            $0.int64Array(places.map { decisions[$0].row.route.value })
-            $0.int16Array(places.map { decisions[$0].row.provider.rawValue })
-            $0.int16Array(places.map { decisions[$0].row.kind.rawValue })
-            $0.array(.text, count: places.count) { $1.text(decisions[places[$0]].row.installation) }
+            $0.int64("app", app.value)
+            $0.int64Array("routes", places.map { decisions[$0].row.route.value })
+            $0.int16Array("providers", places.map { decisions[$0].row.provider.rawValue })
+            $0.int16Array("kinds", places.map { decisions[$0].row.kind.rawValue })
+            $0.array("installations", .text, count: places.count) { $1.text(decisions[places[$0]].row.installation) }
             writeWideColumns(of: places, to: &$0)
-            $0.int32Array(places.map { max(incoming[$0].registration.badge ?? 0, 0) })
-            $0.instantArray(places.map { incoming[$0].registration.asOf })
-            $0.instant(now)
+            $0.int32Array("badges", places.map { max(incoming[$0].registration.badge ?? 0, 0) })
+            $0.instantArray("as_of", places.map { incoming[$0].registration.asOf })
+            $0.instant("now", now)
         }
     }
 
     private func heartbeat(now: WallInstant?) -> Query {
         let places = batch.beating
         return Query(RegistrationSQL.heartbeat) {
-            $0.int64Array(places.map { batch.decisions[$0].row.id?.value })
-            $0.instantArray(places.map { snapshot.incoming[$0].registration.asOf })
-            $0.instant(now)
+            $0.int64Array("registrations", places.map { batch.decisions[$0].row.id?.value })
+            $0.instantArray("as_of", places.map { snapshot.incoming[$0].registration.asOf })
+            $0.instant("now", now)
         }
     }
 
-    /// Appends token, user, locale, time zone, app version, tags and attributes.
+    /// Binds tokens and profiles.
     private func writeWideColumns(of places: [Int], to parameters: inout Parameters) {
         let (decisions, incoming) = (batch.decisions, snapshot.incoming)
-        parameters.array(.bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
-        parameters.textArray(places.map { decisions[$0].row.user })
-        parameters.textArray(places.map { decisions[$0].row.locale })
-        parameters.textArray(places.map { decisions[$0].row.timeZone })
-        parameters.textArray(places.map { decisions[$0].row.appVersion })
-        parameters.array(.text, count: places.count) {
-            $1.textBytes(ArrayLiteral.encode(decisions[places[$0]].row.tags))
-        }
-        parameters.jsonArray(
-            places.map { incoming[$0].registration.attributes.written(clearing: Array("{}".utf8)) })
+        parameters.array("tokens", .bytes, count: places.count) { $1.bytes(decisions[places[$0]].row.token.bytes) }
+        parameters.profiles(
+            places.map { decisions[$0].row.profile },
+            attributes: places.map {
+                incoming[$0].registration.profile.attributes.written(clearing: Array("{}".utf8))
+            })
     }
 
     private func feedback(now: WallInstant?) -> Query {
         Query(RegistrationSQL.feedback) {
-            $0.int64Array(batch.events.map(\.registration.value))
-            $0.int32Array(batch.events.map(\.generation.value))
-            $0.int16Array(batch.events.map(\.provider.rawValue))
-            $0.int16Array(batch.events.map(\.verdict.rawValue))
-            $0.instant(now)
+            $0.int64Array("registrations", batch.events.map(\.registration.value))
+            $0.int32Array("generations", batch.events.map(\.generation.value))
+            $0.int16Array("providers", batch.events.map(\.provider.rawValue))
+            $0.int16Array("verdicts", batch.events.map(\.verdict.rawValue))
+            $0.instant("now", now)
         }
+    }
+}
+
+/// A row that was inserted.
+private struct InsertedRow {
+    let registration: RegistrationID
+    let createdAt: WallInstant
+    let registeredAt: WallInstant
+    let attributes: [UInt8]
+
+    init(_ row: inout Row) throws(PostgresError) {
+        registration = RegistrationID(try row.int64())
+        (createdAt, registeredAt, attributes) = (try row.instant(), try row.instant(), try row.json())
+    }
+}
+
+/// The narrow row of a registration that was renewed.
+private struct PulseRow {
+    let registration: RegistrationID
+    let badge: Int32
+    let registeredAt: WallInstant
+
+    init(_ row: inout Row) throws(PostgresError) {
+        registration = RegistrationID(try row.int64())
+        (badge, registeredAt) = (try row.int32(), try row.instant())
     }
 }
 
@@ -196,11 +206,12 @@ extension DeviceRecord {
         _ id: RegistrationID, _ row: StoredRegistration, named input: DeviceRegistration, badge: Int32,
         registeredAt: WallInstant, createdAt: WallInstant, attributes: [UInt8]
     ) {
+        var profile = row.profile
+        profile.attributes = attributes
         self.init(
             id: id, installation: row.installation, kind: row.kind, provider: row.provider,
             environment: input.environment, topic: input.topic, token: row.token, state: row.state, badge: badge,
-            registeredAt: registeredAt, createdAt: createdAt, user: row.user, locale: row.locale,
-            timeZone: row.timeZone, appVersion: row.appVersion, tags: row.tags, attributes: attributes)
+            registeredAt: registeredAt, createdAt: createdAt, profile: profile)
     }
 }
 

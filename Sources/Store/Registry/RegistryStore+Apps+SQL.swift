@@ -2,40 +2,40 @@ import Postgres
 
 /// Apps and their routes.
 enum AppSQL {
-    // Columns in the order of `AppRecord.init(reading:row:)`.
     private static let columns = "id, slug, name, created_at, settings"
 
     static let create = Statement(
-        "app_create", "INSERT INTO apps (slug, name) VALUES ($1, $2) RETURNING \(columns)")
+        "app_create", "INSERT INTO apps (slug, name) VALUES (:slug, :name) RETURNING \(columns)")
 
-    /// $1 id to go on behind, $2 rows at most.
     static let list = Statement(
-        "app_list", "SELECT \(columns) FROM apps WHERE id > $1 AND deleted_at IS NULL ORDER BY id LIMIT $2")
+        "app_list", "SELECT \(columns) FROM apps WHERE id > :after AND deleted_at IS NULL ORDER BY id LIMIT :limit")
 
     static let bySlug = Statement(
-        "app_by_slug", "SELECT \(columns) FROM apps WHERE slug = $1 AND deleted_at IS NULL")
+        "app_by_slug", "SELECT \(columns) FROM apps WHERE slug = :slug AND deleted_at IS NULL")
 
-    /// $1 app.
-    static let slug = Statement("app_slug", "SELECT slug FROM apps WHERE id = $1 AND deleted_at IS NULL")
+    static let slug = Statement("app_slug", "SELECT slug FROM apps WHERE id = :app AND deleted_at IS NULL")
 
-    /// $1 app, $2 name (null: unchanged), $3 changed members of `stale_after_days`, $4 other changed settings.
+    /// A null name, and members that are missing in the objects, stay as they are.
     static let change = Statement(
         "app_change",
         """
-        UPDATE apps SET name = coalesce($2, name), settings = jsonb_set(settings, '{stale_after_days}',
-            coalesce(settings -> 'stale_after_days', '{}') || $3) || $4
-        WHERE id = $1 AND deleted_at IS NULL RETURNING \(columns)
+        UPDATE apps SET name = coalesce(:name, name), settings = jsonb_set(settings, '{stale_after_days}',
+            coalesce(settings -> 'stale_after_days', '{}') || :stale_after_days) || :settings
+        WHERE id = :app AND deleted_at IS NULL RETURNING \(columns)
         """)
 
-    /// $1 app. Frees its slug.
+    /// Frees the app's slug.
     static let delete = Statement(
         "app_delete",
-        "UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id WHERE id = $1 AND deleted_at IS NULL")
+        "UPDATE apps SET deleted_at = clock_timestamp(), slug = '~' || id WHERE id = :app AND deleted_at IS NULL")
 
-    /// $1 app. Nothing more is sent for it.
+    /// Nothing more is sent for the app.
     static let retireCredentials = Statement(
         "app_retire_credentials",
-        "UPDATE credentials SET state = 3, retired_at = clock_timestamp() WHERE app_id = $1 AND state < 3")
+        """
+        UPDATE credentials SET state = \(CredentialState.retired.sql), retired_at = clock_timestamp()
+        WHERE app_id = :app AND state < \(CredentialState.retired.sql)
+        """)
 
     /// An existing route is left alone: no dead row per look-up.
     ///

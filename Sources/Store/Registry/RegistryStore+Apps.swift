@@ -21,35 +21,27 @@ extension RegistryStore {
     /// Creates an app. Throws `.conflict(.slugTaken)` if another app has the slug.
     package func createApp(slug: String, name: String) async throws(StoreFault) -> AppRecord {
         let query = Query(AppSQL.create) {
-            $0.text(slug)
-            $0.text(name)
+            $0.text("slug", slug)
+            $0.text("name", name)
         }
-        return try await translating { () throws(PostgresError) in
-            try AppRecord(reading: try await pool.run(query), row: 0)
-        }
+        return try await translating { () throws(PostgresError) in try await pool.run(query).one(AppRecord.init) }
     }
 
     /// Returns apps by rising id; pass the last one to go on.
     package func apps(after: AppID? = nil, limit: Int) async throws(StoreFault) -> [AppRecord] {
         let query = Query(AppSQL.list) {
-            $0.int64(after?.value ?? 0)
-            $0.int64(Int64(limit))
+            $0.int64("after", after?.value ?? 0)
+            $0.int64("limit", Int64(limit))
         }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var apps: [AppRecord] = []
-            for row in 0..<rows.rowCount { apps.append(try AppRecord(reading: rows, row: row)) }
-            return apps
-        }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(AppRecord.init) }
     }
 
     /// Returns the app as it was at most a second ago: every request asks.
     package func app(slug: String) async throws(StoreFault) -> AppRecord? {
         if let known = slugs[slug] { return known }
-        let query = Query(AppSQL.bySlug) { $0.text(slug) }
-        let found = try await translating { () throws(PostgresError) -> AppRecord? in
-            let rows = try await pool.read(query)
-            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
+        let query = Query(AppSQL.bySlug) { $0.text("slug", slug) }
+        let found = try await translating { () throws(PostgresError) in
+            try await pool.read(query).first(AppRecord.init)
         }
         if let found { slugs.cache(found) }
         return found
@@ -67,18 +59,17 @@ extension RegistryStore {
         _ app: AppID, _ change: AppChange, wakingAtOnce wokenMax: Int64 = 5_000, now: WallInstant? = nil
     ) async throws(StoreFault) -> AppRecord? {
         let query = Query(AppSQL.change) {
-            $0.int64(app.value)
-            $0.text(change.name)
-            $0.json(change.staleMembers)
-            $0.json(change.otherMembers)
+            $0.int64("app", app.value)
+            $0.text("name", change.name)
+            $0.json("stale_after_days", change.staleMembers)
+            $0.json("settings", change.otherMembers)
         }
         let queries = change.movesQuietHours ? [query] + LimitSQL.waking(app, at: now, atOnce: wokenMax) : [query]
         let pool = pool
-        let changed = try await translating { () throws(PostgresError) -> AppRecord? in
-            let rows = try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.run(queries, transaction: TransactionOptions())[0]
+        let changed = try await translating { () throws(PostgresError) in
+            try await pool.retryingConflicts { () throws(PostgresError) in
+                try await pool.run(queries, transaction: TransactionOptions())[0].first(AppRecord.init)
             }
-            return rows.rowCount == 1 ? try AppRecord(reading: rows, row: 0) : nil
         }
         guard let changed else { return nil }
         slugs.cache(changed)
@@ -91,23 +82,22 @@ extension RegistryStore {
     private func wake(_ app: AppID, atOnce wokenMax: Int64, now: WallInstant?) async throws(PostgresError) {
         let pool = pool
         // Parcels behind this one were judged by the new hours.
-        let end = try await pool.read(Query(LimitSQL.lastParcel)).int64(0, 0)
+        let end = try await pool.read(Query(LimitSQL.lastParcel)).one(Int64.init)
         var last: Int64 = 0
         var count = wokenMax
         while count == wokenMax {
             let queries = LimitSQL.waking(app, at: now, behind: last, through: end, atOnce: wokenMax)
-            let woken = try await pool.retryingConflicts { () throws(PostgresError) in
+            (count, last) = try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(queries, transaction: TransactionOptions())[1]
+                    .one { row throws(PostgresError) in (try row.int64(), try row.int64()) }
             }
-            count = try woken.int64(0, 0)
-            last = try woken.int64(0, 1)
         }
     }
 
     /// Deletes an app; false: it was gone already. Callers see it gone from the commit on, in other processes within
     /// `SlugCache.usuallyFreshFor`. `AppRemover` removes its rows little by little.
     package func deleteApp(_ app: AppID) async throws(StoreFault) -> Bool {
-        let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64(app.value) } }
+        let queries = [AppSQL.delete, AppSQL.retireCredentials].map { Query($0) { $0.int64("app", app.value) } }
         let answers = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.run(queries, transaction: TransactionOptions())
@@ -121,12 +111,10 @@ extension RegistryStore {
 }
 
 extension AppRecord {
-    init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        id = AppID(try rows.int64(row, 0))
-        slug = try rows.text(row, 1)
-        name = try rows.text(row, 2)
-        createdAt = try rows.instant(row, 3)
-        guard let settings = AppSettings(stored: try rows.json(row, 4)) else {
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        id = AppID(try row.int64())
+        (slug, name, createdAt) = (try row.text(), try row.text(), try row.instant())
+        guard let settings = AppSettings(stored: try row.json()) else {
             throw .unexpectedShape(statement: "app_by_slug", column: 4)
         }
         self.settings = settings

@@ -1,46 +1,46 @@
 import Postgres
 
-/// Badges: $1 app, $2 installation, $3 kind name the registration.
+/// Badges, by the registration's name or by its token.
 enum BadgeSQL {
     private static let place = """
-        p.registration_id = (SELECT id FROM registrations WHERE app_id = $1 AND installation = $2 AND kind = $3)
+        p.registration_id = (
+            SELECT id FROM registrations WHERE app_id = :app AND installation = :installation AND kind = :kind)
         """
 
     static let read = Statement("badge_read", "SELECT p.badge FROM registration_pulse p WHERE \(place)")
 
-    /// $4 badge.
     static let set = Statement(
-        "badge_set", "UPDATE registration_pulse p SET badge = $4 WHERE \(place) RETURNING p.badge")
+        "badge_set", "UPDATE registration_pulse p SET badge = :badge WHERE \(place) RETURNING p.badge")
 
-    /// $4 count.
     static let consume = Statement(
         "badge_consume",
-        "UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) WHERE \(place) RETURNING p.badge")
+        "UPDATE registration_pulse p SET badge = greatest(p.badge - :count, 0) WHERE \(place) RETURNING p.badge")
 
-    // The registration that holds the token, of the first provider that has one: $1 app, $2 providers, $3 tokens.
+    // The registration that holds the token, of the first provider that has one.
     private static let locked = """
         WITH held AS MATERIALIZED (
-            SELECT r.id, r.installation, r.kind FROM unnest($2, $3) WITH ORDINALITY AS said (provider, token, place)
+            SELECT r.id, r.installation, r.kind
+            FROM unnest(:providers, :tokens) WITH ORDINALITY AS input (provider, token, place)
             \(RegistrationSQL.holding)
-            ORDER BY said.place LIMIT 1
+            ORDER BY input.place LIMIT 1
         )
         """
 
-    /// $4 badge. Runs under `PlannerSQL.throughKeys`, as `consumeByToken` does.
+    /// Runs under `PlannerSQL.throughKeys`, as `consumeByToken` does.
     static let setByToken = Statement(
         "badge_set_by_token",
         """
         \(locked)
-        UPDATE registration_pulse p SET badge = $4 FROM held WHERE p.registration_id = held.id
+        UPDATE registration_pulse p SET badge = :badge FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)
 
-    /// $4 count.
     static let consumeByToken = Statement(
         "badge_consume_by_token",
         """
         \(locked)
-        UPDATE registration_pulse p SET badge = greatest(p.badge - $4, 0) FROM held WHERE p.registration_id = held.id
+        UPDATE registration_pulse p SET badge = greatest(p.badge - :count, 0)
+        FROM held WHERE p.registration_id = held.id
         RETURNING p.badge, held.installation, held.kind
         """)
 }

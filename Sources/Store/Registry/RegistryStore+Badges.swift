@@ -15,7 +15,7 @@ extension RegistryStore {
     ) async throws(StoreFault) -> Int32? {
         let query = Query(BadgeSQL.set) {
             $0.registration(app, installation, kind)
-            $0.int32(badge)
+            $0.int32("badge", badge)
         }
         return try await translating { () throws(PostgresError) in try Self.badge(in: try await pool.run(query)) }
     }
@@ -50,9 +50,9 @@ extension RegistryStore {
     package func setBadge(
         _ badge: Int32, app: AppID, ofToken readings: [(Provider, DeviceToken)]
     ) async throws(StoreFault) -> NamedBadge? {
-        let queries = Self.byToken(BadgeSQL.setByToken, badge, app, readings)
+        let queries = Self.byToken(BadgeSQL.setByToken, app, readings) { $0.int32("badge", badge) }
         return try await translating { () throws(PostgresError) in
-            try NamedBadge(in: try await pool.run(queries, transaction: TransactionOptions())[1])
+            try await pool.run(queries, transaction: TransactionOptions())[1].first(NamedBadge.init)
         }
     }
 
@@ -62,22 +62,23 @@ extension RegistryStore {
         answer: @Sendable (NamedBadge?) -> [UInt8]
     ) async throws(StoreFault) -> IdempotentReply {
         precondition(count >= 0)
-        let queries = Self.byToken(BadgeSQL.consumeByToken, count, app, readings)
+        let queries = Self.byToken(BadgeSQL.consumeByToken, app, readings) { $0.int32("count", count) }
         return try await translating { () throws(PostgresError) in
             try await pool.once(idempotency, of: app) { transaction throws(PostgresError) in
-                answer(try NamedBadge(in: try await transaction.run(queries)[1]))
+                answer(try await transaction.run(queries)[1].first(NamedBadge.init))
             }
         }
     }
 
     private static func byToken(
-        _ statement: Statement, _ number: Int32, _ app: AppID, _ readings: [(Provider, DeviceToken)]
+        _ statement: Statement, _ app: AppID, _ readings: [(Provider, DeviceToken)],
+        _ number: (inout Parameters) -> Void
     ) -> [Query] {
         let query = Query(statement) {
-            $0.int64(app.value)
-            $0.int16Array(readings.map(\.0.rawValue))
-            $0.bytesArray(readings.map(\.1.bytes))
-            $0.int32(number)
+            $0.int64("app", app.value)
+            $0.int16Array("providers", readings.map(\.0.rawValue))
+            $0.bytesArray("tokens", readings.map(\.1.bytes))
+            number(&$0)
         }
         return [Query(PlannerSQL.throughKeys), query]
     }
@@ -85,20 +86,19 @@ extension RegistryStore {
     private static func consume(_ count: Int32, _ app: AppID, _ installation: String, _ kind: TokenKind) -> Query {
         Query(BadgeSQL.consume) {
             $0.registration(app, installation, kind)
-            $0.int32(count)
+            $0.int32("count", count)
         }
     }
 
     private static func badge(in rows: ResultSet) throws(PostgresError) -> Int32? {
-        rows.rowCount == 1 ? try rows.int32(0, 0) : nil
+        try rows.first(Int32.init)
     }
 }
 
 extension Parameters {
     fileprivate mutating func registration(_ app: AppID, _ installation: String, _ kind: TokenKind) {
-        int64(app.value)
-        text(installation)
-        int16(kind.rawValue)
+        self.installation(installation, of: app)
+        int16("kind", kind.rawValue)
     }
 }
 
@@ -108,14 +108,7 @@ package struct NamedBadge: Equatable, Sendable {
     package let kind: TokenKind
     package let badge: Int32
 
-    /// nil: there is none.
-    fileprivate init?(in rows: ResultSet) throws(PostgresError) {
-        guard rows.rowCount == 1 else { return nil }
-        guard let kind = TokenKind(rawValue: try rows.int16(0, 2)) else {
-            throw .unexpectedShape(statement: "badge_by_token", column: 2)
-        }
-        badge = try rows.int32(0, 0)
-        installation = try rows.text(0, 1)
-        self.kind = kind
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        (badge, installation, kind) = (try row.int32(), try row.text(), try row.stored())
     }
 }

@@ -35,31 +35,29 @@ extension RegistryStore {
 
     private func eraseSome(_ user: String, _ app: AppID) async throws(StoreFault) -> (found: Int, renamed: Int) {
         let find = Query(EraseSQL.ofUser) {
-            $0.int64(app.value)
-            $0.text(user)
-            $0.int64(Self.eraseMax)
+            $0.int64("app", app.value)
+            $0.text("user", user)
+            $0.int64("limit", Self.eraseMax)
         }
         let pool = pool
         return try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) in
-                    let found = try await transaction.run([Query(PlannerSQL.throughKeys), find])[1]
-                    guard found.rowCount > 0 else { return (0, 0) }
-                    let ids = try found.int64Column(0)
-                    var names: [String] = []
-                    var known: Set<[UInt8]> = []
-                    for row in 0..<found.rowCount {
-                        let name = try found.text(row, 1)
-                        if known.insert(Array(name.utf8)).inserted { names.append(name) }
+                    let rows = try await transaction.run([Query(PlannerSQL.throughKeys), find])[1]
+                    let found = try rows.map { row throws(PostgresError) in
+                        (id: try row.int64(), installation: try row.text())
                     }
+                    guard !found.isEmpty else { return (0, 0) }
+                    var known: Set<[UInt8]> = []
+                    let installations = found.map(\.installation).filter { known.insert(Array($0.utf8)).inserted }
                     let answers = try await transaction.runAndCommit([
-                        Query(EraseSQL.erase) { $0.int64Array(ids) },
+                        Query(EraseSQL.erase) { $0.int64Array("registrations", found.map(\.id)) },
                         Query(EraseSQL.pseudonymise) {
-                            $0.int64(app.value)
-                            $0.textArray(names)
+                            $0.int64("app", app.value)
+                            $0.textArray("installations", installations)
                         },
                     ])
-                    return (ids.count, answers[1].affectedRows)
+                    return (found.count, answers[1].affectedRows)
                 }
             }
         }

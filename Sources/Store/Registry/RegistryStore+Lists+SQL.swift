@@ -1,3 +1,4 @@
+import Model
 import Postgres
 
 /// Lists of devices by their properties, one bounded scan at a time.
@@ -6,27 +7,26 @@ import Postgres
 /// more than its scan, however few of the rows match. All run under `PlannerSQL.throughKeys`, and in the order of their
 /// index, as `AudienceSQL` does.
 enum DeviceListSQL {
-    // - $1 app, $2 user, $3 tag, $4 provider, $5 state, $6 kind (each null: any).
-    // - $7 providers, and $8 times before which their live registrations are stale.
-    // - $9 rows at most; $10 id, $11 kind and $12 installation to go on behind; $13 whether stale ones are asked for.
-    private static let columns = """
-        r.id, r.kind, r.installation, ($2 IS NULL OR r.user_id = $2) AND ($3 IS NULL OR $3 = ANY (r.tags))
-            AND ($4 IS NULL OR r.provider = $4) AND ($5 IS NULL OR r.state = $5) AND ($6 IS NULL OR r.kind = $6)
-            AND (NOT $13 OR r.state < 3 AND EXISTS (
-                SELECT FROM registration_pulse p, unnest($7, $8) AS silent (provider, since)
+    // Whether the row is asked for. Each value may be null: any.
+    private static let isAskedFor = """
+        (:user IS NULL OR r.user_id = :user) AND (:tag IS NULL OR :tag = ANY (r.tags))
+            AND (:provider IS NULL OR r.provider = :provider) AND (:state IS NULL OR r.state = :state)
+            AND (:kind IS NULL OR r.kind = :kind)
+            AND (NOT :is_stale OR r.state < \(RegistrationState.retired.sql) AND EXISTS (
+                SELECT FROM registration_pulse p, unnest(:stale_providers, :stale_since) AS silent (provider, since)
                 WHERE p.registration_id = r.id AND silent.provider = r.provider AND p.registered_at < silent.since))
         """
+    private static let position = "r.id, r.kind, r.installation"
 
     static func statement(_ scan: DeviceScan) -> Statement {
-        Statement("devices_\(scan.name)", "SELECT \(columns) FROM \(rows(along: scan))")
+        Statement("devices_\(scan.name)", "SELECT \(isAskedFor), \(position) FROM \(rows(along: scan))")
     }
 
-    /// The same with a filter, whose parameters come behind. The statement is not prepared: there are as many as
-    /// filters.
+    /// The same with a filter. The statement is not prepared: there are as many as filters.
     static func statement(_ scan: DeviceScan, filteredBy filter: FilterSQL) -> Statement {
         Statement(
             unprepared: """
-                SELECT \(columns) AND \(filter.condition) FROM \(rows(along: scan)) \(filter.joins)
+                SELECT \(isAskedFor) AND \(filter.condition), \(position) FROM \(rows(along: scan)) \(filter.joins)
                 """)
     }
 
@@ -35,59 +35,63 @@ enum DeviceListSQL {
         // Every registration, by name.
         case .named:
             """
-            (SELECT * FROM registrations WHERE app_id = $1 AND (installation, kind) > ($12, $11)
-                ORDER BY installation, kind LIMIT $9) AS r
+            (SELECT * FROM registrations
+                WHERE app_id = :app AND (installation, kind) > (:after_installation, :after_kind)
+                ORDER BY installation, kind LIMIT :limit) AS r
             """
         // Live registrations, by kind and id.
         case .live:
             """
             (SELECT * FROM registrations
-                WHERE app_id = $1 AND (kind, id) > ($11, $10) AND kind <= coalesce($6, 32767::int2) AND state < 3
-                ORDER BY kind, id LIMIT $9) AS r
+                WHERE app_id = :app AND (kind, id) > (:after_kind, :after_id) AND kind <= coalesce(:kind, 32767::int2)
+                    AND state < \(RegistrationState.retired.sql)
+                ORDER BY kind, id LIMIT :limit) AS r
             """
         // Suspected or retired registrations.
         case .notActive:
             """
             (SELECT * FROM registrations
-                WHERE app_id = $1 AND (state, id) > ($5, $10) AND state <= $5 AND state > 1
-                ORDER BY state, id LIMIT $9) AS r
+                WHERE app_id = :app AND (state, id) > (:state, :after_id) AND state <= :state
+                    AND state > \(RegistrationState.active.sql)
+                ORDER BY state, id LIMIT :limit) AS r
             """
         case .ofUser:
             """
-            (SELECT * FROM registrations WHERE app_id = $1 AND (user_id, id) > ($2, $10) AND user_id <= $2
-                ORDER BY user_id, id LIMIT $9) AS r
+            (SELECT * FROM registrations
+                WHERE app_id = :app AND (user_id, id) > (:user, :after_id) AND user_id <= :user
+                ORDER BY user_id, id LIMIT :limit) AS r
             """
         case .tagged:
             """
             (SELECT registration_id FROM registration_tags
-                WHERE app_id = $1 AND (tag, registration_id) > ($3, $10) AND tag <= $3
-                ORDER BY tag, registration_id LIMIT $9) AS t
+                WHERE app_id = :app AND (tag, registration_id) > (:tag, :after_id) AND tag <= :tag
+                ORDER BY tag, registration_id LIMIT :limit) AS t
             CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = t.registration_id LIMIT 1) AS r
             """
         }
     }
 
-    /// $1 app, $2 ids. Returns a row for each one that is still there, in this order.
+    /// Returns a row for each registration that is still there, in this order.
     static let records = Statement(
         "devices_records",
         """
         SELECT \(RegistrationSQL.recordColumns)
-        FROM unnest($2) WITH ORDINALITY AS said (id, place)
-        CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = said.id AND app_id = $1 LIMIT 1) AS r
+        FROM unnest(:registrations) WITH ORDINALITY AS input (id, place)
+        CROSS JOIN LATERAL (SELECT * FROM registrations WHERE id = input.id AND app_id = :app LIMIT 1) AS r
         \(RegistrationSQL.activity)
         CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
-        ORDER BY said.place
+        ORDER BY input.place
         """)
 
-    /// $1 app, $2 places, $3 providers, $4 tokens. Returns their holders, with the place behind the record's columns.
+    /// Returns the holders of tokens, with the token's place behind the record's columns.
     static let holders = Statement(
         "devices_holders",
         """
-        SELECT \(RegistrationSQL.recordColumns), said.place
-        FROM unnest($2, $3, $4) AS said (place, provider, token)
+        SELECT \(RegistrationSQL.recordColumns), input.place
+        FROM unnest(:places, :providers, :tokens) AS input (place, provider, token)
         \(RegistrationSQL.holding)
         \(RegistrationSQL.activity)
         CROSS JOIN LATERAL (SELECT * FROM routes WHERE id = r.route_id LIMIT 1) AS routes
-        ORDER BY said.place
+        ORDER BY input.place
         """)
 }

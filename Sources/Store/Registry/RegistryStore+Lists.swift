@@ -18,16 +18,19 @@ extension RegistryStore {
             let options = TransactionOptions(isReadOnly: true)
             let passed = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
             var ids: [Int64] = []
-            var row = 0
-            while row < passed.rowCount, ids.count < limit {
-                if try passed.bool(row, 3) { ids.append(try passed.int64(row, 0)) }
-                row += 1
+            var count = 0
+            while count < passed.rowCount, ids.count < limit {
+                var row = passed.row(count)
+                if try row.bool() { ids.append(try row.int64()) }
+                count += 1
             }
             var next: DeviceCursor?
-            if row > 0, row < passed.rowCount || passed.rowCount == rowsMax {
+            if count > 0, count < passed.rowCount || passed.rowCount == rowsMax {
+                var last = passed.row(count - 1)
+                last.skip()
                 next = DeviceCursor(
-                    scan: scan, id: try passed.int64(row - 1, 0), kind: try passed.int16(row - 1, 1),
-                    installation: scan == .named ? try passed.text(row - 1, 2) : "")
+                    scan: scan, id: try last.int64(), kind: try last.int16(),
+                    installation: scan == .named ? try last.text() : "")
             }
             return DevicePage(devices: try await records(ids, app), next: next)
         }
@@ -36,12 +39,12 @@ extension RegistryStore {
     private func records(_ ids: [Int64], _ app: AppID) async throws(PostgresError) -> [DeviceRecord] {
         if ids.isEmpty { return [] }
         let query = Query(DeviceListSQL.records) {
-            $0.int64(app.value)
-            $0.int64Array(ids)
+            $0.int64("app", app.value)
+            $0.int64Array("registrations", ids)
         }
         let options = TransactionOptions(isReadOnly: true)
-        return try DeviceRecord.all(
-            in: try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1])
+        return try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
+            .map(DeviceRecord.init)
     }
 
     /// Returns the live registrations that hold these tokens, by place. A place may have several, if its text can be
@@ -51,19 +54,18 @@ extension RegistryStore {
     ) async throws(StoreFault) -> [(place: Int, device: DeviceRecord)] {
         if readings.isEmpty { return [] }
         let query = Query(DeviceListSQL.holders) {
-            $0.int64(app.value)
-            $0.int32Array(readings.map { Int32($0.place) })
-            $0.int16Array(readings.map(\.provider.rawValue))
-            $0.bytesArray(readings.map(\.token.bytes))
+            $0.int64("app", app.value)
+            $0.int32Array("places", readings.map { Int32($0.place) })
+            $0.int16Array("providers", readings.map(\.provider.rawValue))
+            $0.bytesArray("tokens", readings.map(\.token.bytes))
         }
         return try await translating { () throws(PostgresError) in
             let options = TransactionOptions(isReadOnly: true)
             let rows = try await pool.run([Query(PlannerSQL.throughKeys), query], transaction: options)[1]
-            var found: [(place: Int, device: DeviceRecord)] = []
-            for row in 0..<rows.rowCount {
-                found.append((Int(try rows.int32(row, 17)), try DeviceRecord(reading: rows, row: row)))
+            return try rows.map { row throws(PostgresError) in
+                let device = try DeviceRecord(&row)
+                return (place: Int(try row.int32()), device: device)
             }
-            return found
         }
     }
 }
@@ -75,9 +77,7 @@ package struct TokenReading: Equatable, Sendable {
     package let provider: Provider
     package let token: DeviceToken
     package init(place: Int, provider: Provider, token: DeviceToken) {
-        self.place = place
-        self.provider = provider
-        self.token = token
+        (self.place, self.provider, self.token) = (place, provider, token)
     }
 }
 
@@ -96,20 +96,25 @@ extension Query {
 
 extension Parameters {
     fileprivate mutating func filter(_ filter: DeviceFilter, _ app: AppID, rowsMax: Int, after cursor: DeviceCursor?) {
-        int64(app.value)
-        text(filter.user)
-        text(filter.tag)
-        int16(filter.provider?.rawValue)
-        int16(filter.state?.rawValue)
-        int16(filter.kind?.rawValue)
-        let silent = filter.staleCutoffs ?? []
-        int16Array(silent.map(\.provider.rawValue))
-        instantArray(silent.map(\.instant))
-        int64(Int64(rowsMax))
-        int64(cursor?.id ?? 0)
-        // The scan by kind and id begins with the requested kind.
-        int16(cursor?.kind ?? filter.kind?.rawValue ?? 0)
-        text(cursor?.installation ?? "")
-        bool(filter.staleCutoffs != nil)
+        int64("app", app.value)
+        text("user", filter.user)
+        text("tag", filter.tag)
+        int16("provider", filter.provider?.rawValue)
+        int16("state", filter.state?.rawValue)
+        int16("kind", filter.kind?.rawValue)
+        bool("is_stale", filter.staleCutoffs != nil)
+        int16Array("stale_providers", (filter.staleCutoffs ?? []).map(\.provider.rawValue))
+        instantArray("stale_since", (filter.staleCutoffs ?? []).map(\.instant))
+        int64("limit", Int64(rowsMax))
+        switch filter.scan {
+        case .named:
+            text("after_installation", cursor?.installation ?? "")
+            int16("after_kind", cursor?.kind ?? 0)
+        case .live:
+            // The scan begins with the requested kind.
+            int16("after_kind", cursor?.kind ?? filter.kind?.rawValue ?? 0)
+            int64("after_id", cursor?.id ?? 0)
+        case .notActive, .ofUser, .tagged: int64("after_id", cursor?.id ?? 0)
+        }
     }
 }

@@ -11,8 +11,7 @@ package struct DevicePatchLimits: Equatable, Sendable {
     package let attributesMembersMax: Int
 
     package init(tagsMax: Int, attributesBytesMax: Int, attributesMembersMax: Int) {
-        self.tagsMax = tagsMax
-        self.attributesBytesMax = attributesBytesMax
+        (self.tagsMax, self.attributesBytesMax) = (tagsMax, attributesBytesMax)
         self.attributesMembersMax = attributesMembersMax
     }
 }
@@ -33,14 +32,10 @@ extension RegistryStore {
         _ patch: DevicePatch, app: AppID, installation: String, kind: TokenKind?, limits: DevicePatchLimits
     ) async throws(StoreFault) -> DevicePatchReply {
         let lock = Query(PatchSQL.lock) {
-            $0.int64(app.value)
-            $0.text(installation)
-            $0.int16(kind?.rawValue)
+            $0.installation(installation, of: app)
+            $0.int16("kind", kind?.rawValue)
         }
-        let query = Query(RegistrationSQL.device) {
-            $0.int64(app.value)
-            $0.text(installation)
-        }
+        let query = Query(RegistrationSQL.device) { $0.installation(installation, of: app) }
         let pool = pool
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
         return try await translating { () throws(PostgresError) in
@@ -48,10 +43,8 @@ extension RegistryStore {
                 try await pool.transaction(options) { transaction throws(PostgresError) -> DevicePatchReply in
                     let found = try await transaction.run([Query(PlannerSQL.throughKeys), lock])[1]
                     guard found.rowCount > 0 else { return .unknownDevice }
-                    var attributes = try AttributesPatch(patch.attributes)
-                    let rows = try (0..<found.rowCount).map { row throws(PostgresError) in
-                        try PatchedRow(reading: found, row: row, patch, &attributes)
-                    }
+                    var attributes = try AttributesPatch(patch.profile.attributes)
+                    let rows = try found.map { row throws(PostgresError) in try PatchedRow(&row, patch, &attributes) }
                     for row in rows {
                         if let refusal = row.refusal(limits) {
                             await transaction.abandon()
@@ -61,7 +54,7 @@ extension RegistryStore {
                     let changed = rows.filter(\.isChanged)
                     let writing = changed.isEmpty ? [] : [Self.write(changed)]
                     let answers = try await transaction.runAndCommit(writing + [query])
-                    return .patched(try DeviceRecord.all(in: answers[answers.count - 1]))
+                    return .patched(try answers[answers.count - 1].map(DeviceRecord.init))
                 }
             }
         }
@@ -69,13 +62,8 @@ extension RegistryStore {
 
     private static func write(_ rows: [PatchedRow]) -> Query {
         Query(PatchSQL.write) {
-            $0.int64Array(rows.map(\.id))
-            $0.textArray(rows.map(\.user))
-            $0.textArray(rows.map(\.locale))
-            $0.textArray(rows.map(\.timeZone))
-            $0.textArray(rows.map(\.appVersion))
-            $0.textBytesArray(rows.map { ArrayLiteral.encode($0.tags) })
-            $0.jsonArray(rows.map(\.attributes))
+            $0.int64Array("registrations", rows.map(\.id))
+            $0.profiles(rows.map(\.profile), attributes: rows.map(\.profile.attributes))
         }
     }
 }
@@ -83,37 +71,25 @@ extension RegistryStore {
 /// A row with the patch applied.
 private struct PatchedRow {
     let id: Int64
-    let user: String?
-    let locale: String?
-    let timeZone: String?
-    let appVersion: String?
-    let tags: [String]
-    let attributes: [UInt8]
+    let profile: RegistrationProfile
     let isChanged: Bool
     private let attributesSize: AttributesPatch.Size
     private let tagsBefore: Int
 
     init(
-        reading rows: ResultSet, row: Int, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
+        _ row: inout Row, _ patch: DevicePatch, _ attributesPatch: inout AttributesPatch
     ) throws(PostgresError) {
-        id = try rows.int64(row, 0)
-        let texts = try (1...4).map { column throws(PostgresError) in try rows.textOrNil(row, column) }
-        let stored = (tags: try rows.textArray(row, 5), attributes: try rows.json(row, 6))
-        user = patch.user.applied(to: texts[0])
-        locale = patch.locale.applied(to: texts[1])
-        timeZone = patch.timeZone.applied(to: texts[2])
-        appVersion = patch.appVersion.applied(to: texts[3])
-        tags = patch.patched(stored.tags)
-        tagsBefore = stored.tags.count
-        (attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
-        let after = [user, locale, timeZone, appVersion].map { $0.map { Array($0.utf8) } }
-        isChanged =
-            after != texts.map { $0.map { Array($0.utf8) } } || attributes != stored.attributes
-            || tags.map { Array($0.utf8) } != stored.tags.map { Array($0.utf8) }
+        id = try row.int64()
+        let stored = try RegistrationProfile(&row)
+        var profile = stored.changed(by: patch.profile)
+        profile.tags = patch.patched(stored.tags)
+        (profile.attributes, attributesSize) = try attributesPatch.applied(to: stored.attributes)
+        (self.profile, isChanged, tagsBefore) = (profile, profile != stored, stored.tags.count)
     }
 
     func refusal(_ limits: DevicePatchLimits) -> DevicePatchReply? {
-        if tags.count > limits.tagsMax, tags.count > tagsBefore { return .tooManyTags(tags.count) }
+        let tagCount = profile.tags.count
+        if tagCount > limits.tagsMax, tagCount > tagsBefore { return .tooManyTags(tagCount) }
         if attributesSize.bytes > limits.attributesBytesMax { return .attributesTooLong(bytes: attributesSize.bytes) }
         if attributesSize.members > limits.attributesMembersMax {
             return .tooManyAttributes(members: attributesSize.members)
@@ -141,7 +117,7 @@ private struct AttributesPatch {
     /// Results by the stored attributes.
     private var merged: [[UInt8]: (bytes: [UInt8], size: Size)] = [:]  // lookup only
 
-    init(_ attributes: DevicePatch.Change<[UInt8]>) throws(PostgresError) {
+    init(_ attributes: ProfileChange.Change<[UInt8]>) throws(PostgresError) {
         switch attributes {
         case .keep: change = .keep
         case .clear: change = .clear
@@ -168,14 +144,5 @@ private struct AttributesPatch {
             throw .unexpectedShape(statement: "patch_lock", column: 6)
         }
         return value
-    }
-}
-
-extension DeviceRecord {
-    static func all(in rows: ResultSet) throws(PostgresError) -> [DeviceRecord] {
-        var records: [DeviceRecord] = []
-        records.reserveCapacity(rows.rowCount)
-        for row in 0..<rows.rowCount { records.append(try DeviceRecord(reading: rows, row: row)) }
-        return records
     }
 }

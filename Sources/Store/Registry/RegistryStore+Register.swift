@@ -10,9 +10,7 @@ package struct RegisteredDevice: Equatable, Sendable {
     /// The record now, or the token's holder if the registration was stale and unknown.
     package let record: DeviceRecord
     package init(change: RegistrationChange, isNew: Bool, record: DeviceRecord) {
-        self.change = change
-        self.isNew = isNew
-        self.record = record
+        (self.change, self.isNew, self.record) = (change, isNew, record)
     }
 }
 

@@ -5,6 +5,6 @@ extension RegistryStore {
     /// decides.
     package func knows(timeZone name: String) async throws(StoreFault) -> Bool {
         let query = Query(LocalHourSQL.isZone) { $0.text("name", name) }
-        return try await translating { () throws(PostgresError) in try await pool.read(query).bool(0, 0) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).one(Bool.init) }
     }
 }

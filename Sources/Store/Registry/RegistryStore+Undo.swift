@@ -31,24 +31,19 @@ extension RegistryStore {
 
     private func undoOnce(_ id: Int64, _ app: AppID, _ now: WallInstant?) async throws(StoreFault) -> UndoReply {
         let retirement = Query(UndoSQL.retirement) {
-            $0.int64(app.value)
-            $0.int64(id)
+            $0.int64("app", app.value)
+            $0.int64("feedback", id)
         }
         let pool = pool
         let options = TransactionOptions(lockTimeout: Self.lockTimeout)
         return try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) -> UndoReply in
-                    let found = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
-                    guard found.rowCount == 1 else { return .unknownFeedback }
-                    guard let verdict = FeedbackVerdict(rawValue: try found.int16(0, 2)) else {
-                        throw .unexpectedShape(statement: "undo_retirement", column: 2)
-                    }
-                    let retired = Retirement(
-                        verdict: verdict, generation: TokenGeneration(try found.int32(0, 1)),
-                        isUndone: try found.bool(0, 3))
+                    let entry = try await transaction.run([Query(PlannerSQL.throughKeys), retirement])[1]
+                        .first { row throws(PostgresError) in (RegistrationID(try row.int64()), try Retirement(&row)) }
+                    guard let (registration, retired) = entry else { return .unknownFeedback }
                     return try await Self.undo(
-                        retired, feedback: id, of: RegistrationID(try found.int64(0, 0)), app, now, in: transaction)
+                        retired, feedback: id, of: registration, app, now, in: transaction)
                 }
             }
         }
@@ -58,19 +53,17 @@ extension RegistryStore {
         _ retired: Retirement, feedback: Int64, of registration: RegistrationID, _ app: AppID, _ now: WallInstant?,
         in transaction: PostgresTransaction
     ) async throws(PostgresError) -> UndoReply {
-        var name = Parameters()
-        name.int64(app.value)
-        name.int64(registration.value)
-        let answers = try await transaction.run([Query(UndoSQL.lock, name), Query(UndoSQL.holder, name)])
-        let row = answers[0]
-        guard row.rowCount == 1 else { return .unknownDevice }
-        guard let kind = TokenKind(rawValue: try row.int16(0, 1)),
-            let state = RegistrationState(rawValue: try row.int16(0, 2))
-        else { throw .unexpectedShape(statement: "undo_lock", column: 1) }
-        let installation = try row.text(0, 0)
+        let reading = [UndoSQL.lock, UndoSQL.holder].map {
+            Query($0) {
+                $0.int64("app", app.value)
+                $0.int64("registration", registration.value)
+            }
+        }
+        let answers = try await transaction.run(reading)
+        guard let row = try answers[0].first(LockedRow.init) else { return .unknownDevice }
         let decision = TokenLifecycle.undo(
-            retired, state: state, generation: TokenGeneration(try row.int32(0, 3)),
-            isTokenTaken: try answers[1].bool(0, 0))
+            retired, state: row.state, generation: row.generation,
+            isTokenTaken: try answers[1].one(Bool.init))
         var writing: [Query] = []
         switch decision {
         case .notARetirement: return .notARetirement
@@ -80,24 +73,42 @@ extension RegistryStore {
         case .revived(let generation):
             writing = [
                 Query(UndoSQL.revive) {
-                    $0.int64(registration.value)
-                    $0.int32(generation.value)
+                    $0.int64("registration", registration.value)
+                    $0.int32("generation", generation.value)
                 },
                 Query(UndoSQL.undone) {
-                    $0.int64(feedback)
-                    $0.int32(generation.value)
-                    $0.instant(now)
+                    $0.int64("feedback", feedback)
+                    $0.int32("generation", generation.value)
+                    $0.instant("now", now)
                 },
             ]
         }
-        let query = Query(RegistrationSQL.device) {
-            $0.int64(app.value)
-            $0.text(installation)
-        }
+        let query = Query(RegistrationSQL.device) { $0.installation(row.installation, of: app) }
         let done = try await transaction.runAndCommit(writing + [query])
-        guard let record = try DeviceRecord.all(in: done[done.count - 1]).first(where: { $0.kind == kind }) else {
+        let records = try done[done.count - 1].map(DeviceRecord.init)
+        guard let record = records.first(where: { $0.kind == row.kind }) else {
             throw .unexpectedShape(statement: "registration_device", column: 0)
         }
         return .live(record)
+    }
+}
+
+extension Retirement {
+    fileprivate init(_ row: inout Row) throws(PostgresError) {
+        let generation = TokenGeneration(try row.int32())
+        self.init(verdict: try row.stored(), generation: generation, isUndone: try row.bool())
+    }
+}
+
+/// The registration that the entry names.
+private struct LockedRow {
+    let installation: String
+    let kind: TokenKind
+    let state: RegistrationState
+    let generation: TokenGeneration
+
+    init(_ row: inout Row) throws(PostgresError) {
+        (installation, kind, state) = (try row.text(), try row.stored(), try row.stored())
+        generation = TokenGeneration(try row.int32())
     }
 }

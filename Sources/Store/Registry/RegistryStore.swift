@@ -11,50 +11,38 @@ package struct RegistryStore: Sendable {
     let slugs: SlugCache
 
     package init(pool: PostgresPool, notifier: WorkNotifier, appsFreshFor: Duration = SlugCache.usuallyFreshFor) {
-        self.pool = pool
-        self.notifier = notifier
+        (self.pool, self.notifier) = (pool, notifier)
         slugs = SlugCache(freshFor: appsFreshFor)
     }
 
     /// Every kind of one installation, ordered by kind; empty if it is unknown.
     package func devices(app: AppID, installation: String) async throws(StoreFault) -> [DeviceRecord] {
-        let query = Query(RegistrationSQL.device) {
-            $0.int64(app.value)
-            $0.text(installation)
-        }
-        return try await translating { () throws(PostgresError) in
-            let rows = try await pool.read(query)
-            var records: [DeviceRecord] = []
-            for row in 0..<rows.rowCount { records.append(try DeviceRecord(reading: rows, row: row)) }
-            return records
-        }
+        let query = Query(RegistrationSQL.device) { $0.installation(installation, of: app) }
+        return try await translating { () throws(PostgresError) in try await pool.read(query).map(DeviceRecord.init) }
     }
 
     /// Removes every kind of an installation; returns the number of removed rows.
     package func removeDevice(app: AppID, installation: String) async throws(StoreFault) -> Int {
-        let query = Query(RegistrationSQL.remove) {
-            $0.int64(app.value)
-            $0.text(installation)
-        }
+        let query = Query(RegistrationSQL.remove) { $0.installation(installation, of: app) }
         return try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
     }
 }
 
 extension DeviceRecord {
-    init(reading rows: ResultSet, row: Int) throws(PostgresError) {
-        guard let kind = TokenKind(rawValue: try rows.int16(row, 2)),
-            let provider = Provider(rawValue: try rows.int16(row, 3)),
-            let environment = PushEnvironment(rawValue: try rows.int16(row, 4)),
-            let state = RegistrationState(rawValue: try rows.int16(row, 7))
-        else { throw .unexpectedShape(statement: "registration_records", column: 2) }
+    /// Reads the columns of `RegistrationSQL.recordColumns`.
+    init(_ row: inout Row) throws(PostgresError) {
         self.init(
-            id: RegistrationID(try rows.int64(row, 0)), installation: try rows.text(row, 1), kind: kind,
-            provider: provider, environment: environment, topic: try rows.text(row, 5),
-            token: DeviceToken(bytes: try rows.bytes(row, 6)), state: state, badge: try rows.int32(row, 8),
-            registeredAt: try rows.instant(row, 9), createdAt: try rows.instant(row, 10),
-            user: try rows.textOrNil(row, 11), locale: try rows.textOrNil(row, 12),
-            timeZone: try rows.textOrNil(row, 13), appVersion: try rows.textOrNil(row, 14),
-            tags: try rows.textArray(row, 15), attributes: try rows.json(row, 16))
+            id: RegistrationID(try row.int64()), installation: try row.text(), kind: try row.stored(),
+            provider: try row.stored(), environment: try row.stored(), topic: try row.text(),
+            token: DeviceToken(bytes: try row.bytes()), state: try row.stored(), badge: try row.int32(),
+            registeredAt: try row.instant(), createdAt: try row.instant(), profile: try RegistrationProfile(&row))
+    }
+}
+
+extension Parameters {
+    mutating func installation(_ name: String, of app: AppID) {
+        int64("app", app.value)
+        text("installation", name)
     }
 }
 

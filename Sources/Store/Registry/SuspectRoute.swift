@@ -15,11 +15,8 @@ package struct SuspectRoute: Equatable, Sendable {
     package let answered: Int
 
     package init(route: RouteID, environment: PushEnvironment, topic: String, found: Int, answered: Int) {
-        self.route = route
-        self.environment = environment
-        self.topic = topic
-        self.found = found
-        self.answered = answered
+        (self.route, self.environment, self.topic) = (route, environment, topic)
+        (self.found, self.answered) = (found, answered)
     }
 }
 
@@ -69,19 +66,15 @@ extension ParcelStore {
 
 extension ResultSet {
     fileprivate func suspectRoutes(by rule: SuspicionRule) throws(PostgresError) -> [SuspectRoute] {
-        var suspectRoutes: [SuspectRoute] = []
-        for row in 0..<rowCount {
-            let findings = RouteFindings(
-                found: Int(try int64(row, 3)), answered: Int(try int64(row, 4)), borneOut: Int(try int64(row, 5)))
-            if rule.letsMove(findings) { continue }
-            guard let environment = PushEnvironment(rawValue: try int16(row, 1)) else {
-                throw .unexpectedShape(statement: "verdict_findings", column: 1)
-            }
-            suspectRoutes.append(
-                SuspectRoute(
-                    route: RouteID(try int64(row, 0)), environment: environment, topic: try text(row, 2),
-                    found: findings.found, answered: findings.answered))
+        let routes = try map { row throws(PostgresError) in
+            let route = SuspectRoute(
+                route: RouteID(try row.int64()), environment: try row.stored(), topic: try row.text(),
+                found: Int(try row.int64()), answered: Int(try row.int64()))
+            return (route: route, borneOut: Int(try row.int64()))
         }
-        return suspectRoutes
+        return routes.compactMap { route, borneOut in
+            let findings = RouteFindings(found: route.found, answered: route.answered, borneOut: borneOut)
+            return rule.letsMove(findings) ? nil : route
+        }
     }
 }

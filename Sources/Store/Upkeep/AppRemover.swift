@@ -18,18 +18,17 @@ struct AppRemover: Sendable {
         return try await pool.retryingConflicts { () throws(PostgresError) in
             try await pool.transaction { transaction throws(PostgresError) -> Int in
                 let claimed = try await transaction.run([Query(PlannerSQL.throughKeys), Query(AppRemovalSQL.claim)])[1]
-                guard claimed.rowCount == 1 else { return 0 }
-                let app = try claimed.int64(0, 0)
+                guard let app = try claimed.first(Int64.init) else { return 0 }
                 let steps = AppRemovalSQL.steps.map { ($0, Self.rowsMax) } + [(AppRemovalSQL.routes, Self.routesMax)]
                 for (step, rowsMax) in steps {
                     let query = Query(step) {
-                        $0.int64(app)
-                        $0.int64(rowsMax)
+                        $0.int64("app", app)
+                        $0.int64("limit", rowsMax)
                     }
                     let count = try await transaction.run(query).affectedRows
                     if count > 0 { return count }
                 }
-                return try await transaction.run(Query(AppRemovalSQL.app) { $0.int64(app) }).affectedRows
+                return try await transaction.run(Query(AppRemovalSQL.app) { $0.int64("app", app) }).affectedRows
             }
         }
     }

@@ -27,9 +27,9 @@ struct HistoryPartitions: Sendable {
     /// gives up, and the next call tries again. There are days for it.
     func maintain(daysKept: Int64, now: WallInstant?) async throws(PostgresError) -> Int {
         precondition(daysKept > 0)
-        let rows = try await pool.read(Query(HistorySQL.partitions) { $0.instant("now", now) })
-        let today = try rows.int64(0, 0)
-        let known = try rows.textArray(0, 1).compactMap(Self.day)
+        let (today, names) = try await pool.read(Query(HistorySQL.partitions) { $0.instant("now", now) })
+            .one { row throws(PostgresError) in (try row.int64(), try row.textArray()) }
+        let known = names.compactMap(Self.day)
         let missing = (today...today + Self.daysAhead).filter { !known.contains($0) }
         for day in missing where try await !hasStrays(on: day) {
             guard try await change(Self.making(day)) else { break }
@@ -52,7 +52,7 @@ struct HistoryPartitions: Sendable {
                 $0.uuid("first", Self.first(of: day))
                 $0.uuid("end", Self.first(of: day + 1))
             }
-        ).bool(0, 0)
+        ).one(Bool.init)
     }
 
     /// Runs a script in one process at a time. If another was faster, or the lock is not available, nothing happens.
@@ -61,7 +61,8 @@ struct HistoryPartitions: Sendable {
     private func change(_ script: String) async throws(PostgresError) -> Bool {
         do throws(PostgresError) {
             return try await pool.transaction { transaction throws(PostgresError) -> Bool in
-                guard try await transaction.run(Query(HistorySQL.lockPartitions)).bool(0, 0) else { return false }
+                let isLocked = try await transaction.run(Query(HistorySQL.lockPartitions)).one(Bool.init)
+                guard isLocked else { return false }
                 try await transaction.script("SET LOCAL lock_timeout = '\(Self.lockWait)'; " + script)
                 return true
             }

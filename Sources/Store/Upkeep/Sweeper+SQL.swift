@@ -1,66 +1,67 @@
+import Model
 import Postgres
 
 /// Notification and retention.
 enum HousekeepingSQL {
-    /// $1 channel, $2 payload. The commit does not wait for the disk: a server that crashes loses the notification
-    /// anyway.
-    static let notify = Statement("notify", "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
+    /// The commit does not wait for the disk: a server that crashes loses the notification anyway.
+    static let notify = Statement(
+        "notify", "SELECT set_config('synchronous_commit', 'off', true), pg_notify(:channel, :payload)")
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. `now()` stands still, so the index can be used. With
-    /// `clock_timestamp()` each round would scan all keys.
+    /// `now()` stands still, so the index can be used. With `clock_timestamp()` each round would scan all keys.
     static let sweepIdempotencyKeys = Statement(
         "sweep_idempotency_keys",
         """
         DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM idempotency_keys
-            WHERE created_at < coalesce($1, now()) - $2 * interval '1 microsecond'
-            ORDER BY created_at LIMIT $3 FOR UPDATE SKIP LOCKED))
+            WHERE created_at < coalesce(:now, now()) - :age_us * interval '1 microsecond'
+            ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. The scan goes route by route, because the key begins with the
-    /// route: no index has the minutes of all. `now()` stands still, so the index can be used.
+    /// The scan goes route by route, because the key begins with the route: no index has the minutes of all. `now()`
+    /// stands still, so the index can be used.
     static let sweepRouteMinutes = Statement(
         "sweep_route_minutes",
         """
         DELETE FROM route_minutes WHERE ctid = ANY (ARRAY(
             SELECT old.ctid FROM routes CROSS JOIN LATERAL (
                 SELECT m.ctid FROM route_minutes m
-                WHERE m.route_id = routes.id AND m.minute < coalesce($1, now()) - $2 * interval '1 microsecond'
-                ORDER BY m.minute LIMIT $3 FOR UPDATE SKIP LOCKED
-            ) AS old LIMIT $3))
+                WHERE m.route_id = routes.id AND m.minute < coalesce(:now, now()) - :age_us * interval '1 microsecond'
+                ORDER BY m.minute LIMIT :limit FOR UPDATE SKIP LOCKED
+            ) AS old LIMIT :limit))
         """)
 
-    // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). $1 now, $2
-    // age. `now()` stands still, so the index can be used.
+    // The lowest id of a message that was accepted at this moment or later: ids rise with time (UUIDv7). `now()` stands
+    // still, so the index can be used.
     private static let youngest = """
-        (lpad(to_hex((extract(epoch FROM coalesce($1, now()) - $2 * interval '1 microsecond')
+        (lpad(to_hex((extract(epoch FROM coalesce(:now, now()) - :age_us * interval '1 microsecond')
             * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
         """
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. Removes the contents of messages that are over.
+    /// Removes the contents of messages that are over.
     static let sweepContents = Statement(
         "sweep_contents",
         """
         DELETE FROM message_contents WHERE message_id = ANY (ARRAY(
             SELECT c.message_id FROM message_contents c JOIN messages m ON m.id = c.message_id
-            WHERE c.message_id < \(youngest) AND m.state >= 6 ORDER BY c.message_id LIMIT $3))
+            WHERE c.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql)
+            ORDER BY c.message_id LIMIT :limit))
         """)
 
-    /// $1 now, $2 age in microseconds, $3 rows at most. Removes the inline targets of messages that are over.
+    /// Removes the inline targets of messages that are over.
     static let sweepInlineTargets = Statement(
         "sweep_inline_targets",
         """
         DELETE FROM inline_targets WHERE id = ANY (ARRAY(
             SELECT t.id FROM inline_targets t JOIN messages m ON m.id = t.message_id
-            WHERE t.message_id < \(youngest) AND m.state >= 6 ORDER BY t.message_id LIMIT $3))
+            WHERE t.message_id < \(youngest) AND m.state >= \(MessageState.finished.sql)
+            ORDER BY t.message_id LIMIT :limit))
         """)
 
-    /// $1 now, $2 rows at most.
     static let sweepLaneBlocks = Statement(
         "sweep_lane_blocks",
         """
         DELETE FROM lane_blocks WHERE credential_id = ANY (ARRAY(
-            SELECT credential_id FROM lane_blocks WHERE until < coalesce($1, clock_timestamp())
-            LIMIT $2 FOR UPDATE SKIP LOCKED))
+            SELECT credential_id FROM lane_blocks WHERE until < coalesce(:now, clock_timestamp())
+            LIMIT :limit FOR UPDATE SKIP LOCKED))
         """)
 }

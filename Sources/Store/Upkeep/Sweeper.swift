@@ -31,26 +31,19 @@ package struct Sweeper: Sendable {
         _ retention: Retention = Retention(), now: WallInstant? = nil
     ) async throws(StoreFault) -> Int {
         precondition(retention.contentDays > 0 && retention.feedbackDays > 0)
+        let contentKept = Self.days(retention.contentDays)
         let queries = [
-            Query(HousekeepingSQL.sweepIdempotencyKeys) {
-                $0.instant(now)
-                $0.int64(Self.idempotencyKept.wholeMicroseconds)
-                $0.int64(Self.rowsMax)
-            },
-            Query(HousekeepingSQL.sweepRouteMinutes) {
-                $0.instant(now)
-                $0.int64(Self.routeMinutesKept.wholeMicroseconds)
-                $0.int64(Self.rowsMax)
-            },
-            Query(HousekeepingSQL.sweepContents) { $0.aged(retention.contentDays, now) },
-            Query(HousekeepingSQL.sweepInlineTargets) { $0.aged(retention.contentDays, now) },
+            Query(HousekeepingSQL.sweepIdempotencyKeys) { $0.rows(olderThan: Self.idempotencyKept, now) },
+            Query(HousekeepingSQL.sweepRouteMinutes) { $0.rows(olderThan: Self.routeMinutesKept, now) },
+            Query(HousekeepingSQL.sweepContents) { $0.rows(olderThan: contentKept, now) },
+            Query(HousekeepingSQL.sweepInlineTargets) { $0.rows(olderThan: contentKept, now) },
             Query(LimitSQL.sweep) {
                 $0.instant("now", now)
                 $0.int64("limit", Self.rowsMax)
             },
             Query(HousekeepingSQL.sweepLaneBlocks) {
-                $0.instant(now)
-                $0.int64(Self.rowsMax)
+                $0.instant("now", now)
+                $0.int64("limit", Self.rowsMax)
             },
             Query(ProgressSQL.sweepOutages) {
                 $0.instant("now", now)
@@ -76,22 +69,27 @@ extension Sweeper {
     /// An entry that was never read has no number yet, so a reader could not see that it is missing. It gets its number
     /// before it goes.
     private func sweepFeedback(_ days: Int64, _ now: WallInstant?) async throws(PostgresError) -> Int {
-        let found = try await pool.read(Query(FeedbackSQL.outlived) { $0.aged(days, now) })
-        guard try found.int64(0, 0) > 0 else { return 0 }
+        let kept = Self.days(days)
+        let outlived = try await pool.read(Query(FeedbackSQL.outlived) { $0.rows(olderThan: kept, now) })
+            .one { row throws(PostgresError) in (count: try row.int64(), unnumbered: try row.int64Array()) }
+        guard outlived.count > 0 else { return 0 }
         let feedback = FeedbackStore(pool: pool)
-        for app in try found.int64Array(0, 1) { try await feedback.number(AppID(app)) }
+        for app in outlived.unnumbered { try await feedback.number(AppID(app)) }
         let pool = pool
         return try await pool.retryingConflicts { () throws(PostgresError) in
-            Int(try await pool.run(Query(FeedbackSQL.sweep) { $0.aged(days, now) }).int64(0, 0))
+            try await pool.run(Query(FeedbackSQL.sweep) { $0.rows(olderThan: kept, now) })
+                .one { row throws(PostgresError) in Int(try row.int64()) }
         }
     }
+
+    private static func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
 }
 
 extension Parameters {
-    fileprivate mutating func aged(_ days: Int64, _ now: WallInstant?) {
-        instant(now)
-        int64(Duration.seconds(days * 86_400).wholeMicroseconds)
-        int64(Sweeper.rowsMax)
+    fileprivate mutating func rows(olderThan age: Duration, _ now: WallInstant?) {
+        instant("now", now)
+        int64("age_us", age.wholeMicroseconds)
+        int64("limit", Sweeper.rowsMax)
     }
 }
 
