@@ -27,7 +27,7 @@ struct ServedListenerTests {
             let contract = try await world.call("GET", "/openapi.yaml", key: nil)
             #expect(contract.header("content-type") == "application/yaml")
             #expect(contract.body == EmbeddedDocuments.contract)
-            #expect(try await world.call("GET", "/errors", key: nil).body == EmbeddedDocuments.errors)
+            #expect(try await world.call("GET", "/errors", key: nil).body == ErrorPage.bytes)
         }
     }
 

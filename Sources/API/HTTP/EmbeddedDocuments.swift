@@ -2,6 +2,4 @@
 package enum EmbeddedDocuments {
     /// docs/openapi.yaml
     package static var contract: [UInt8] { PackageResources.openapi_yaml }
-    /// docs/errors.md
-    package static var errors: [UInt8] { PackageResources.errors_md }
 }

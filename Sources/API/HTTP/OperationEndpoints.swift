@@ -9,7 +9,7 @@ extension Endpoint {
             Answer(.ok, EmbeddedDocuments.contract, contentType: "application/yaml")
         },
         Endpoint("errors", .get, "/errors", .open) { _, _ in
-            Answer(.ok, EmbeddedDocuments.errors, contentType: "text/markdown; charset=utf-8")
+            Answer(.ok, ErrorPage.bytes, contentType: "text/markdown; charset=utf-8")
         },
     ]
 }
