@@ -62,10 +62,6 @@ import Basis
 
     func append(to buffer: inout [UInt8]) { unsafe buffer.append(contentsOf: bytes) }
 
-    func withSpan<Answer>(_ body: (Span<UInt8>) -> Answer) -> Answer {
-        body(unsafe bytes.bindMemory(to: UInt8.self).span)
-    }
-
     private func integer<Integer: FixedWidthInteger>() -> Integer? {
         guard count == MemoryLayout<Integer>.size else { return nil }
         return unsafe load(at: 0)

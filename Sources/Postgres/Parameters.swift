@@ -83,7 +83,7 @@ package struct Parameters: Sendable {
     /// Returns the parameters in the order of the statement's. Each of its parameters must have one value.
     func ordered(for statement: Statement) -> Parameters {
         let wanted = statement.parameterNames
-        if names == wanted || wanted.isEmpty && names.allSatisfy(\.isEmpty) { return self }
+        if names == wanted { return self }
         precondition(names.count == wanted.count, "\(statement.name) takes \(wanted), not \(names)")
         var ordered = self
         for (place, name) in wanted.enumerated() {

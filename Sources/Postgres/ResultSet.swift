@@ -27,7 +27,7 @@ import CPostgres
     package var affectedRows: Int { unsafe Int(String(cString: PQcmdTuples(result))) ?? 0 }
 
     /// Whether the cell is null. True for a cell out of range, too.
-    package func isNull(_ row: Int, _ column: Int) -> Bool {
+    func isNull(_ row: Int, _ column: Int) -> Bool {
         guard holds(row, column) else { return true }
         return unsafe PQgetisnull(result, Int32(row), Int32(column)) == 1
     }

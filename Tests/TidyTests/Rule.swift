@@ -46,7 +46,7 @@ struct Rule: Sendable {
         .uncheckedIsProven,
         .noTraps, .printingHasOnePlace, .pureTargetsAreDeterministic, .pureTargetsKeepOrder, .filesAreShort,
         .functionsAreShort, .nothingIsUnfinished, .commentsReadPlainly, .noRetiredWords,
-        .testNamesStandAlone,
+        .testNamesStandAlone, .sqlNamesItsValues,
     ]
 }
 

@@ -51,6 +51,21 @@ struct RuleTests {
         #expect(try verdicts(.providersStayInTheirFolders, members, in: "CommandLine").isEmpty)
     }
 
+    @Test("report SQL whose parameters have numbers, or whose states are numbers")
+    func sql() throws {
+        let text = #"""
+            let one = "SELECT $1, p.state = 2" // $1
+            let two = """
+                UPDATE parcels SET state = \(ParcelState.ready.sql) WHERE id = :id AND state IN (1, 4)
+                """
+            let three = values.map { "\($0)" } + "state, 2" // state = 2
+            """#
+        #expect(
+            try verdicts(.sqlNamesItsValues, text, in: "Store").map { $0.prefix(2) } == [
+                "1:", "1:", "3:",
+            ])
+    }
+
     @Test("report XCTest and @testable imports")
     func oldTests() throws {
         #expect(try verdictsInTests(.noOldTests, "import XCTest\n@testable import Store\n").count == 2)

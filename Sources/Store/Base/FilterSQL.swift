@@ -163,11 +163,6 @@ extension Parameters {
     ///
     /// The number is that of the parameter. Statements name none of their own parameters so.
     mutating func place(_ add: (inout Parameters, _ name: String) -> Void) -> String {
-        // Removed when the last statement with a filter has names.
-        guard hasNames else {
-            add(&self, "")
-            return "$\(count)"
-        }
         let name = "v\(count + 1)"
         add(&self, name)
         return ":" + name

@@ -65,7 +65,6 @@ struct MemberStatement: Sendable {
     private let ranging: Statement
     private let walking: Statement
     private let each: Statement
-    private var hasNames = true
 
     /// - Parameters:
     ///   - key: the column that holds the members' ids.
@@ -76,40 +75,14 @@ struct MemberStatement: Sendable {
         each = Statement(name, sql(MemberKeys.isOneOf(key)))
     }
 
-    /// The same for a statement with numbers: removed when the last caller has names.
-    ///
-    /// - Parameter used: the number of parameters before those of the keys.
-    init(_ name: String, key: String, after used: Int, _ sql: (_ isMember: String) -> String) {
-        let names = [(":first_member", 1), (":last_member", 2), (":wanted_members", 3), (":members", 1)]
-        self.init(name, key: key) { isMember in
-            sql(names.reduce(isMember) { $0.replacing($1.0, with: "$\(used + $1.1)") })
-        }
-        hasNames = false
-    }
-
     /// - Parameter parameters: the values of the statement's other parameters.
     func query(_ keys: MemberKeys, _ parameters: Parameters = Parameters()) -> Query {
         var parameters = parameters
-        if hasNames { keys.bind(to: &parameters) } else { keys.bindUnnamed(to: &parameters) }
+        keys.bind(to: &parameters)
         return switch keys {
         case .range: Query(ranging, parameters)
         case .walk: Query(walking, parameters)
         case .each: Query(each, parameters)
-        }
-    }
-}
-
-extension MemberKeys {
-    fileprivate func bindUnnamed(to parameters: inout Parameters) {
-        switch self {
-        case .range(let first, let last):
-            parameters.int64(first)
-            parameters.int64(last)
-        case .walk(let first, let last, let wanted):
-            parameters.int64(first)
-            parameters.int64(last)
-            parameters.bytes(wanted)
-        case .each(let ids): parameters.int64Array(ids)
         }
     }
 }

@@ -210,7 +210,7 @@ enum ParcelSQL {
             CROSS JOIN (SELECT false AS badge_marked) AS next
             LEFT JOIN served ON served.route_id = p.route_id AND served.service = p.service
         ORDER BY p.id
-        """.replacing("$5", with: ":now"))
+        """)
 
     static let claimLapsed = claim("parcel_claim_lapsed", where: isLapsed)
     /// Claims expired parcels. A cross-environment parcel counts as expired from `origin_until` on.
