@@ -48,13 +48,16 @@ CREATE TABLE messages (
     audience         bigint,
     -- These count pushes that ended and whose parcel has been deleted.
     members          bigint      NOT NULL DEFAULT 0,
-    accepted         bigint      NOT NULL DEFAULT 0 CHECK (accepted >= 0),
-    rejected         bigint      NOT NULL DEFAULT 0 CHECK (rejected >= 0),
-    unregistered     bigint      NOT NULL DEFAULT 0 CHECK (unregistered >= 0),
-    expired          bigint      NOT NULL DEFAULT 0 CHECK (expired >= 0),
-    suppressed       bigint      NOT NULL DEFAULT 0 CHECK (suppressed >= 0),
-    cancelled        bigint      NOT NULL DEFAULT 0 CHECK (cancelled >= 0),
-    gave_up          bigint      NOT NULL DEFAULT 0 CHECK (gave_up >= 0),
+    accepted         bigint      NOT NULL DEFAULT 0,
+    rejected         bigint      NOT NULL DEFAULT 0,
+    unregistered     bigint      NOT NULL DEFAULT 0,
+    expired          bigint      NOT NULL DEFAULT 0,
+    suppressed       bigint      NOT NULL DEFAULT 0,
+    cancelled        bigint      NOT NULL DEFAULT 0,
+    gave_up          bigint      NOT NULL DEFAULT 0,
+    -- One CHECK for all counts: PostgreSQL reads each CHECK of a table anew for each statement that writes to it.
+    CONSTRAINT counts_are_not_negative
+        CHECK (least(accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up) >= 0),
     CONSTRAINT message_adds_up
         CHECK (members = accepted + rejected + unregistered + expired + suppressed + cancelled + gave_up),
     CONSTRAINT members_were_planned CHECK (members <= planned_members),
@@ -179,14 +182,16 @@ CREATE TABLE message_provider_reasons (
 CREATE TABLE message_providers (
     message_id   uuid     NOT NULL REFERENCES messages ON DELETE CASCADE,
     provider     smallint NOT NULL,
-    accepted     bigint   NOT NULL CHECK (accepted >= 0),
-    rejected     bigint   NOT NULL CHECK (rejected >= 0),
-    unregistered bigint   NOT NULL CHECK (unregistered >= 0),
-    expired      bigint   NOT NULL CHECK (expired >= 0),
-    suppressed   bigint   NOT NULL CHECK (suppressed >= 0),
-    cancelled    bigint   NOT NULL CHECK (cancelled >= 0),
-    gave_up      bigint   NOT NULL CHECK (gave_up >= 0),
-    PRIMARY KEY (message_id, provider)
+    accepted     bigint   NOT NULL,
+    rejected     bigint   NOT NULL,
+    unregistered bigint   NOT NULL,
+    expired      bigint   NOT NULL,
+    suppressed   bigint   NOT NULL,
+    cancelled    bigint   NOT NULL,
+    gave_up      bigint   NOT NULL,
+    PRIMARY KEY (message_id, provider),
+    CONSTRAINT provider_counts_are_not_negative
+        CHECK (least(accepted, rejected, unregistered, expired, suppressed, cancelled, gave_up) >= 0)
 ) WITH (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05);

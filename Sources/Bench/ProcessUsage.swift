@@ -20,15 +20,23 @@ struct ProcessUsage {
     /// The usage of a server that starts a process for each session. Includes its running child processes, and those
     /// that it has seen end.
     init?(ofServer server: Int32) {
-        guard let line = Self.contents("/proc/\(server)/stat"), let counters = Self.counters(line) else { return nil }
-        var ticks = counters.own + counters.ended
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        for process in names.compactMap({ Int32($0) }) {
-            guard let line = Self.contents("/proc/\(process)/stat"), let counters = Self.counters(line),
-                counters.parent == server
-            else { continue }
-            ticks += counters.own
+        func counters(_ process: Int32) -> (parent: Int32, own: Int64, ended: Int64)? {
+            Self.contents("/proc/\(process)/stat").flatMap(Self.counters)
         }
+        guard var known = counters(server) else { return nil }
+        var ticks: Int64
+        repeat {
+            ticks = known.own + known.ended
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+            for process in names.compactMap({ Int32($0) }) {
+                if let child = counters(process), child.parent == server { ticks += child.own }
+            }
+            // A child that ended meanwhile may be in neither sum.
+            let ended = known.ended
+            guard let again = counters(server) else { return nil }
+            known = again
+            if known.ended == ended { break }
+        } while true
         processor = Self.duration(ticks: ticks)
         memoryBytesMax = nil
     }

@@ -24,6 +24,9 @@ package struct SettleQueue: Sendable {
     package static let membersMax = 100
     /// More in one transaction would lock their messages' rows for longer than a neighbour should wait.
     package static let groupMax = 100
+    /// The shortest time from one group to the next. A busy app's groups grow, and an idle app's first settle leaves at
+    /// once.
+    package static let groupEvery: Duration = .milliseconds(10)
     /// Settles that go alone in flight at once. A fraction of the connections that one process has.
     package static let aloneMax = 3
 

@@ -56,7 +56,7 @@ struct ShortcutFixture: Sendable {
         let (channel, journal) = (channel, journal)
         try await channel.testingEventLoop.executeInContext {
             try channel.pipeline.syncOperations.addHandlers([
-                SocketSide(journal), RegistrationShortcutHandler(shortcut), LibrarySide(journal),
+                SocketSide(journal), RequestShortcutHandler(shortcut), LibrarySide(journal),
             ])
         }
         try await channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
@@ -92,14 +92,21 @@ struct ShortcutFixture: Sendable {
 
     func close() async { _ = try? await channel.finish(acceptAlreadyClosed: true) }
 
+    static func post(
+        _ path: String, _ body: String, headers: [(String, String)] = []
+    ) -> [HTTPServerRequestPart] {
+        put(path, body, headers: headers, method: .POST)
+    }
+
     static func put(
-        _ path: String, _ body: String, key: String = GatewayWorld.key, headers: [(String, String)] = []
+        _ path: String, _ body: String, key: String = GatewayWorld.key, headers: [(String, String)] = [],
+        method: HTTPMethod = .PUT
     ) -> [HTTPServerRequestPart] {
         var fields = HTTPHeaders([
             ("Host", "gateway"), ("Authorization", "Bearer \(key)"), ("Content-Length", "\(body.utf8.count)"),
         ])
         for (name, value) in headers { fields.replaceOrAdd(name: name, value: value) }
-        let head = HTTPRequestHead(version: .http1_1, method: .PUT, uri: path, headers: fields)
+        let head = HTTPRequestHead(version: .http1_1, method: method, uri: path, headers: fields)
         return [.head(head), .body(ByteBuffer(string: body)), .end(nil)]
     }
 

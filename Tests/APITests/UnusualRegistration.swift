@@ -49,7 +49,6 @@ struct UnusualRegistration: Sendable, CustomTestStringConvertible {
         UnusualRegistration("an app that has not been requested before") { _ in
             ShortcutFixture.put("/v1/apps/cellar/devices/phone", GatewayWorld.registration(1))
         },
-        put("another route", "/devices/phone/badge", #"{"badge": 1}"#),
         put("a path behind it", "/devices/phone/more"), put("no installation", "/devices/"),
         put("a query", "/devices/phone?kind=alert"), put("a path that is not UTF-8", "/devices/%ff"),
         put("a path beyond ASCII", "/devices/\u{e9}"),

@@ -29,7 +29,7 @@ extension Endpoint {
         },
     ]
 
-    /// `RegistrationShortcut` answers most of these requests.
+    /// `RequestShortcut` answers most of these requests without a task.
     static let registerDevice = Endpoint(
         "registerDevice", .put, "/v1/apps/{app}/devices/{installation}", .scope(.devices), body: .json
     ) { try await $0.devices.register($1) }

@@ -26,8 +26,8 @@ package struct GatewayResponder: HTTPResponder {
         resources = Resources(services, authenticator, budget)
     }
 
-    /// The path for registrations that need no task. It hands all other requests to this responder.
-    package var shortcut: RegistrationShortcut { RegistrationShortcut(services, authenticator, budget) }
+    /// The path for small requests. It hands all others to this responder.
+    package var shortcut: RequestShortcut { RequestShortcut(services, resources, authenticator, budget) }
 
     package func respond(to request: Request, context: GatewayContext) async throws -> Response {
         let incoming = Incoming(request: request, channel: context.channel)

@@ -282,9 +282,9 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
 
     private let limits: GatewayLimits
     private let log: Logger
-    private let shortcut: RegistrationShortcut
+    private let shortcut: RequestShortcut
 
-    package init(limits: GatewayLimits, log: Logger, shortcut: RegistrationShortcut) {
+    package init(limits: GatewayLimits, log: Logger, shortcut: RequestShortcut) {
         (self.limits, self.log, self.shortcut) = (limits, log, shortcut)
     }
 
@@ -294,7 +294,7 @@ package final class ConnectionHandlerInstaller: ChannelInboundHandler, Removable
         do {
             let parser = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(stallHandler, position: .after(parser))
-            try pipeline.addHandler(RegistrationShortcutHandler(shortcut), position: .after(stallHandler))
+            try pipeline.addHandler(RequestShortcutHandler(shortcut), position: .after(stallHandler))
             try pipeline.addHandler(RequestGate(stallHandler), position: .before(parser))
             try pipeline.addHandler(AnswerStallHandler(pauseMax: limits.bodyPauseMax), position: .first)
             try boundBuffers(of: context.channel)

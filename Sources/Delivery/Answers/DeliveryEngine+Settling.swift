@@ -1,3 +1,4 @@
+import Basis
 import Model
 import QueueRules
 import Reactor
@@ -23,9 +24,14 @@ extension DeliveryEngine {
     private func sendSettles(of app: AppID) {
         while let entries = settles[app]?.take() {
             Task {
-                let event = await settled(entries)
+                let startedAt = Clocks.monotonicNow()
+                take(await settled(entries))
+                // Nobody waits for a settle, and a statement costs more than a row of it.
+                if entries[0].pending.isGroupable {
+                    let wait = SettleQueue.groupEvery - (Clocks.monotonicNow() - startedAt)
+                    if wait > .zero { try? await Task.sleep(for: wait) }
+                }
                 settles[app]?.end(entries)
-                take(event)
                 sendSettles(of: app)
             }
         }

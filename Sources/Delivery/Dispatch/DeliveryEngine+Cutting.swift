@@ -22,11 +22,8 @@ extension DeliveryEngine {
         for fault in result.unreadable {
             log.error("Parcel is unreadable; skipped until its lease expires", metadata: ["fault": "\(fault)"])
         }
-        if messages.contains(where: { !$0.compiled.placeholders.isEmpty }) {
-            // The values of the devices are read first, and no client needs to wait for that.
-            Task { await end(id, result, of: messages, startedAt) }
-        } else {
-            await end(id, result, of: messages, startedAt)
+        if let app = messages.first?.cut.message.app {
+            cutEnds.add(app) { await self.end(id, result, of: messages, startedAt) }
         }
         return result.replies
     }

@@ -25,6 +25,7 @@ package actor DeliveryEngine {
     var settles: [AppID: SettleQueue] = [:]
     var renewals = BatchQueue<LeaseName>(batchesMax: RenewalBatches.batchesMax, entriesMax: RenewalBatches.leasesMax)
     /// The pushes being encoded; looked up, never iterated.
+    let cutEnds = CutEnds()
     var encodingQueues: [EncodingQueueKey: EncodingQueue<EncodingJob>] = [:]
     /// The route after which the next poll begins; nil: at the first route.
     var pollFrom: RouteID?

@@ -1,14 +1,14 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers those registrations of a connection that need no task.
+/// Answers the usual small requests of a connection (`RequestShortcut`).
 ///
 /// The handler stands behind `RequestStallHandler` and before the library's own handlers, which never see the requests
-/// that are answered here. Answers keep the order of their requests: a registration is taken only if all requests
-/// before it are answered, and later input waits for its answer. A request that can't be answered here is handed on as
+/// that are answered here. Answers keep the order of their requests: a request is taken only if all requests before it
+/// are answered, and later input waits for its answer. A request that can't be answered here is handed on as
 /// it came.
 /// The handler lives on the connection's event loop.
-package final class RegistrationShortcutHandler: ChannelDuplexHandler {
+package final class RequestShortcutHandler: ChannelDuplexHandler {
     package typealias InboundIn = HTTPServerRequestPart
     package typealias InboundOut = HTTPServerRequestPart
     package typealias OutboundIn = HTTPServerResponsePart
@@ -31,7 +31,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
         case inputEnd(EventLoopPromise<Void>?)
     }
 
-    private let shortcut: RegistrationShortcut
+    private let shortcut: RequestShortcut
     private var phase = Phase.open
     /// The number of requests that were handed on and have no answer yet.
     private var passedOn = 0
@@ -40,7 +40,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     /// nil once the connection is over.
     private var context: ChannelHandlerContext?
 
-    package init(_ shortcut: RegistrationShortcut) { self.shortcut = shortcut }
+    package init(_ shortcut: RequestShortcut) { self.shortcut = shortcut }
 
     package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
@@ -76,7 +76,7 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
             }
             phase = .gathering(head, more)
         case (.gathering(let head, .some(let body)), .end(nil)):
-            if let entry = shortcut.enter(head, body) { register(entry, context) } else { fallthrough }
+            if let entry = shortcut.enter(head, body) { answer(entry, context) } else { fallthrough }
         default:
             passOnGathered(context)
             passOn(part, context)
@@ -132,20 +132,25 @@ package final class RegistrationShortcutHandler: ChannelDuplexHandler {
     }
 }
 
-extension RegistrationShortcutHandler {
-    private func register(_ entry: RegistrationShortcut.Entry, _ context: ChannelHandlerContext) {
+extension RequestShortcutHandler {
+    private func answer(_ entry: RequestShortcut.Entry, _ context: ChannelHandlerContext) {
         phase = .waiting
         let loop = context.eventLoop
         let bound = NIOLoopBound(self, eventLoop: loop)
-        shortcut.register(entry, on: loop) { reply in bound.value.answer(reply) }
+        shortcut.answer(entry, on: loop) { reply in bound.value.send(reply) }
     }
 
-    private func answer(_ reply: RegistrationShortcut.Reply) {
+    private func send(_ reply: RequestShortcut.Reply) {
         guard let context else { return }
         phase = .open
         context.write(wrapOutboundOut(.head(reply.head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(reply.body))), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        let written = reply.answered.map { answered in
+            let promise = context.eventLoop.makePromise(of: Void.self)
+            promise.futureResult.whenSuccess(answered)
+            return promise
+        }
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: written)
         if !buffered.isEmpty { release() }
     }
 

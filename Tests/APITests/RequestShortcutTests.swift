@@ -11,8 +11,8 @@ import Store
 import TestSupport
 import Testing
 
-@Suite("The shortcut for registrations")
-struct RegistrationShortcutTests {
+@Suite("The shortcut for small requests")
+struct RequestShortcutTests {
     @Test("answers a complete, ordinary registration itself, new or known")
     func taken() async throws {
         try await withGateway { world in
@@ -33,6 +33,30 @@ struct RegistrationShortcutTests {
             }
             let device = try await world.expect(200, "GET", app + "/devices/phone")
             #expect(try device.member("provider")?.string == "apns")
+        }
+    }
+
+    @Test("answers messages and their refusals itself, a repetition with the first answer")
+    func messages() async throws {
+        try await withGateway { world in
+            let app = try await world.makeApp()
+            try await world.expect(201, "PUT", app + "/devices/phone", GatewayWorld.registration(1))
+            try await ShortcutFixture.within(world) { fixture in
+                let message = #"{"audience": {"installations": ["phone"]}, "notification": {"body": "Noon"}}"#
+                let keyed = [("Idempotency-Key", "noon")]
+                for body in [message, message, #"{"audience": {"everyone": true}}"#] {
+                    try await fixture.come(ShortcutFixture.post(app + "/messages", body, headers: keyed))
+                }
+                let events = try await fixture.events(withAnswers: 3)
+                #expect(fixture.journal.text == ["202", "202", "422"])
+                guard case .answered(_, let first, let accepted) = events[0],
+                    case .answered(_, let second, let replayed) = events[1],
+                    case .answered(_, let third, _) = events[2]
+                else { return }
+                #expect(first["idempotency-replayed"] == nil && second["idempotency-replayed"] != nil)
+                #expect(accepted == replayed && first["location"] == second["location"])
+                #expect(third["content-type"] == "application/problem+json")
+            }
         }
     }
 
@@ -223,7 +247,7 @@ struct RegistrationShortcutTests {
                 try pipeline.addHandler(
                     ConnectionHandlerInstaller(limits: services.limits, log: services.log, shortcut: shortcut))
                 let watch = try pipeline.context(handlerType: RequestStallHandler.self)
-                let handler = try pipeline.context(handlerType: RegistrationShortcutHandler.self)
+                let handler = try pipeline.context(handlerType: RequestShortcutHandler.self)
                 #expect(watch.name != handler.name)
             }
             _ = try? await channel.finish(acceptAlreadyClosed: true)
