@@ -36,6 +36,23 @@ struct CutTests {
         await world.stores.messages.cut(messages, Self.order, now: StoreWorld.dawn, admit: admit)
     }
 
+    @Test("free the parcels that a lost commit leased, with badges raised once")
+    func lostCommit() async throws {
+        try await withStores { world in
+            try await world.register(1...2)
+            let messages = [try message(world, 1, to: ["i1"]), try message(world, 2, to: ["i2"])]
+            _ = await cut(world, messages)
+            let ids = messages.map(\.message.id)
+            let store = world.stores.messages
+            #expect(try await store.release([ids[0]], of: StoreWorld.bob) == 0)
+            #expect(try await store.release([ids[0]], of: StoreWorld.ann) == 1)
+            #expect(try await store.release([ids[0]], of: StoreWorld.ann) == 0)
+            let parcel = try #require(try await world.lease(at: StoreWorld.dawn))
+            #expect(parcel.message == ids[0] && parcel.lapses == 0 && parcel.members.map(\.badge) == [1])
+            #expect(try await world.lease(at: StoreWorld.dawn) == nil, "the other parcel still is leased")
+        }
+    }
+
     @Test("lease their parcels as a plan and a lease would")
     func likePlanned() async throws {
         try await withStores { world in

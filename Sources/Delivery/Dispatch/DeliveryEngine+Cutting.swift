@@ -25,7 +25,24 @@ extension DeliveryEngine {
         if let app = messages.first?.cut.message.app {
             cutEnds.add(app) { await self.end(id, result, of: messages, startedAt) }
         }
+        let lost = zip(messages, result.replies).filter { $1 == .failure(.commitUnknown) }.map(\.0.cut.message.id)
+        if !lost.isEmpty { Task { await release(lost, in: store, until: startedAt + order.leaseFor) } }
         return result.replies
+    }
+
+    /// How long to wait before the database is asked again.
+    private static let releaseEvery: Duration = .seconds(1)
+
+    /// Lets other leases have the parcels of messages that may have been committed.
+    private nonisolated func release(
+        _ messages: [MessageID], in store: MessageStore, until leaseEnd: MonotonicInstant
+    ) async {
+        while Clocks.monotonicNow() < leaseEnd {
+            do throws(StoreFault) {
+                if try await store.release(messages, of: process) > 0 { await take(.hint) }
+                return
+            } catch { try? await Task.sleep(for: Self.releaseEvery) }
+        }
     }
 
     private func lanes(for demand: [ServiceRoute: Int], of cut: CutID) -> [ServiceRoute: LaneKey] {

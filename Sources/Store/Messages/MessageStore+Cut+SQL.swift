@@ -78,4 +78,13 @@ enum CutSQL {
         SELECT id, message_id, route_id, token
         FROM unnest(:ids, :messages, :routes, :tokens) AS made (id, message_id, route_id, token)
         """)
+
+    /// Frees new parcels that were leased to a process that never heard so.
+    static let release = Statement(
+        "cut_release",
+        """
+        UPDATE parcels p SET state = \(ControlSQL.initialState(of: "p.message_id")), owner = NULL, lease_until = NULL
+        WHERE p.message_id = ANY (:messages) AND p.owner = :owner AND p.state = \(ParcelState.leased.sql)
+            AND p.epoch = 1 AND p.settles = 0
+        """)
 }

@@ -18,6 +18,20 @@ extension MessageStore {
         let run = CutRun(store: self, order: order, now: now, admit: admit)
         return await run.cut(messages[...], LockTimeout.brief)
     }
+
+    /// Frees the parcels of messages whose cut failed with `.commitUnknown`. If they exist, this process holds their
+    /// leases without knowing it, and they would wait until those expire.
+    ///
+    /// - Returns: the number of parcels that any process may lease now.
+    package func release(_ messages: [MessageID], of owner: ProcessID) async throws(StoreFault) -> Int {
+        let query = Query(CutSQL.release) {
+            $0.uuidArray("messages", messages.map(\.value))
+            $0.uuid("owner", owner.value)
+        }
+        let count = try await translating { () throws(PostgresError) in try await pool.run(query).affectedRows }
+        if count > 0 { notifier.notify(.parcels) }
+        return count
+    }
 }
 
 /// One call of `MessageStore.cut`.
