@@ -220,7 +220,12 @@ let package = Package(
             "carillon-worlds", .tests,
             ["CommandLine", "Worlds", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Tests/WorldsProgram"),
-        executable("carillon-under-faults", .tests, ["Model", "CommandLine", "Server"], path: "Tests/FaultyGateway"),
+        executable(
+            "carillon-under-faults", .tests,
+            [
+                "Model", "CommandLine", "Server", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ], path: "Tests/FaultyGateway"),
 
         testTarget(
             "APITests",

@@ -5,7 +5,8 @@ import Model
 import Server
 import Synchronization
 
-// The gateway as it ships, but for one thing: it ends, or freezes, itself at a step of its work.
+// The gateway as it ships, but for one thing: it ends, or freezes, itself at a step of its work. Steps that are written
+// and not committed are seen by a relay before the database (`CommitRelay`), the others are announced by the gateway.
 //
 // CARILLON_FAULT="9:2" means the second time that this process passes step 9 (`Step.batchSubmitted`), 0 or no fault at
 // all meaning never. CARILLON_FAULT_SIGNAL says how: KILL (the default) or STOP.
@@ -52,5 +53,11 @@ let fault = Fault(text, signalName: environment["CARILLON_FAULT_SIGNAL"] ?? "KIL
 if !text.isEmpty && fault == nil {
     Console.complain("CARILLON_FAULT must be step:time, such as 9:1")
     exit(64)
+}
+if let fault, let url = environment["CARILLON_DATABASE_URL"], let host = url.range(of: "?host="),
+    let folder = url[host.upperBound...].removingPercentEncoding
+{
+    let relay = try await CommitRelay.start(before: folder) { fault.reached($0) }
+    setenv("CARILLON_DATABASE_URL", url[..<host.upperBound] + relay, 1)
 }
 await GatewayProgram.runToEnd(steps: fault)

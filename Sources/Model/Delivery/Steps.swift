@@ -1,8 +1,9 @@
 /// The numbered steps from a request to its settled outcome, and of control requests meanwhile. A crash at any of them
 /// must lose nothing.
 ///
-/// The service announces each step. Production has no listener (`nil`). Only the executable of the crash tests has one,
-/// which ends the process there.
+/// The service announces each step but those that are written and not committed. The crash tests see these from outside,
+/// between the gateway and its database. Production has no listener (`nil`). Only the executable of the crash tests has
+/// one, which ends the process there.
 package enum Step: Int, Sendable, CaseIterable {
     /// The message was read and validated; nothing is written.
     case messageRead = 1

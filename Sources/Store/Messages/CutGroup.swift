@@ -188,9 +188,7 @@ struct CutGroup: Sendable {
     }
 
     /// Applies the app's limits, raises the badges, reads the members and commits.
-    mutating func lease(
-        in transaction: PostgresTransaction, announcingTo steps: (any StepListener)?
-    ) async throws(PostgresError) {
+    mutating func lease(in transaction: PostgresTransaction) async throws(PostgresError) {
         try await ClaimedGroup.judge(&claimed, in: transaction)
         if hasLimits, let lock = lockBadges {
             badges = try ClaimedGroup.badges(in: try await transaction.run([lock])[0])
@@ -204,7 +202,7 @@ struct CutGroup: Sendable {
             readings.append(queries.count..<queries.count + own.count)
             queries += own
         }
-        let answers = try await transaction.conclude(queries, announcing: .cutWritten, to: steps)
+        let answers = try await transaction.runAndCommit(queries)
         for (place, span) in readings.enumerated() {
             let leased = try claimed[place].leased(with: Array(answers[span]))
             result.unreadable += leased.unreadable

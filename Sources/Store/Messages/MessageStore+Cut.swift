@@ -73,7 +73,7 @@ private struct CutRun: Sendable {
     }
 
     private func cutTogether(_ messages: [CutMessage], _ lockTimeout: Duration) async throws(GroupFault) -> CutResult {
-        let (pool, steps) = (store.pool, store.steps)
+        let pool = store.pool
         let routes = Query.addRoutes(of: messages.map(\.message.audience), app: messages[0].message.app)
         return try await translatingGroup { () throws(PostgresError) in
             // Routes of inline targets are added before the transaction: they are for everybody, and delay nobody
@@ -91,12 +91,12 @@ private struct CutRun: Sendable {
                     }
                     group.lanes = await admit(group.demand)
                     guard group.leasesAny else {
-                        let answers = try await transaction.conclude(group.writes(), announcing: .cutWritten, to: steps)
+                        let answers = try await transaction.runAndCommit(group.writes())
                         try group.takeParcels(answers)
                         return group.result
                     }
                     try group.takeParcels(try await transaction.run(group.writes()))
-                    try await group.lease(in: transaction, announcingTo: steps)
+                    try await group.lease(in: transaction)
                     return group.result
                 }
             }

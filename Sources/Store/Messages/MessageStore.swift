@@ -35,12 +35,12 @@ package struct MessageStore: Sendable {
         queries += messages.flatMap { $0.settingRate(now: now) }
         let written = queries
         let routes = Query.addRoutes(of: [message.audience], app: message.app)
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         let earlier = try await translating { () throws(PostgresError) -> IdempotentReply? in
             // Routes are added before: they are for everybody, and delay nobody while the message is written.
             if !routes.isEmpty { _ = try await pool.run(routes) }
             let answers = try await pool.transaction { transaction throws(PostgresError) in
-                try await transaction.conclude(written, announcing: .messageWritten, to: steps)
+                try await transaction.runAndCommit(written)
             }
             guard let claim = message.idempotency?.claim, try answers[0].one(Int64.init) == 0 else { return nil }
             return try claim.reply(in: answers[1])

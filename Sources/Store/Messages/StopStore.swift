@@ -116,10 +116,10 @@ package struct StopStore: Sendable {
     }
 
     private func affected(_ query: Query) async throws(StoreFault) -> Int {
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         let count = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
-                try await pool.count(of: query, announcing: .stopWritten, to: steps) { $0.affectedRows }
+                try await pool.run(query).affectedRows
             }
         }
         if count > 0 { steps?.reached(.stopCommitted) }
@@ -134,14 +134,14 @@ package struct StopStore: Sendable {
             $0.int64("limit", endedMax)
             $0.uuid("owner", message)
         }
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         let count = try await translating { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction { transaction throws(PostgresError) -> Int in
                     let settlements = try await transaction.run(claim).map(Settlement.init)
                     guard !settlements.isEmpty else { return 0 }
                     let settles = ParcelStore.queries(for: settlements, now: now)
-                    return try await transaction.conclude(settles, announcing: .stopWritten, to: steps)[1].rowCount
+                    return try await transaction.runAndCommit(settles)[1].rowCount
                 }
             }
         }

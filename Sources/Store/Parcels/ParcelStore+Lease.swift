@@ -65,7 +65,7 @@ extension ParcelStore {
         _ order: LeaseOrder, _ size: LeaseGroup, _ lockTimeout: Duration?, now: WallInstant?,
         noting atWork: ClaimedRows<ParcelID>
     ) async throws(GroupFault) -> LeasedGroup {
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         return try await translatingGroup { () throws(PostgresError) in
             // 40P01: another lease or a registration locked the same badges in another order after all.
             try await pool.retryingConflicts { () throws(PostgresError) in
@@ -89,8 +89,7 @@ extension ParcelStore {
                     try await group.readPlans(in: transaction)
                     let (writes, readings) = (group.writes, group.readings)
                     let others = group.charges(order.scope, now: now) + group.keepings
-                    let rows = try await transaction.conclude(
-                        writes + readings + others, announcing: .leaseWritten, to: steps)
+                    let rows = try await transaction.runAndCommit(writes + readings + others)
                     var leased = try group.leased(with: Array(rows[writes.count...].prefix(readings.count)))
                     leased.wait = wait
                     return leased

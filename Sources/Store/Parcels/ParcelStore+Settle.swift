@@ -65,7 +65,7 @@ extension ParcelStore {
             return (left.message, left.parcel, $0) < (right.message, right.parcel, $1)
         }
         let options = TransactionOptions(lockTimeout: locked == .wait ? nil : LockTimeout.brief)
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(options) { transaction throws(PostgresError) in
@@ -76,7 +76,7 @@ extension ParcelStore {
                     let sorted = free.map { settlements[$0] }
                     let status = Query(SettleSQL.status) { $0.int64Array("parcels", sorted.map(\.parcel.value)) }
                     let queries = Self.queries(for: sorted, places: free, now: now) + [status]
-                    let answers = try await transaction.conclude(queries, announcing: .settleWritten, to: steps)
+                    let answers = try await transaction.runAndCommit(queries)
                     var replies = [Result<SettleReply, StoreFault>](
                         repeating: .failure(.contended), count: settlements.count)
                     for (place, reply) in try Self.replies(answers, to: free.count).enumerated() {

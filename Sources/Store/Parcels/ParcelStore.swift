@@ -18,15 +18,13 @@ package struct ReadyRoutePage: Equatable, Sendable {
 package struct ParcelStore: Sendable {
     let pool: PostgresPool
     let notifier: WorkNotifier
-    let steps: (any StepListener)?
 
     /// The most leases that one call rescues.
     static let rescuedMax: Int64 = 1_000
 
-    package init(pool: PostgresPool, notifier: WorkNotifier, steps: (any StepListener)? = nil) {
+    package init(pool: PostgresPool, notifier: WorkNotifier) {
         self.pool = pool
         self.notifier = notifier
-        self.steps = steps
     }
 
     /// Returns the routes that have a due parcel in a known content format, by rising id, once for every service that

@@ -82,7 +82,7 @@ extension MessageStore {
         _ limit: Int, _ idsMax: Int, _ parcelMembersMax: Int, _ knownFormats: [Int16], _ urgencies: PlannedUrgencies,
         _ lockTimeout: Duration?, now: WallInstant?, noting atWork: ClaimedRows<MessageID>
     ) async throws(GroupFault) -> [PlannedSlice]? {
-        let (pool, steps, rotation, sizes) = (pool, steps, rotation, sizes)
+        let (pool, rotation, sizes) = (pool, rotation, sizes)
         return try await translatingGroup { () throws(PostgresError) in
             try await pool.retryingConflicts { () throws(PostgresError) in
                 try await pool.transaction(TransactionOptions(lockTimeout: lockTimeout)) {
@@ -109,8 +109,7 @@ extension MessageStore {
                         await transaction.abandon()
                         return nil
                     }
-                    let answers = try await transaction.conclude(
-                        group.writing(cuts, now: now), announcing: .sliceWritten, to: steps)
+                    let answers = try await transaction.runAndCommit(group.writing(cuts, now: now))
                     if rows.rowCount > 1, let last = group.plans.last { rotation.pass(last.app, last.priority) }
                     return try group.slices(cuts, answers)
                 }

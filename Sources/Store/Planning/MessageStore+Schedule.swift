@@ -13,14 +13,12 @@ extension MessageStore {
             $0.instant("now", now)
             $0.int64("limit", Self.fallenMax)
         }
-        let (pool, steps) = (pool, steps)
+        let pool = pool
         var count = 0
         while true {
             let fallen = try await translating { () throws(PostgresError) in
                 try await pool.retryingConflicts { () throws(PostgresError) in
-                    try await pool.count(of: query, announcing: .scheduleWritten, to: steps) {
-                        rows throws(PostgresError) in Int(try rows.one(Int64.init))
-                    }
+                    Int(try await pool.run(query).one(Int64.init))
                 }
             }
             guard fallen > 0 else { break }
