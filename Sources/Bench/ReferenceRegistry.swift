@@ -59,8 +59,8 @@ struct ReferenceRegistry {
     /// A line in the text format of COPY. No value has a tab or a backslash.
     private static func row(_ device: BenchDevice) -> String {
         [
-            device.installation, #"\\x\#(device.token)"#, device.user, device.locale, device.timeZone, device.appVersion,
-            "{\(device.tags.joined(separator: ","))}", device.attributes,
+            device.installation, #"\\x\#(device.token)"#, device.user, device.locale, device.timeZone,
+            device.appVersion, "{\(device.tags.joined(separator: ","))}", device.attributes,
         ].joined(separator: "\t")
     }
 
