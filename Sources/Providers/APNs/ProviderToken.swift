@@ -7,11 +7,13 @@ import ProviderInterface
 package enum ProviderTokenText {
     /// Returns the bytes to sign with ES256: header and claims, as base64url, joined by a point.
     package static func signingInput(identity: APNsKeyIdentity, issuedAt: WallInstant) -> [UInt8] {
-        let header: JSONValue = ["alg": "ES256", "kid": .string(identity.keyID)]
-        let claims: JSONValue = [
-            "iss": .string(identity.teamID), "iat": .number(.whole(issuedAt.secondsSince1970)),
-        ]
-        return Base64.urlEncode(header.bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
+        let header = JSONObject([JSONMember("alg", "ES256"), JSONMember("kid", .string(identity.keyID))])
+        let claims = JSONObject([
+            JSONMember("iss", .string(identity.teamID)),
+            JSONMember("iat", .number(.whole(issuedAt.secondsSince1970))),
+        ])
+        return Base64.urlEncode(JSONValue.object(header).bytes) + [UInt8(ascii: ".")]
+            + Base64.urlEncode(JSONValue.object(claims).bytes)
     }
 
     /// `signature`: R and S, 32 bytes each.

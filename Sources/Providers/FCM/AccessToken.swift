@@ -16,11 +16,13 @@ package enum FCMTokenRequest {
         var header = JSONObject([JSONMember("alg", "RS256"), JSONMember("typ", "JWT")])
         header["kid"] = account.privateKeyID.map { .string($0) }
         let seconds = issuedAt.secondsSince1970
-        let claims: JSONValue = [
-            "iss": .string(account.clientEmail), "scope": .string(scope), "aud": .string(account.tokenURI),
-            "iat": .number(.whole(seconds)), "exp": .number(.whole(seconds + assertionSeconds)),
-        ]
-        return Base64.urlEncode(JSONValue.object(header).bytes) + [UInt8(ascii: ".")] + Base64.urlEncode(claims.bytes)
+        let claims = JSONObject([
+            JSONMember("iss", .string(account.clientEmail)), JSONMember("scope", .string(scope)),
+            JSONMember("aud", .string(account.tokenURI)), JSONMember("iat", .number(.whole(seconds))),
+            JSONMember("exp", .number(.whole(seconds + assertionSeconds))),
+        ])
+        return Base64.urlEncode(JSONValue.object(header).bytes) + [UInt8(ascii: ".")]
+            + Base64.urlEncode(JSONValue.object(claims).bytes)
     }
 
     /// Returns the form to post to the account's `tokenURL`. An assertion has no characters that need an escape.
